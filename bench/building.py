@@ -125,8 +125,9 @@ def _rate(components: Components, batches: int) -> float:
         started = time.perf_counter()
         report = components.builder().build(bodies)
         rates.append(_BATCH / (time.perf_counter() - started))
-        if report.failed or report.announced != _BATCH:
-            raise click.ClickException(f"{len(report.failed)} messages failed, {report.announced} files were taken in")
+        taken = report.plans[""].candidates
+        if report.failed or taken != _BATCH:
+            raise click.ClickException(f"{len(report.failed)} messages failed, {taken} files were taken in")
     return median(rates[1:])
 
 

@@ -22,7 +22,8 @@ from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES
 from compactor.core.documents.records import Commit
 from compactor.ledger.sizing import can_be_right_sized, is_right_sized
-from compactor.manifests.partitioning import grouped
+from compactor.manifests.candidates import Candidate
+from compactor.manifests.packing import Packing
 from compactor.settings.types import GIB, MIB
 from compactor.wiring.job.app import App
 
@@ -149,7 +150,9 @@ def _cut(files: Sequence[Path], home: CompactorHome, next_bytes: Callable[[], fl
     """Cut files into manifests, one at a time and without end: the first files come again behind the last."""
     left = list(files)
     while True:
-        chosen = grouped(home.manifest("m", left).files, next_bytes(), DEFAULT_RULES)[0].files
+        packing = Packing("", next_bytes(), DEFAULT_RULES)
+        named = home.manifest("m", left).files
+        chosen = [*packing.add(Candidate.of_file("", file) for file in named), *packing.end()][0].files
         yield left[: len(chosen)]
         left = left[len(chosen) :] + left[: len(chosen)]
 

@@ -72,6 +72,7 @@ def _compact(app: App) -> None:
     seen = str(Path(raw).parent / "state" / "seen.sqlite")  # where earlier calls left it
     planner = SourcePlanner(
         planner=app.planner,
+        allowed_prefixes=app.settings.input.allowed_prefixes,
         listing=SourceListing(app.store, [raw]),
         sources=[SourcePlace(raw)],
         seen=LocalSeenFiles(app.store, "" if on_s3 else seen),

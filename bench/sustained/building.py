@@ -10,7 +10,7 @@ import time
 from argparse import ArgumentParser
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bench.sustained.messages import read_announcement
@@ -130,11 +130,11 @@ class Building:
         began = time.monotonic()
         components = Components(self._settings)
         report = _builder(components).build({str(number): message for number, message in enumerate(messages)})
-        components.metrics.emit(build_metrics(report))
+        components.metrics.emit(build_metrics(report)[""])
         self._inbox.give_back(messages[int(number)] for number in report.failed)
         self._built.messages += report.messages - len(report.failed)
         self._built.returned += len(report.failed)
-        self._count(len(report.manifests), began)
+        self._count(len(report.plans[""].manifests), began)
 
     def _seal(self) -> int:
         """Call the sealer; returns the number of pending parts that still wait."""
@@ -152,13 +152,7 @@ class Building:
 
 
 def _builder(components: Components) -> Builder:
-    return Builder(
-        state=components.state,
-        claimer=components.claimer,
-        allowed_prefixes=components.settings.input.allowed_prefixes,
-        target_bytes=components.manifest_bytes,
-        read_body=read_announcement,
-    )
+    return replace(components.builder(), read_body=read_announcement)
 
 
 def main() -> None:

@@ -9,7 +9,8 @@ from compactor.core.errors import AccessError
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder, is_s3
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.manifests.planning import SKIP_REASONS, LeftOut
+from compactor.manifests.candidates import SKIP_REASONS
+from compactor.manifests.plan import LeftOut
 
 
 @dataclass(frozen=True, slots=True)

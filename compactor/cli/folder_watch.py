@@ -23,7 +23,7 @@ from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import canonical, is_s3, is_within
 from compactor.core.rules.backoff import pause_seconds
 from compactor.core.text.formatting import count, duration
-from compactor.manifests.planning import Plan
+from compactor.manifests.plan import Plan
 from compactor.manifests.sources.planning import SourcePlanner
 from compactor.wiring.compact.folder import check_folders
 from compactor.wiring.job.app import App

@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 import click
@@ -13,10 +12,11 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count
 from compactor.cost.planning_cost import PlanningCost
 from compactor.manifests.inventory.document import Inventory
-from compactor.manifests.inventory.planner import InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
-from compactor.manifests.spilled.totals import PlanTotals
-from compactor.wiring.inventory import Rate, cost_of_planning, inventory_planner, prefixes_to_plan
+from compactor.manifests.inventory.rows import files_in_scope
+from compactor.manifests.plan import Plan
+from compactor.manifests.unplanned import FileScope
+from compactor.wiring.inventory import Rate, cost_of_planning, plan_inventory, prefixes_to_plan
 from compactor.wiring.job.app import App
 
 PROGRESS_SECONDS = 60.0
@@ -28,7 +28,7 @@ class InventoryPlan:
     """What came of planning from an inventory."""
 
     inventory: Inventory
-    totals: PlanTotals
+    totals: Plan
     cost: PlanningCost
 
     def document(self) -> dict[str, Any]:
@@ -58,16 +58,14 @@ def parsed_rate(_context: click.Context, _option: click.Parameter, value: str | 
     return Rate(per_hour=per_hour)
 
 
-def plan_inventory(
+def planned_inventory(
     app: App,
     uri: str,
     *,
     prefix: str | None,
-    date: str | None,
-    since: datetime | None,
-    hidden: bool,
+    scope: FileScope,
     rate: Rate,
-    max_manifests: int | None,
+    limit: int | None,
     dry_run: bool,
     quiet: bool,
 ) -> InventoryPlan:
@@ -77,11 +75,9 @@ def plan_inventory(
         app: The components of this process.
         uri: The manifest.json of the inventory.
         prefix: The folder to plan; None for all allowed ones.
-        date: Only files of this date.
-        since: Only files written at this time or later.
-        hidden: Also files with hidden names.
+        scope: Which files to plan.
         rate: How fast to release manifests.
-        max_manifests: The most to write; None for any number, or for that of the settings if they are not held back.
+        limit: The most to write; None for any number, or for that of the settings if they are not held back.
         dry_run: Claim and write nothing.
         quiet: Print nothing meanwhile.
     """
@@ -92,16 +88,21 @@ def plan_inventory(
 
     reader = InventoryReader(app.store)
     inventory = reader.open(uri)
-    scope = InventoryScope(prefixes_to_plan(app, inventory, prefix), date, since, hidden)
+    prefixes, rows = prefixes_to_plan(app, inventory, prefix), reader.rows(inventory)
     made = f"{inventory.created_at:%Y-%m-%d %H:%M} UTC"
     tell(f"Inventory of s3://{inventory.source_bucket} at {made}, {count(len(inventory.files), 'data file')}")
-    if max_manifests is None and not rate.is_paced:
-        max_manifests = app.settings.builder.max_manifests_per_plan
-    with closing(inventory_planner(app, rate, on_wait=lambda why: tell(f"Waiting: {why}"))) as planner:
-        planner.on_date = _Progress(tell)
-        totals = planner.load(inventory, reader.rows(inventory), scope)
-        planner.plan(totals, max_manifests=max_manifests, dry_run=dry_run)
-    return InventoryPlan(inventory, totals, cost_of_planning(app, totals))
+    if limit is None and not rate.is_paced:
+        limit = app.settings.builder.max_manifests_per_plan
+    plan = plan_inventory(
+        app,
+        partial(files_in_scope, inventory, rows, prefixes, scope, app.state.rules),
+        rate,
+        on_wait=lambda why: tell(f"Waiting: {why}"),
+        on_batch=_Progress(tell),
+        limit=limit,
+        dry_run=dry_run,
+    )
+    return InventoryPlan(inventory, plan, cost_of_planning(app, plan))
 
 
 class _Progress:
@@ -111,11 +112,11 @@ class _Progress:
         self._tell = tell
         self._told_at = time.monotonic()
 
-    def __call__(self, date: str, totals: PlanTotals) -> None:
+    def __call__(self, date: str, plan: Plan) -> None:
         if time.monotonic() - self._told_at >= PROGRESS_SECONDS:
             self._told_at = time.monotonic()
-            planned = f"{count(len(totals.manifests), 'manifest')} of {count(totals.files, 'file')}"
-            self._tell(f"Up to {date}: {planned}, {count(totals.planned_before, 'file')} planned before")
+            planned = f"{count(len(plan.manifests), 'manifest')} of {count(plan.files, 'file')}"
+            self._tell(f"Up to {date}: {planned}, {count(plan.planned_before, 'file')} planned before")
 
 
 def show_end(made: InventoryPlan, *, dry_run: bool) -> None:

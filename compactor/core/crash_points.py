@@ -7,8 +7,6 @@ from enum import StrEnum
 class CrashPoint(StrEnum):
     """A point of a manifest's life, in order."""
 
-    CLAIMED = "claimed"  # files are claimed for a manifest that is not written yet
-    PLANNED = "planned"  # that manifest is written
     ACCEPTED = "accepted"  # the id is bound to this manifest for good
     OPENED = "opened"  # it is in the index of open manifests
     ATTEMPTED = "attempted"  # this attempt is on record
@@ -42,17 +40,15 @@ class ExpiryCrashPoint(StrEnum):
     FINISHED = "finished"  # the intention is deleted
 
 
-class BuildCrashPoint(StrEnum):
-    """A point of building or sealing a manifest."""
+class PlanCrashPoint(StrEnum):
+    """A point of planning, building or sealing a manifest."""
 
-    CLAIMED = "claimed"  # files are claimed for a manifest or a part that is not written yet
-    BUILT = "built"  # the manifest is written
+    PART_BOUND = "part_bound"  # a part to seal is bound and cannot be revoked any more
+    CLAIMED = "claimed"  # files, or parts, are claimed for a manifest or a part that is not written yet
+    PLANNED = "planned"  # the manifest is written
     PENDING = "pending"  # the files wait in a pending part
     BOUND = "bound"  # it cannot be revoked any more: the files are safe
-    PART_BOUND = "part_bound"  # the part to seal is bound and cannot be revoked any more
-    PARTS_CLAIMED = "parts_claimed"  # parts are claimed for a manifest that is not written yet
-    SEALED = "sealed"  # that manifest is written
-    CLEARED = "cleared"  # its parts are deleted
+    CLEARED = "cleared"  # the parts of a manifest are deleted
 
 
 class RotationCrashPoint(StrEnum):
@@ -64,7 +60,7 @@ class RotationCrashPoint(StrEnum):
     DROPPED = "dropped"  # the old checkpoint is deleted
 
 
-OnBuildCrashPoint = Callable[[BuildCrashPoint, str], None]
+OnPlanCrashPoint = Callable[[PlanCrashPoint, str], None]
 """Called with the id of a manifest or part, right after a point was reached."""
 
 OnExpiryCrashPoint = Callable[[ExpiryCrashPoint, str], None]
@@ -76,15 +72,15 @@ OnRedriveCrashPoint = Callable[[RedriveCrashPoint, str], None]
 OnRotationCrashPoint = Callable[[RotationCrashPoint], None]
 """Called right after a point was reached."""
 
-OnCrashPoint = Callable[[CrashPoint, str], None]
+OnCrashPoint = Callable[[CrashPoint | PlanCrashPoint, str], None]
 """Called with a manifest id, right after a point was reached."""
 
 
-def ignore_crash_point(point: CrashPoint, manifest_id: str) -> None:
+def ignore_crash_point(point: CrashPoint | PlanCrashPoint, manifest_id: str) -> None:
     """Does nothing: the default outside of tests."""
 
 
-def ignore_build_crash_point(point: BuildCrashPoint, manifest_id: str) -> None:
+def ignore_plan_crash_point(point: PlanCrashPoint, manifest_id: str) -> None:
     """Does nothing: the default outside of tests."""
 
 

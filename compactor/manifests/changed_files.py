@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.manifests.claiming import Claimer, claim_key
-from compactor.manifests.planning import LeftOut
+from compactor.manifests.plan import LeftOut
 
 
 def changed_files(commits: Iterable[Commit], claimer: Claimer) -> list[LeftOut]:

@@ -237,7 +237,7 @@ class Builder(Section):
     max_wait_seconds: Seconds = _key(120, "longest time an announced file waits before its manifest is written")
     claim_lease_seconds: Seconds = _key(300, "time after which a claim without a manifest may be taken over")
     max_manifests_per_plan: int = _key(
-        10_000, "most manifests that one `compactor plan` writes, the largest first", ge=1, le=1_000_000
+        10_000, "most manifests that one `compactor plan` writes, the earliest days first", ge=1, le=1_000_000
     )
     claim_ttl_days: int = _key(30, "days until a claim expires", ge=1, le=3660)
 

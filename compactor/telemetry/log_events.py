@@ -342,8 +342,8 @@ CATALOGUE: Mapping[str, LogEvent] = {
         {"message_id": "SQS message id", "error": _ERROR},
         "read it there and fix the sender; move it back if it announces files",
     ),
-    "group.not_built": _warning(
-        "the builder could not build a manifest; its messages return to the queue",
+    "group.not_planned": _warning(
+        "a manifest could not be written; its files are free again, or left to the next call",
         {"manifest_id": _MANIFEST, "files": "files in it", "error": _ERROR},
         _NO_NEED,
     ),
@@ -444,11 +444,6 @@ CATALOGUE: Mapping[str, LogEvent] = {
         "a pending part, or what is on record about it, cannot be read; its files wait",
         {"uri": "URI of the part", "error": _ERROR},
         "restore what the error names, or allow reading it; do not delete the part: its files are claimed for it",
-    ),
-    "group.not_sealed": _warning(
-        "the sealer could not seal parts; its next call retries",
-        {"date": "date of the files", "parts": "number of parts", "error": _ERROR},
-        _NO_NEED,
     ),
     # Redriving.
     "manifest.redriven": _info(

@@ -9,10 +9,11 @@ from compactor.adapters.claims import JournalClaims, StreamClaims
 from compactor.adapters.local.machine import MachineProcesses, SystemClock
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.stores import StoreSpec
-from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, ignore_plan_crash_point
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import Layout
+from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.ledger.heartbeat import Runs, StoreClock
 from compactor.ledger.kafka.planned_work import PlannedWork
@@ -25,6 +26,7 @@ from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer
 from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.manifests.kinesis.streams_seen import StreamWatch
+from compactor.manifests.planner import Planner
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
@@ -192,22 +194,36 @@ class Components:
         ratio = self.history.stored_ratio()
         return whole_files_bytes(settings.builder.target_manifest_bytes, ratio, settings.output.target_file_bytes)
 
-    def builder(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Builder:
-        """Make what turns announced files into manifests."""
-        return Builder(
+    def planner_at(self, on_crash_point: OnPlanCrashPoint, groups_at_once: int = THREADS) -> Planner:
+        """Make what puts files into manifests, and calls something at each crash point."""
+        return Planner(
             state=self.state,
             claimer=self.claimer,
-            allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
             on_crash_point=on_crash_point,
+            groups_at_once=groups_at_once,
         )
 
-    def sealer(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Sealer:
-        """Make what seals pending parts into manifests."""
-        return Sealer(
-            state=self.state,
-            claimer=self.claimer,
-            target_bytes=self.manifest_bytes,
-            max_wait_seconds=self.settings.builder.max_wait_seconds,
-            on_crash_point=on_crash_point,
+    def builder(
+        self, *, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, groups_at_once: int = THREADS
+    ) -> Builder:
+        """Make what turns announced files into manifests, those of all streams if there are any."""
+        settings = self.settings
+
+        def of(stream: str) -> Components:
+            return self.of_streams[stream] if stream else self
+
+        return Builder(
+            planner_of=lambda stream: of(stream).planner_at(on_crash_point, groups_at_once),
+            allowed_prefixes_of=lambda stream: of(stream).settings.input.allowed_prefixes,
+            clock=self.clock,
+            watched=settings.input.allowed_prefixes,
+            routes=settings.routes if settings.streams else None,
         )
+
+    def sealer(
+        self, *, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, groups_at_once: int = THREADS
+    ) -> Sealer:
+        """Make what seals pending parts into manifests."""
+        planner = self.planner_at(on_crash_point, groups_at_once)
+        return Sealer(planner=planner, max_wait_seconds=self.settings.builder.max_wait_seconds)

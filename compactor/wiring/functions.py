@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from compactor.control.plane import Check
-from compactor.core.errors import SettingsError
+from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import FLUSH_SECONDS
-from compactor.manifests.building.reports import build_metrics, log_built, log_sealed, seal_counts, seal_metrics
+from compactor.manifests.building.reports import build_metrics, log_built, log_sealed, seal_metrics
+from compactor.manifests.building.sealer import SealReport
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
 from compactor.wiring.settings_files.remote_settings import settings_at
-from compactor.wiring.stream_functions import build_streams, seal_streams
 
 C = TypeVar("C", bound=Components)
 
@@ -26,28 +27,55 @@ def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
         The messages that SQS must deliver again, as `batchItemFailures`. An error makes it deliver all of them again.
     """
     components = function_components()
-    messages = {record["messageId"]: record["body"] for record in event["Records"]}
+    report = components.builder().build({record["messageId"]: record["body"] for record in event["Records"]})
+    log_built(report)
+    for stream, figures in build_metrics(report).items():
+        _of(components, stream).metrics.emit(figures)
     if components.settings.streams:
-        failed = build_streams(components, messages)
-    else:
-        report = components.builder().build(messages)
-        log_built([report], messages=report.messages, skipped=report.skipped, failed=len(report.failed))
-        components.metrics.emit(build_metrics(report))
-        failed = report.failed
-    components.metrics.flush(FLUSH_SECONDS)
-    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+        components.metrics.emit({"FilesUnrouted": report.unrouted})
+    _flush(components)
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed]}
 
 
 def seal_parts() -> dict[str, int]:
-    """Seal the pending parts that are large enough or have waited long enough; returns counts, for the caller's log."""
+    """Seal the pending parts that are large enough or have waited long enough; returns counts, for the caller's log.
+
+    Raises:
+        CompactorError: The first error of a stream, once the others were sealed.
+    """
     components = function_components()
-    if components.settings.streams:
-        return seal_streams(components)
-    report = components.sealer().seal()
-    log_sealed([report])
-    components.metrics.emit(seal_metrics(report))
-    components.metrics.flush(FLUSH_SECONDS)
-    return seal_counts([report])
+    streams = [each.name for each in components.settings.streams] or [""]
+    errors: list[CompactorError] = []
+
+    def seal(stream: str) -> SealReport:
+        try:
+            return _of(components, stream).sealer(groups_at_once=max(1, THREADS // len(streams))).seal()
+        except CompactorError as exc:
+            if stream:
+                log_event("stream.not_sealed", stream=stream, error=exc)
+            errors.append(exc)
+            return SealReport()
+
+    reports = list(map_ordered(seal, streams))
+    if errors and not components.settings.streams:
+        raise errors[0]
+    counts = log_sealed(reports)
+    for stream, report in zip(streams, reports, strict=True):
+        _of(components, stream).metrics.emit(seal_metrics(report))
+    _flush(components)
+    if errors:
+        raise errors[0]
+    return counts
+
+
+def _of(components: Components, stream: str) -> Components:
+    """The components of a stream; of an empty name those of what belongs to none."""
+    return components.of_streams[stream] if stream else components
+
+
+def _flush(components: Components) -> None:
+    for stream in [*(each.name for each in components.settings.streams), ""]:
+        _of(components, stream).metrics.flush(FLUSH_SECONDS)
 
 
 def check_job(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,22 +1,24 @@
 """Puts together what plans from an S3 Inventory."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.errors import SettingsError
 from compactor.core.layout import canonical, folder, is_within
 from compactor.cost.planning_cost import PlanningCost, planning_cost
 from compactor.cost.prices import prices_of
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.inventory.pacing import Pace, PaceRules
-from compactor.manifests.inventory.planner import InventoryPlanner
-from compactor.manifests.inventory.release import Gate, OpenGate, PacedGate
-from compactor.manifests.spilled.named_before import NamedBefore
-from compactor.manifests.spilled.totals import PlanTotals
+from compactor.manifests.inventory.release import PacedGate
+from compactor.manifests.plan import Plan
+from compactor.manifests.planner import Gate, OpenGate
+from compactor.manifests.spill import SpilledFile
+from compactor.manifests.unplanned import check_prefix
 from compactor.settings.types import JOURNAL_CLAIMS
 from compactor.wiring.job.app import App
+
+MAX_ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +34,27 @@ class Rate:
     per_hour: float | None = None
 
 
-def inventory_planner(
-    app: App, rate: Rate, *, on_wait: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
-) -> InventoryPlanner:
-    """Make what plans from an inventory; for one use.
+def plan_inventory(
+    app: App,
+    found: Callable[[Plan], Iterable[SpilledFile]],
+    rate: Rate,
+    *,
+    on_wait: Callable[[str], None],
+    on_batch: Callable[[str, Plan], None] = lambda _date, _plan: None,
+    limit: int | None = None,
+    dry_run: bool = False,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Plan:
+    """Write manifests for files that an inventory lists, those that a dead planner has claimed once its lease is over.
 
     Args:
         app: The components of this process.
+        found: Yields the files, and counts what else the inventory lists.
         rate: How fast it releases manifests.
         on_wait: Called when it begins to wait, with the cause.
+        on_batch: Called after each batch of manifests, with its last date and what was done so far.
+        limit: The most manifests to write; None for any number.
+        dry_run: Claim and write nothing.
         sleep: Waits for a number of seconds.
 
     Raises:
@@ -49,14 +63,15 @@ def inventory_planner(
     if app.settings.input.on_changed_file != "skip":
         why = "a file may be replaced since, and the event of its new version plans it, too"
         raise SettingsError([f'input.on_changed_file: "read" -> expected "skip" for --inventory: {why}'])
-    spill = SqliteSpill()
-    return InventoryPlanner(
-        planner=app.planner,
-        spill=spill,
-        named=NamedBefore(state=app.state, allowed_prefixes=app.settings.input.allowed_prefixes, spill=spill),
-        gate=_gate(app, rate, on_wait, sleep),
-        sleep=sleep,
-    )
+    gate, plan = _gate(app, rate, on_wait, sleep), Plan(dry_run=dry_run)
+    with app.unplanned(found, may_be_gone=True) as files:
+        for number in range(MAX_ROUNDS):
+            app.planner.plan(files, limit=limit, gate=gate, on_batch=on_batch, plan=plan)
+            if dry_run or plan.is_over or plan.held_until is None or number == MAX_ROUNDS - 1:
+                break
+            sleep(max(0.0, (plan.held_until - app.clock.now()).total_seconds()) + 0.1)
+            plan.held, plan.held_until = 0, None
+    return plan
 
 
 def _gate(app: App, rate: Rate, on_wait: Callable[[str], None], sleep: Callable[[float], None]) -> Gate:
@@ -87,7 +102,7 @@ def prefixes_to_plan(app: App, inventory: Inventory, prefix: str | None) -> tupl
         SettingsError: None is in its bucket, or the given one is not allowed.
     """
     if prefix is not None:
-        app.planner.check(prefix)
+        check_prefix(app.state, prefix, app.settings.input.allowed_prefixes)
     asked: Sequence[str] = app.settings.input.allowed_prefixes if prefix is None else [prefix]
     bucket = f"s3://{inventory.source_bucket}"
     within = tuple(f for f in (folder(canonical(each)) for each in asked) if is_within(f, bucket))
@@ -97,14 +112,14 @@ def prefixes_to_plan(app: App, inventory: Inventory, prefix: str | None) -> tupl
     return within
 
 
-def cost_of_planning(app: App, totals: PlanTotals) -> PlanningCost:
+def cost_of_planning(app: App, plan: Plan) -> PlanningCost:
     """What the claims and requests of a plan cost in the region of the settings."""
     builder = app.settings.builder
     in_dynamodb = builder.claims not in {"", JOURNAL_CLAIMS}
     return planning_cost(
-        totals.files + totals.planned_before + totals.held,
-        totals.files,
-        len(totals.manifests),
+        plan.files + plan.planned_before + plan.held,
+        plan.files,
+        len(plan.manifests),
         claim_days=builder.claim_ttl_days if in_dynamodb else None,
         prices=prices_of(app.settings.aws.region),
     )

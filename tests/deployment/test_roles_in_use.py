@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
-from compactor.core.crash_points import BuildCrashPoint, CrashPoint
+from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.manifests.building.builder import BuildReport
@@ -131,8 +131,8 @@ def messages(*names: str, size: int = MIB) -> dict[str, str]:
 def overtaken_builder(harness: Harness, store: ObjectStore, late: dict[str, str]) -> BuildReport:
     """The report of a builder that another one overtakes after its lease expired."""
 
-    def overtake(point: BuildCrashPoint, _manifest_id: str) -> None:
-        if point is BuildCrashPoint.CLAIMED:
+    def overtake(point: PlanCrashPoint, _manifest_id: str) -> None:
+        if point is PlanCrashPoint.CLAIMED:
             harness.clock.advance(301)
             components_of(harness, harness.store).builder().build(dict([*late.items()][:1]))
 
@@ -168,8 +168,8 @@ def test_sealer(harness: Harness) -> None:
     components_of(harness, harness.store).builder().build(messages("c"))
     harness.clock.advance(600)
 
-    def overtake(point: BuildCrashPoint, _manifest_id: str) -> None:
-        if point is BuildCrashPoint.PARTS_CLAIMED:
+    def overtake(point: PlanCrashPoint, _manifest_id: str) -> None:
+        if point is PlanCrashPoint.CLAIMED:
             harness.clock.advance(301)
             components_of(harness, harness.store).sealer().seal()
 

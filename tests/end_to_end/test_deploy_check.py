@@ -185,7 +185,7 @@ def test_a_file_that_shares_its_manifest(deployment: Deployment) -> None:
     app.store.put(f"s3://{RAW}/{EARLY}-of-a-producer.ndjson", b'{"id": 1}\n')
     made = checker.FOLDER + f"{EARLY}-other.ndjson"
     app.store.put(f"s3://{RAW}/{made}", b'{"id": 2}\n')
-    app.planner.plan(f"s3://{RAW}/")
+    app.plan(f"s3://{RAW}/")
     deployment.step()
     before = {key for key in deployment.listed() if key.startswith("output/")}
     [key] = app.ledger.manifests(EARLY)

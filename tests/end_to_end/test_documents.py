@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from compactor.core.crash_points import (
-    BuildCrashPoint,
     CrashPoint,
     ExpiryCrashPoint,
+    PlanCrashPoint,
     RedriveCrashPoint,
     RotationCrashPoint,
 )
@@ -72,7 +72,7 @@ def test_the_internals_tell_every_step() -> None:
     assert [re.findall(r"^\| (?:`|.*\(`)(\w+)`\)? \|", table, re.MULTILINE) for table in tables] == [
         list(CrashPoint),
         list(ExpiryCrashPoint),
-        list(BuildCrashPoint),
+        list(PlanCrashPoint),
         list(RedriveCrashPoint),
         list(RotationCrashPoint),
     ]

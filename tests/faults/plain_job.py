@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.stores import RoutedStore, StoreSpec
-from compactor.core.crash_points import CrashPoint
+from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.errors import CompactorError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectWriter
@@ -50,8 +50,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", choices=WITHOUT_SPARK, default=DEFAULT)
     parser.add_argument("--target-file-bytes", type=int, default=TARGET_FILE_BYTES, help="of the native engine")
     parser.add_argument("--plan", help="plan this folder instead of running the job")
-    parser.add_argument("--die-at", choices=[*CrashPoint, WRITING], help="end by SIGKILL")
-    parser.add_argument("--stop-at", choices=[*CrashPoint, WRITING], help="stop by SIGSTOP, until SIGCONT comes")
+    parser.add_argument("--die-at", choices=[*CrashPoint, *PlanCrashPoint, WRITING], help="end by SIGKILL")
+    parser.add_argument(
+        "--stop-at", choices=[*CrashPoint, *PlanCrashPoint, WRITING], help="stop by SIGSTOP, until SIGCONT comes"
+    )
     parser.add_argument("--visit", type=int, default=1, help="at which time that it comes there")
     parser.add_argument("--only", help="only at steps of this manifest")
     parser.add_argument("--record", type=Path, help="write down what manifests go through; see tests.protocol.traces")
@@ -253,7 +255,8 @@ def interruption(arguments: Namespace) -> Callable[[str, str], None]:
 
 def plan(app: App, prefix: str) -> int:
     # In one thread: if it stops, no other one may have the lock of the claims, for it would keep it.
-    replace(app.planner, groups_at_once=1).plan(prefix)
+    app.planner = replace(app.planner, groups_at_once=1)
+    app.plan(prefix)
     return 0
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from _pytest.mark import ParameterSet
 
-from compactor.core.crash_points import CrashPoint
+from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from tests.faults.accounts import check, manifests_in_effect
 from tests.faults.conftest import Lake, keep_traces, record_in
 from tests.faults.nursery import Nursery
@@ -17,8 +17,8 @@ from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Case, Kind
 from tests.support.engines import DEFAULT, engine_in_turns
 
-OF_A_PLANNER = (CrashPoint.CLAIMED, CrashPoint.PLANNED)
-OF_A_MANIFEST = [step for step in CrashPoint if step not in OF_A_PLANNER]
+OF_A_PLANNER = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED)
+OF_A_MANIFEST = list(CrashPoint)
 LEASE_SECONDS = 0.5
 
 

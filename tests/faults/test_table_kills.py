@@ -30,7 +30,7 @@ from tests.support.extras import NATIVE
 from tests.support.iceberg_tables import rest_place
 from tests.support.rest_catalog import RestCatalogServer
 
-STEPS = [step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
+STEPS = list(CrashPoint)
 IN_SHORT = {("in_place", CrashPoint.PUBLISHED_ONE)}
 
 FATES = (Fate.WELL, Fate.LOST, Fate.DONE_503, Fate.DROPPED, Fate.LATE)

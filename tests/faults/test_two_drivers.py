@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.core.crash_points import CrashPoint
+from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from tests.faults.accounts import check, manifests_in_effect
 from tests.faults.conftest import Lake
 from tests.faults.nursery import STOPPED, Job, Nursery
@@ -135,7 +135,7 @@ def test_two_drivers_that_were_both_held_up(
 @pytest.mark.parametrize(
     ("step", "visit"),
     [
-        pytest.param(step, visit, marks=() if (step, visit) == (CrashPoint.CLAIMED, 1) else pytest.mark.faults)
+        pytest.param(step, visit, marks=() if (step, visit) == (PlanCrashPoint.CLAIMED, 1) else pytest.mark.faults)
         for step in OF_A_PLANNER
         for visit in (1, 2)
     ],

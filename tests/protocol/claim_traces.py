@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.adapters.memory.store import MemoryClaims
-from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.ports import Claim
-from compactor.manifests.listing_planning import ListingPlanner
 from compactor.wiring.components import Components
 from tests.protocol.traces import Claimed, Trace
 from tests.support.building import MIB, new_harness
@@ -19,7 +18,7 @@ from tests.support.s3_messages import notification
 KEY = "raw/2026-01-02-0.ndjson"
 LEASE_SECONDS = 301
 MAX_IDS = 2
-STEPS = (BuildCrashPoint.CLAIMED, BuildCrashPoint.BUILT, BuildCrashPoint.BOUND)
+STEPS = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, PlanCrashPoint.BOUND)
 VALUES = {
     "Files": '{"f1"}', "Builders": "{b1, b2}", "Planners": "{p1}", "MaxIds": str(MAX_IDS), "MaxStops": "1",
     "PausesOutliveLeases": "TRUE",
@@ -66,16 +65,16 @@ class Scene:
         self._store = WatchedStore(self._harness.store, on_change=self._note)
         self._note()
 
-    def build(self, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> None:
+    def build(self, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> None:
         """One builder gets the message, and acknowledges it if it may."""
-        builder = replace(self._components().builder(on_crash_point=on_crash_point), groups_at_once=1)
+        builder = self._components().builder(on_crash_point=on_crash_point, groups_at_once=1)
         report = builder.build({"message": notification("lake", KEY, 12 * MIB, self._etag)})
         self._is_pending = self._is_pending and bool(report.failed)
         self._note()
 
     def plan(self) -> None:
         """A planner lists the file."""
-        self._components_of_planner().plan("s3://lake/raw")
+        self._harness.app(store=self._store).plan("s3://lake/raw")
         self._note()
 
     def let_lease_end(self) -> None:
@@ -84,9 +83,6 @@ class Scene:
     def _components(self) -> Components:
         harness = self._harness
         return Components(harness.settings, clock=harness.clock, store=self._store, claims=harness.claims)
-
-    def _components_of_planner(self) -> ListingPlanner:
-        return self._harness.app(store=self._store).planner
 
     def _note(self) -> None:
         store, layout = self._harness.store, self._harness.layout
@@ -106,10 +102,10 @@ class Scene:
         )
 
 
-def _dies(step: BuildCrashPoint, then: str) -> Trace:
+def _dies(step: PlanCrashPoint, then: str) -> Trace:
     scene = Scene(f"a builder dies at {step}, {then} follows")
 
-    def die(reached: BuildCrashPoint, _manifest_id: str) -> None:
+    def die(reached: PlanCrashPoint, _manifest_id: str) -> None:
         if reached is step:
             raise DiedError
 
@@ -118,10 +114,10 @@ def _dies(step: BuildCrashPoint, then: str) -> Trace:
     return _follow(scene, then)
 
 
-def _is_held_up(step: BuildCrashPoint, then: str) -> Trace:
+def _is_held_up(step: PlanCrashPoint, then: str) -> Trace:
     scene = Scene(f"a builder is held up at {step}, {then} goes on")
 
-    def wait(reached: BuildCrashPoint, _manifest_id: str) -> None:
+    def wait(reached: PlanCrashPoint, _manifest_id: str) -> None:
         if reached is step:
             _follow(scene, then)
 

@@ -21,7 +21,7 @@ from tests.support.rebuilding import WatchedStore
 
 NAME = next(name for name in (f"m{number}" for number in count()) if taker(name, (1, 2)) == 2)
 KEY = ManifestKey(DAY, NAME)
-STEPS = tuple(step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED})
+STEPS = tuple(CrashPoint)
 ROUNDS = round((LIFE_SECONDS + 30) / REFRESH_SECONDS)
 """So many looks at the heartbeats are enough for all to see who is gone, and to do its work."""
 

@@ -7,12 +7,12 @@ from functools import cache
 
 import pytest
 
-from compactor.core.crash_points import BuildCrashPoint, CrashPoint, ExpiryCrashPoint, RedriveCrashPoint
+from compactor.core.crash_points import CrashPoint, ExpiryCrashPoint, PlanCrashPoint, RedriveCrashPoint
 from tests.protocol.configurations import SAFETY
 from tests.protocol.tlc import ROOT, SPEC
 
 ACTIONS = tomllib.loads((SPEC / "actions.toml").read_text())
-KINDS = (CrashPoint, BuildCrashPoint, RedriveCrashPoint, ExpiryCrashPoint)
+KINDS = (CrashPoint, PlanCrashPoint, RedriveCrashPoint, ExpiryCrashPoint)
 POINTS = {f"{kind.__name__}.{each.name}" for kind in KINDS for each in kind}
 
 

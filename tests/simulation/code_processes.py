@@ -11,6 +11,7 @@ from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.manifests.building.builder import BuildReport
+from compactor.manifests.unplanned import FileScope
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.verify.report import VerifyReport
@@ -148,7 +149,7 @@ class Code:
     def plan(self, process: Process, *, settle_seconds: float) -> None:
         """`compactor plan`."""
         prefix = self.settings.input.allowed_prefixes[0]
-        self._app(process).planner.plan(prefix, settle_seconds=settle_seconds)
+        self._app(process).plan(prefix, FileScope(settle_seconds=settle_seconds))
 
     def redrive(self, process: Process) -> None:
         """`compactor redrive` for dead letters, then for files."""

@@ -14,6 +14,7 @@ from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import CompactorError, StuckError
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
+from compactor.manifests.unplanned import FileScope
 from compactor.wiring.job.app import App
 from tests.soak.files import DAY, FileSpec, make_file
 from tests.soak.phases import Feed, Phase
@@ -157,9 +158,9 @@ class Feeder:
         """Run the planner over its part of the files; whether none is left for a later run."""
         place = f"{self._input}/planned"
         try:
-            plan = self._new_planner().planner.plan(place, hidden=True)
+            plan = self._new_planner().plan(place, FileScope(hidden=True))
         except StuckError:  # a manifest that the job may not read may name the same files; an operator may read it
-            plan = self._app.planner.plan(place, hidden=True)
+            plan = self._app.plan(place, FileScope(hidden=True))
         except CompactorError:
             return False
         self.record.events["plan runs"] += 1

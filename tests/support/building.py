@@ -1,9 +1,8 @@
 """A builder and a sealer on a store in memory: announces files, builds and seals, and shows what came of it."""
 
 from collections import Counter
-from dataclasses import replace
 
-from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, ignore_plan_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
@@ -27,17 +26,17 @@ def parts_of(harness: Harness, store: ObjectStore | None = None) -> Components:
     return Components(harness.settings, clock=harness.clock, store=store or harness.store, claims=harness.claims)
 
 
-def build(harness: Harness, *bodies: str, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> BuildReport:
+def build(harness: Harness, *bodies: str, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> BuildReport:
     """Build one group after the other, so that crash points come in order."""
-    builder = replace(parts_of(harness).builder(on_crash_point=on_crash_point), groups_at_once=1)
+    builder = parts_of(harness).builder(on_crash_point=on_crash_point, groups_at_once=1)
     return builder.build(dict(zip("abcdefghijklmnop", bodies, strict=False)))
 
 
 def seal(
-    harness: Harness, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point, after_seconds: float = 0
+    harness: Harness, *, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, after_seconds: float = 0
 ) -> SealReport:
     harness.clock.advance(after_seconds)
-    return replace(parts_of(harness).sealer(on_crash_point=on_crash_point), groups_at_once=1).seal()
+    return parts_of(harness).sealer(on_crash_point=on_crash_point, groups_at_once=1).seal()
 
 
 def put(key: str, size: int = MIB, etag: str = "e1", *, shape: str = "s3") -> str:

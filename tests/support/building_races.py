@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 
-from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.manifests.claiming import claim_key
@@ -42,27 +41,27 @@ class Race:
             for key in ("raw/4.ndjson", "raw/5.ndjson"):
                 self._parts().builder().build({key: self.messages.pop(key)})
 
-    def build(self, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point, *, every: int = 1) -> None:
+    def build(self, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, *, every: int = 1) -> None:
         """Take in what is in the queue, or every nth message, and acknowledge what is safe."""
         batch = dict(list(self.messages.items())[::every])
-        builder = replace(self._parts().builder(on_crash_point=on_crash_point), groups_at_once=self.at_once)
+        builder = self._parts().builder(on_crash_point=on_crash_point, groups_at_once=self.at_once)
         report = builder.build(batch)
         for message_id in set(batch) - set(report.failed):
             self.messages.pop(message_id, None)
 
-    def seal(self, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> None:
+    def seal(self, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> None:
         """Seal all that waits."""
-        replace(self._parts().sealer(on_crash_point=on_crash_point), groups_at_once=self.at_once).seal()
+        self._parts().sealer(on_crash_point=on_crash_point, groups_at_once=self.at_once).seal()
 
     def plan(self) -> None:
         """Look for what was never announced."""
-        self.harness.app().planner.plan("s3://lake/raw")
+        self.harness.app().plan("s3://lake/raw")
 
-    def hold_up(self, who: str, step: BuildCrashPoint, meanwhile: Callable[[], object]) -> None:
+    def hold_up(self, who: str, step: PlanCrashPoint, meanwhile: Callable[[], object]) -> None:
         """Run a builder or a sealer, and do something else when it first reaches a crash point."""
         held: list[bool] = []
 
-        def on_crash_point(reached: BuildCrashPoint, _manifest_id: str) -> None:
+        def on_crash_point(reached: PlanCrashPoint, _manifest_id: str) -> None:
             if reached is step and not held:
                 held.append(True)
                 self.was_held_up = True

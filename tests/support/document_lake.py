@@ -74,7 +74,7 @@ def make_lake(folder: Path) -> None:
             (raw / f"{DAY}-evening.ndjson").write_bytes(EVENING)
             (raw / f"{DAY}-lost.ndjson").write_bytes(EVENING)
             app = _app()
-            app.planner.plan(app.settings.input.allowed_prefixes[0])
+            app.plan(app.settings.input.allowed_prefixes[0])
             (raw / f"{DAY}-lost.ndjson").unlink()
             app.store.put(f"{app.layout.manifests_folder}broken.json", b"{")
             _run(app)
@@ -88,7 +88,7 @@ def _app() -> App:
 
 def _compact() -> None:
     app = _app()
-    app.planner.plan(app.settings.input.allowed_prefixes[0])
+    app.plan(app.settings.input.allowed_prefixes[0])
     _run(app)
 
 

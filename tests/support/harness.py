@@ -3,9 +3,10 @@
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
 from compactor.adapters.memory.table import MemoryTable
-from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Commit, DeadLetter, RecentCommit
 from compactor.core.layout import KEEP_MARKER, Layout, base_name
@@ -23,6 +24,7 @@ from compactor.engines.engine import Engine
 from compactor.job.batches import BatchRunner
 from compactor.job.run_report import RunReport
 from compactor.ledger.ledger import Ledger
+from compactor.manifests.plan import PlannedManifest
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ops.verify.report import VerifyReport
 from compactor.schema.catalog import CatalogTable
@@ -43,17 +45,29 @@ class DiedError(BaseException):
     """The driver died: no handler of errors gets to run."""
 
 
-def dying_at(step: CrashPoint, occurrence: int = 1) -> Callable[[CrashPoint, str], None]:
+def dying_at(step: StrEnum, occurrence: int = 1) -> Callable[[StrEnum, str], None]:
     """Dies when a step is reached for the nth time."""
     reached = 0
 
-    def on_crash_point(found: CrashPoint, _manifest_id: str) -> None:
+    def on_crash_point(found: StrEnum, _manifest_id: str) -> None:
         nonlocal reached
         reached += found == step
         if found == step and reached == occurrence:
             raise DiedError
 
     return on_crash_point
+
+
+def one_at_a_time(app: App) -> App:
+    """The components, whose planner writes one manifest after the other, so that its steps come in order."""
+    app.planner = replace(app.planner, groups_at_once=1)
+    return app
+
+
+def written(harness: "Harness", planned: Iterable[PlannedManifest]) -> list[Manifest]:
+    """The manifests that a plan wrote and that no job has taken yet."""
+    places = [harness.layout.manifest(each.manifest_id) for each in planned]
+    return [Manifest.model_validate_json(harness.store.read(place)) for place in places]
 
 
 class Harness:

@@ -181,9 +181,7 @@ class History:
 
     def _die_at_work(self) -> None:
         self._deliver()
-        step = self._random.choice(
-            [each for each in CrashPoint if each not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
-        )
+        step = self._random.choice(list(CrashPoint))
         runner = self.harness.runner(on_crash_point=dying_at(step, self._random.randint(1, 2)))
         with suppress(DiedError, CompactorError):
             runner.run(self.harness.waiting())

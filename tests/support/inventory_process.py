@@ -12,8 +12,9 @@ import sys
 import time
 from array import array
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.adapters.local.store import LocalStore
-from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import Manifest
 from compactor.core.ports import ObjectInfo
-from compactor.manifests.inventory.planner import InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
-from compactor.manifests.spilled.totals import PlanTotals
+from compactor.manifests.inventory.rows import files_in_scope
+from compactor.manifests.plan import Plan
+from compactor.manifests.unplanned import EVERYTHING
 from compactor.settings.settings import parse_settings
-from compactor.wiring.inventory import Rate, inventory_planner
+from compactor.wiring.inventory import Rate, plan_inventory
 from compactor.wiring.job.app import App
 from tests.support.inventories import BUCKET, NEEDED, file_schema, put_document
 
@@ -145,7 +146,7 @@ def app_of(folder: Path, die_after: int, objects: int = 0) -> App:
     """The parts of a process that kills itself at the nth crash point; 0 to live."""
     reached = 0
 
-    def on_crash_point(_point: CrashPoint, _manifest_id: str) -> None:
+    def on_crash_point(_point: StrEnum, _manifest_id: str) -> None:
         nonlocal reached
         reached += 1
         if reached == die_after:
@@ -185,17 +186,17 @@ def _peak_mb() -> int:
     return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024
 
 
-def _planned_listing(app: App) -> PlanTotals:
-    while (totals := app.planner.plan(PREFIX)).held_until is not None:  # a person plans again, as the command says
-        time.sleep(max(0.0, (totals.held_until - app.clock.now()).total_seconds()) + 0.1)
-    return totals
+def _planned_listing(app: App) -> Plan:
+    while (plan := app.plan(PREFIX)).held_until is not None:  # a person plans again, as the command says
+        time.sleep(max(0.0, (plan.held_until - app.clock.now()).total_seconds()) + 0.1)
+    return plan
 
 
-def _planned_inventory(app: App, manifest: str) -> PlanTotals:
+def _planned_inventory(app: App, manifest: str) -> Plan:
     reader = InventoryReader(app.store)
     inventory = reader.open(manifest)
-    with closing(inventory_planner(app, Rate(is_paced=False), on_wait=print)) as planner:
-        return planner.plan(planner.load(inventory, reader.rows(inventory), InventoryScope((PREFIX,))))
+    found = partial(files_in_scope, inventory, reader.rows(inventory), (PREFIX,), EVERYTHING, app.state.rules)
+    return plan_inventory(app, found, Rate(is_paced=False), on_wait=print)
 
 
 if __name__ == "__main__":

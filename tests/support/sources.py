@@ -15,6 +15,7 @@ def source_planner(
     app = harness.app()
     return SourcePlanner(
         planner=app.planner,
+        allowed_prefixes=app.settings.input.allowed_prefixes,
         listing=lambda source: app.store.list(folder(source.folder)),
         sources=[SourcePlace(place)],
         seen=LocalSeenFiles(app.store, ""),

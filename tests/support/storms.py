@@ -4,7 +4,7 @@ import random
 import threading
 from collections import Counter
 
-from compactor.core.crash_points import BuildCrashPoint
+from compactor.core.crash_points import PlanCrashPoint
 from tests.support.harness import DiedError
 
 SURE_DEATHS = 3
@@ -47,7 +47,7 @@ class Storm:
     """
 
     def __init__(self, builders: int, chance: random.Random, share: float) -> None:
-        self.deaths: Counter[BuildCrashPoint] = Counter()
+        self.deaths: Counter[PlanCrashPoint] = Counter()
         self._builders, self._chance, self._share = builders, chance, share
         self._lock = threading.Lock()
 
@@ -60,7 +60,7 @@ class Storm:
         for thread in threads:
             thread.join()
 
-    def die_sometimes(self, step: BuildCrashPoint, _manifest_id: str) -> None:
+    def die_sometimes(self, step: PlanCrashPoint, _manifest_id: str) -> None:
         with self._lock:
             if self.deaths[step] < SURE_DEATHS or self._chance.random() < self._share:
                 self.deaths[step] += 1

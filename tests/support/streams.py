@@ -10,12 +10,11 @@ from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemorySto
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
-from compactor.manifests.building.routing import RoutedBuilder, RoutedReport
+from compactor.manifests.building.builder import Builder, BuildReport
 from compactor.manifests.claiming import claim_key
 from compactor.settings.settings import Settings, parse_settings
 from compactor.settings.toml import toml_of
 from compactor.wiring.components import Components
-from compactor.wiring.stream_functions import routed_builder
 
 MIB = 1024 * 1024
 TEN = tuple(f"kind-{number}" for number in range(10))
@@ -64,10 +63,10 @@ class StreamsInMemory:
         """The components of one call of a function."""
         return Components(self.settings, clock=self.clock, store=store or self.store, table_of_claims=self.claims)
 
-    def builder(self) -> RoutedBuilder:
-        return routed_builder(self.components())
+    def builder(self) -> Builder:
+        return self.components().builder()
 
-    def build(self, *bodies: str) -> RoutedReport:
+    def build(self, *bodies: str) -> BuildReport:
         return self.builder().build({f"m{number}": body for number, body in enumerate(bodies)})
 
     def seal(self, stream: str, *, after_seconds: float = 0) -> None:

@@ -9,7 +9,7 @@ from compactor.core.errors import ExitCode
 from compactor.core.layout import Layout
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
-from compactor.manifests.planning import Plan
+from compactor.manifests.plan import Plan
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
@@ -48,11 +48,11 @@ class Closing:
 
     @property
     def new_files(self) -> int:
-        return sum(len(manifest.files) for manifest in self.plan.manifests)
+        return self.plan.files
 
     @property
     def new_bytes(self) -> int:
-        return sum(file.size_bytes or 0 for manifest in self.plan.manifests for file in manifest.files)
+        return self.plan.size_bytes
 
     @property
     def is_unfinished(self) -> bool:

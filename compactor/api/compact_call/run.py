@@ -26,11 +26,12 @@ from compactor.job.service import Service
 from compactor.job.steps.results import CompactionResult
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog, read_backlog
+from compactor.manifests.candidates import LINKS
 from compactor.manifests.changed_files import changed_files
 from compactor.manifests.fates.grown_files import is_of
 from compactor.manifests.fates.summarised_files import NothingSummarised, SummarisedFiles
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
-from compactor.manifests.planning import LINKS, Plan
+from compactor.manifests.plan import Plan
 from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
 from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, left_out
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
@@ -96,6 +97,7 @@ class FolderRun:
         """Make what plans the sources."""
         return SourcePlanner(
             planner=app.planner,
+            allowed_prefixes=app.settings.input.allowed_prefixes,
             listing=SourceListing(app.store, app.store_spec.confined),
             sources=self.folder.paths.sources,
             seen=LocalSeenFiles(app.store, seen_file(app.layout)),

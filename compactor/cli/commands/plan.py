@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any
 
 import click
 
 from compactor.adapters.local.beneath import skipped_links
 from compactor.api.arguments import date_fault
 from compactor.cli.destination import taken_destination
-from compactor.cli.inventory_plan import InventoryPlan, parsed_rate, plan_inventory, show_end
+from compactor.cli.inventory_plan import InventoryPlan, parsed_rate, planned_inventory, show_end
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.stream_plan import plan_stream, show_stream, stream_document
 from compactor.cli.times import moment
@@ -21,13 +21,12 @@ from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.kafka.ranges import Topic, is_kafka
 from compactor.core.kinesis.places import KinesisStream, is_kinesis
 from compactor.core.text.formatting import count, size
-from compactor.manifests.dating import DatedFiles
+from compactor.manifests.candidates import SKIP_REASONS
 from compactor.manifests.inventory.rows import INVENTORY_REASONS
 from compactor.manifests.kafka.planner import TopicPlan
 from compactor.manifests.kinesis.stream_plan import StreamPlan
-from compactor.manifests.listing_planning import PlanScope
-from compactor.manifests.planning import SKIP_REASONS
-from compactor.manifests.spilled.totals import PlanTotals
+from compactor.manifests.plan import DatedFiles, Plan
+from compactor.manifests.unplanned import FileScope
 from compactor.settings.places import parse_place
 from compactor.wiring.inventory import Rate
 from compactor.wiring.job.app import App
@@ -84,8 +83,8 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
     "--max-manifests",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Write at most N manifests, the largest first, those of an inventory by their days (default: "
-    "builder.max_manifests_per_plan; for --inventory with --rate live, any number).",
+    help="Write at most N manifests, those of the earliest days first (default: builder.max_manifests_per_plan; for "
+    "--inventory with --rate live, any number).",
 )
 @json_option
 @stream_option
@@ -119,7 +118,7 @@ def plan(
         invocation, words = taken_destination(invocation, words, most=1)
     prefix = _place(words[0]) if words else None
     app = App(invocation.settings())
-    of_inventory, of_log = None, None
+    of_inventory, of_log, scope = None, None, FileScope(date=day, since=since, hidden=hidden)
     if prefix is not None and is_topic_or_stream(prefix):
         if inventory is not None or day is not None or since is not None or hidden:
             options = "--inventory, --date, --since and --hidden are for files"
@@ -127,13 +126,16 @@ def plan(
         of_log = _of_log(app, prefix, max_manifests, dry_run=dry_run)
         made = of_log.totals
     elif inventory is not None:
-        of_inventory = plan_inventory(
-            app, inventory, prefix=prefix, date=day, since=since, hidden=hidden, rate=rate or Rate(),
-            max_manifests=max_manifests, dry_run=dry_run, quiet=as_json,
+        of_inventory = planned_inventory(
+            app, inventory, prefix=prefix, scope=scope, rate=rate or Rate(),
+            limit=max_manifests, dry_run=dry_run, quiet=as_json,
         )  # fmt: skip
         made = of_inventory.totals
     else:
-        made = _listed(app, prefix or "", max_manifests, dry_run=dry_run, date=day, since=since, hidden=hidden)
+        made = app.plan(
+            prefix or "", scope, limit=max_manifests or app.settings.builder.max_manifests_per_plan, dry_run=dry_run
+        )
+        made.skipped.update(skipped_links(prefix or "", app.settings.input.allowed_prefixes))
     if as_json:
         print_json(_document(made, of_inventory, of_log, dry_run=dry_run))
     else:
@@ -154,17 +156,8 @@ def _of_log(app: App, prefix: str, max_manifests: int | None, *, dry_run: bool) 
     return plan_stream(app, KinesisStream.parse(prefix), max_manifests, dry_run=dry_run)
 
 
-def _listed(
-    app: App, prefix: str, max_manifests: int | None, *, dry_run: bool, **scope: Unpack[PlanScope]
-) -> PlanTotals:
-    most = max_manifests or app.settings.builder.max_manifests_per_plan
-    made = app.planner.plan(prefix, max_manifests=most, dry_run=dry_run, **scope)
-    made.skipped |= skipped_links(prefix, app.settings.input.allowed_prefixes)
-    return made
-
-
 def _document(
-    made: PlanTotals,
+    made: Plan,
     of_inventory: InventoryPlan | None,
     of_log: TopicPlan | StreamPlan | None = None,
     *,
@@ -192,7 +185,7 @@ def show_dates(dated: Sequence[DatedFiles]) -> None:
         echo(f"Dated by {each.looks_for:{width}}  {found}, such as {each.example}")
 
 
-def _show(made: PlanTotals, folder: str, *, dry_run: bool) -> None:
+def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
     verb = "Would write" if dry_run else "Wrote"
     written, files = count(len(made.manifests), "manifest"), count(made.files, "file")
     echo(f"{verb} {written} of {files} ({size(made.size_bytes)}) to {folder}")

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Date, Document, Time
-from compactor.manifests import dating
+from compactor.manifests import plan as figures
 from compactor.manifests.kinesis import stream_plan
 
 
@@ -16,7 +16,7 @@ class PlannedManifest(Document):
     bytes: int = Field(description="Stored size of those files.")
 
 
-class DatedFiles(Document, of=dating.DatedFiles):
+class DatedFiles(Document, of=figures.DatedFiles):
     """The planned files that one rule dated."""
 
     first_date: Date = Field(description="The earliest of them.")

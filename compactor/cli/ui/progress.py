@@ -12,7 +12,7 @@ from compactor.adapters.stores import StoreSpec, WatchedReads
 from compactor.api.display import Step
 from compactor.cli.ui.failures import say
 from compactor.cli.ui.waiting import waiting
-from compactor.core.crash_points import CrashPoint
+from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.closed_dates import commit_totals
 from compactor.core.documents.records import Commit
 from compactor.core.text.formatting import by_name, count, duration, rate
@@ -55,10 +55,10 @@ class LiveLine:
         console = SafeConsole(stderr=True)
         self.display = Live(get_renderable=self._renderable, console=console, refresh_per_second=5, transient=True)
 
-    def on_crash_point(self, point: CrashPoint, manifest_id: str) -> None:
+    def on_crash_point(self, point: CrashPoint | PlanCrashPoint, manifest_id: str) -> None:
         """Show the phase that a manifest enters."""
         with self._lock:
-            if point in _PHASES:
+            if isinstance(point, CrashPoint) and point in _PHASES:
                 self._phases[manifest_id] = _PHASES[point]
             elif point is CrashPoint.CLOSED:
                 self._phases.pop(manifest_id, None)

@@ -1,27 +1,60 @@
 """Turns announced files into manifests: claims each once, writes full manifests at once, leaves the rest pending."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
-from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.errors import StuckError, TryAgainError
-from compactor.core.layout import ManifestKey
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.errors import CompactorError
+from compactor.core.inputs.source_places import Routes
 from compactor.core.map_ordered import THREADS, map_ordered
+from compactor.core.ports import Clock
 from compactor.ledger.state import State
-from compactor.manifests.claiming import Claimer, claim_key
-from compactor.manifests.data_files import not_data_reason
-from compactor.manifests.partitioning import Group, grouped, is_worth_a_manifest, largest_first, new_manifest_id
+from compactor.manifests.candidates import Candidate, Group, not_data_reason
+from compactor.manifests.claiming import Kind, claim_key
+from compactor.manifests.plan import Plan
+from compactor.manifests.planner import Planner, Source
 from compactor.manifests.s3_events import Announcement, EventError, parse_body
 from compactor.telemetry.logs import log_event
 
 BUILD_SECONDS = 60.0
 """How long a call of the builder begins new groups: half of the function's time-out, so that the last ones end."""
 
-_NOT_REACHED = "not reached in time; the other groups of the batch came first"
+
+@dataclass(frozen=True, slots=True)
+class AnnouncedFiles(Source):
+    """The files that messages announce for one stream.
+
+    Attributes:
+        files: By claim key.
+        allowed_prefixes: Folders that input may be in.
+    """
+
+    state: State
+    files: Mapping[str, ManifestFile]
+    allowed_prefixes: Sequence[str]
+    rest: Kind = field(default="part", init=False)
+    fails_alone: bool = field(default=True, init=False)
+
+    def candidates(self, plan: Plan) -> Iterator[Candidate]:
+        rules, found = self.state.rules, list[Candidate]()
+        for file in self.files.values():
+            reason = not_data_reason(file.uri, file.size_bytes or 0, self.allowed_prefixes)
+            if reason is None and rules.excludes(file.uri):
+                reason = "excluded"
+            if reason is not None:
+                plan.skip(reason, file.uri)
+                continue
+            dated = rules.dates.of_file(file.uri, file.event_time or self.state.clock.now())
+            named = rules.with_path_columns(file.model_copy(update={"dated_by": dated.rule}))
+            found.append(Candidate.of_file(dated.date, named))
+        yield from sorted(found, key=lambda each: each.date)
+
+    def in_order(self, groups: Sequence[Group]) -> Sequence[Group]:
+        """Full ones, then the largest: many tiny ones do not delay volume."""
+        return sorted(groups, key=lambda each: (not each.is_full, -each.size_bytes))
 
 
 @dataclass(slots=True)
@@ -30,182 +63,118 @@ class BuildReport:
 
     Attributes:
         messages: How many there were.
-        announced: Files that they announced, each version once.
-        announced_bytes: Their stored size.
-        skipped: Objects and records that are no input, by reason.
-        repeated: Files that were announced before.
-        misdated: Announced files whose names give a date outside the window; they have the day of their arrival.
-        groups_left: Groups that were not begun in time; their messages fail.
-        manifests: Manifests that were written.
-        parts: Pending parts that were written.
+        skipped: Objects and records that are no input of any stream, by reason.
+        unrouted: Files below the watched places that no stream has; no manifest names them.
+        first_unrouted: The URI of one of them; empty if there is none.
         failed: The reason for each message that has to be delivered again, by message id.
+        plans: What came of the files of each stream, by its name.
+        failed_by: How many messages each stream failed; under an empty name those that belong to none.
     """
 
     messages: int = 0
-    announced: int = 0
-    announced_bytes: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
-    repeated: int = 0
-    misdated: int = 0
-    groups_left: int = 0
-    manifests: list[Manifest] = field(default_factory=list)
-    parts: list[Manifest] = field(default_factory=list)
+    unrouted: int = 0
+    first_unrouted: str = ""
     failed: dict[str, str] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    failed_by: Counter[str] = field(default_factory=Counter)
 
 
-@dataclass(slots=True)
-class _Built:
-    """The result for one group.
-
-    Attributes:
-        manifest: The manifest or part that was written; None if there is none.
-        is_full: Whether it is a manifest.
-        repeated: Files that were announced before.
-        failed: By claim key, why a file is in neither and has to be announced again.
-        is_left: Whether the group was not begun.
-    """
-
-    manifest: Manifest | None = None
-    is_full: bool = False
-    repeated: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-    is_left: bool = False
+_Announced = dict[str, tuple[ManifestFile, list[str]]]
+"""Files by claim key, each with the messages that announce it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
     """Works through batches of messages.
 
+    The streams of a batch are built at the same time, so that a flood of one takes no time from the others. A stream
+    whose store or records are in trouble fails its own messages only.
+
     Attributes:
-        allowed_prefixes: Folders that input may be in.
-        target_bytes: Returns how many stored bytes a manifest should name.
-        on_crash_point: Called at each crash point, from the threads.
-        groups_at_once: How many threads write groups.
+        planner_of: Makes the planner of a stream.
+        allowed_prefixes_of: The folders that the input of a stream may be in.
+        clock: Says when no further groups are begun.
+        watched: The folders whose objects are announced, routed or not.
+        routes: Which stream an object belongs to; None without streams, whose only one has an empty name.
         read_body: Parses the body of a message; raises `EventError` if it cannot.
     """
 
-    state: State
-    claimer: Claimer
-    allowed_prefixes: Sequence[str]
-    target_bytes: Callable[[], float]
-    on_crash_point: OnBuildCrashPoint = ignore_build_crash_point
-    groups_at_once: int = THREADS
+    planner_of: Callable[[str], Planner]
+    allowed_prefixes_of: Callable[[str], Sequence[str]]
+    clock: Clock
+    watched: Sequence[str]
+    routes: Routes | None = None
     read_body: Callable[[str | bytes], Announcement] = parse_body
 
-    def build(self, messages: Mapping[str, str | bytes], begins_until: datetime | None = None) -> BuildReport:
+    def build(self, messages: Mapping[str, str | bytes]) -> BuildReport:
         """Take in a batch of messages.
 
         A message succeeds once each file that it announces is in a manifest or a pending part, whichever builder wrote
         it. Any other message fails, and has to be delivered again.
 
-        Args:
-            messages: The bodies by message id.
-            begins_until: When it begins no further groups; `BUILD_SECONDS` from now if not said.
-
         Raises:
-            OperatorError: A person must act. No message may be acknowledged.
+            OperatorError: A person must act, and there are no streams. No message may be acknowledged.
         """
         report = BuildReport(messages=len(messages))
-        begins_until = begins_until or self.state.clock.now() + timedelta(seconds=BUILD_SECONDS)
-        announced_by: dict[str, list[str]] = {}  # claim key → messages
-        files: dict[str, ManifestFile] = {}
+        streams: dict[str, _Announced] = {} if self.routes is not None else {"": {}}
         for message_id, body in messages.items():
-            for file in self._announced(message_id, body, report):
-                key = claim_key(file)
-                announced_by.setdefault(key, []).append(message_id)
-                files.setdefault(key, file)
-        report.announced = len(files)
-        report.announced_bytes = sum(file.size_bytes or 0 for file in files.values())
-        by_date = self._by_date(files.values(), report)
-        target_bytes = self.target_bytes() if by_date else 0
-        rules = self.state.rules
-        groups = [(day, each) for day, of_day in by_date.items() for each in grouped(of_day, target_bytes, rules)]
-        build = partial(self._build, target_bytes, begins_until)
-        for built in map_ordered(build, largest_first(groups), threads=self.groups_at_once):
-            _add(report, built)
-            for key, why in built.failed.items():
-                report.failed.update(dict.fromkeys(announced_by[key], why))
-        if report.groups_left:
-            log_event("groups.left", groups=report.groups_left, seconds=BUILD_SECONDS)
+            for stream, file in self._announced(message_id, body, report):
+                of_stream = streams.setdefault(stream, {})
+                of_stream.setdefault(claim_key(file), (file, []))[1].append(message_id)
+        if report.unrouted:
+            log_event("files.unrouted", files=report.unrouted, first=report.first_unrouted)
+        until = self.clock.now() + timedelta(seconds=BUILD_SECONDS)
+        build = partial(self._built, streams, until)
+        for stream, (plan, failed) in zip(streams, map_ordered(build, streams), strict=True):
+            report.failed |= failed
+            report.failed_by[stream] += len(failed)
+            report.plans[stream] = plan
         return report
 
-    def _by_date(self, files: Iterable[ManifestFile], report: BuildReport) -> dict[str, list[ManifestFile]]:
-        by_date: dict[str, list[ManifestFile]] = {}
-        misdated: list[str] = []
-        for file in files:
-            found = self.state.rules.dates.of_file(file.uri, file.event_time or self.state.clock.now())
-            misdated += [file.uri] if found.ignored else []
-            dated = self.state.rules.with_path_columns(file.model_copy(update={"dated_by": found.rule}))
-            by_date.setdefault(found.date, []).append(dated)
-        if misdated:
-            report.misdated = len(misdated)
-            log_event("files.misdated", files=len(misdated), first=misdated[0])
-        return by_date
-
-    def _announced(self, message_id: str, body: str | bytes, report: BuildReport) -> Iterable[ManifestFile]:
-        """The files of one message that are input."""
+    def _announced(self, message_id: str, body: str | bytes, report: BuildReport) -> Iterable[tuple[str, ManifestFile]]:
+        """The files of one message, each with its stream; counts what belongs to none."""
         try:
             announcement = self.read_body(body)
         except EventError as exc:
             log_event("message.unreadable", message_id=message_id, error=exc)
             report.failed[message_id] = str(exc)
+            report.failed_by[""] += 1
             return
         report.skipped.update(announcement.ignored)
         for file in announcement.files:
-            reason = not_data_reason(file.uri, file.size_bytes or 0, self.allowed_prefixes)
-            if reason is None and self.state.rules.excludes(file.uri):
-                reason = "excluded"
-            if reason is None:
-                yield file
-            else:
+            stream = self.routes.stream_of(file.uri) if self.routes is not None else ""
+            if stream is not None:
+                yield stream, file
+            elif reason := not_data_reason(file.uri, file.size_bytes or 0, self.watched):
                 report.skipped[reason] += 1
+            else:
+                report.unrouted += 1
+                report.first_unrouted = report.first_unrouted or file.uri
 
-    def _build(self, target_bytes: float, begins_until: datetime, dated: tuple[str, Group]) -> _Built:
-        """Write a group as a manifest or part."""
-        date, group = dated
-        built, keys = _Built(), [claim_key(file) for file in group.files]
-        if self.state.clock.now() > begins_until:
-            return _Built(failed=dict.fromkeys(keys, _NOT_REACHED), is_left=True)
-        manifest_id = new_manifest_id(date)
+    def _built(self, streams: Mapping[str, _Announced], until: datetime, stream: str) -> tuple[Plan, Mapping[str, str]]:
+        """What came of the files of a stream, and why each of its messages that failed has to come again."""
+        announced = streams[stream]
         try:
-            claimed = self.claimer.claim(keys, manifest_id)
-            self.on_crash_point(BuildCrashPoint.CLAIMED, manifest_id)
-            built.repeated = len(claimed.taken)
-            # guard: what a builder could not claim is left to its holder
-            won = [file for file in group.files if claim_key(file) in claimed.won]
-            if won:
-                built.is_full = group.is_full and is_worth_a_manifest(won, target_bytes, self.state.rules)
-                built.manifest = self._written(ManifestKey(date, manifest_id), won, is_full=built.is_full)
-        except (TryAgainError, StuckError) as exc:
-            log_event("group.not_built", manifest_id=manifest_id, files=len(keys), error=exc)
-            # guard: a message whose group was not written comes again
-            built.failed = dict.fromkeys(keys, f"passing trouble: {exc}")
-            return built
-        if claimed.held:
-            until = max(claimed.held.values())
-            log_event("files.held", files=len(claimed.held), first=min(claimed.held), until=until)
-            why = "claimed by another builder until"
-            # guard: a message whose file another builder may still write comes again
-            built.failed = {key: f"{why} {until:%H:%M:%S} UTC" for key, until in claimed.held.items()}
-        return built
+            plan = self._planned(stream, announced, until, groups_at_once=max(1, THREADS // len(streams)))
+        except CompactorError as exc:
+            if self.routes is None:
+                raise
+            # The other streams need not wait until a person has acted.
+            failed = {id_: f"stream {stream}: {exc}" for _, ids in announced.values() for id_ in ids}
+            log_event("stream.not_built", stream=stream, messages=len(failed), error=exc)
+            return Plan(), failed
+        if plan.left_manifests:
+            log_event("groups.left", groups=plan.left_manifests, seconds=BUILD_SECONDS)
+        if plan.held:
+            log_event("files.held", files=plan.held, first=plan.first_held, until=plan.held_until)
+        return plan, {id_: why for key, why in plan.failed.items() for id_ in announced[key][1]}
 
-    def _written(self, key: ManifestKey, files: Sequence[ManifestFile], *, is_full: bool) -> Manifest:
-        manifest = Manifest(manifest_id=key.id, date=key.date, created_at=self.state.clock.now(), files=tuple(files))
-        uri = self.state.layout.manifest(key.id) if is_full else self.state.layout.pending_part(key.id)
-        self.state.store.create(uri, manifest.to_json())
-        self.on_crash_point(BuildCrashPoint.BUILT if is_full else BuildCrashPoint.PENDING, key.id)
-        # guard: a builder whose id was revoked acknowledges nothing
-        if not self.claimer.bind(manifest, "manifest" if is_full else "part"):
-            self.state.store.delete([uri])
-            raise TryAgainError(
-                f"{uri}: its files were taken over before it was written; they have to be announced again"
-            )
-        self.on_crash_point(BuildCrashPoint.BOUND, key.id)
-        return manifest
-
-
-def _add(report: BuildReport, built: _Built) -> None:
-    report.repeated += built.repeated
-    report.groups_left += built.is_left
-    if built.manifest is not None:
-        (report.manifests if built.is_full else report.parts).append(built.manifest)
+    def _planned(self, stream: str, announced: _Announced, until: datetime, *, groups_at_once: int) -> Plan:
+        planner = self.planner_of(stream)
+        planner = replace(
+            planner, groups_at_once=min(planner.groups_at_once, groups_at_once), page_files=len(announced)
+        )
+        files = {key: file for key, (file, _) in announced.items()}
+        source = AnnouncedFiles(planner.state, files, self.allowed_prefixes_of(stream))
+        return planner.plan(source, begins_until=until)

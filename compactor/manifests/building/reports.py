@@ -1,22 +1,31 @@
 """The figures of building and sealing, for the catalogue of metrics and the log."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from compactor.manifests.building.builder import BuildReport
 from compactor.manifests.building.sealer import SealReport
+from compactor.manifests.plan import Plan
 from compactor.telemetry.logs import log_event
 
 
-def build_metrics(report: BuildReport) -> dict[str, float]:
-    """The figures of one batch of messages."""
+def build_metrics(report: BuildReport) -> dict[str, dict[str, float]]:
+    """The figures of one batch of messages for each stream; under an empty name those of what belongs to no stream."""
+    figures = {stream: _of_plan(plan, report.failed_by[stream]) for stream, plan in report.plans.items()}
+    of_none = figures.setdefault("", {})
+    of_none["FilesSkipped"] = of_none.get("FilesSkipped", 0) + report.skipped.total()
+    of_none["MessagesFailed"] = report.failed_by[""]
+    return figures
+
+
+def _of_plan(plan: Plan, failed: int) -> dict[str, float]:
     return {
-        "FilesAnnounced": report.announced,
-        "BytesAnnounced": report.announced_bytes,
-        "FilesSkipped": report.skipped.total(),
-        "FilesRepeated": report.repeated,
-        "FilesMisdated": report.misdated,
-        "MessagesFailed": len(report.failed),
-        "ManifestsBuilt": len(report.manifests),
+        "FilesAnnounced": plan.candidates,
+        "BytesAnnounced": plan.candidate_bytes,
+        "FilesSkipped": plan.skipped.total(),
+        "FilesRepeated": plan.planned_before,
+        "FilesMisdated": plan.misdated,
+        "MessagesFailed": failed,
+        "ManifestsBuilt": len(plan.manifests),
     }
 
 
@@ -30,38 +39,37 @@ def seal_metrics(report: SealReport) -> dict[str, float]:
     }
 
 
-def log_built(reports: Sequence[BuildReport], *, messages: int, skipped: Mapping[str, int], failed: int) -> None:
-    """Log one batch of messages, of one stream or of several."""
+def log_built(report: BuildReport) -> None:
+    """Log one batch of messages."""
+    plans = report.plans.values()
     log_event(
         "messages.built",
-        messages=messages,
-        files=sum(each.announced for each in reports),
-        repeated=sum(each.repeated for each in reports),
-        skipped=dict(skipped),
-        manifests=sum(len(each.manifests) for each in reports),
-        parts=sum(len(each.parts) for each in reports),
-        failed=failed,
+        messages=report.messages,
+        files=sum(each.candidates for each in plans),
+        repeated=sum(each.planned_before for each in plans),
+        skipped=dict(sum((each.skipped for each in plans), start=report.skipped)),
+        manifests=sum(len(each.manifests) for each in plans),
+        parts=sum(len(each.parts) for each in plans),
+        failed=len(report.failed),
     )
 
 
-def log_sealed(reports: Sequence[SealReport]) -> None:
-    """Log one call of the sealer, for one stream or for several. The catalogue is held against names at the call."""
-    log_event(
-        "parts.sealed",
-        manifests=sum(len(each.manifests) for each in reports),
-        sealed_parts=sum(each.sealed_parts for each in reports),
-        waiting_parts=sum(each.waiting_parts for each in reports),
-        unreadable_parts=sum(len(each.unreadable) for each in reports),
-        oldest_seconds=max((each.oldest_seconds for each in reports), default=0.0),
-        discarded_parts=sum(each.discarded for each in reports),
-    )
-
-
-def seal_counts(reports: Sequence[SealReport]) -> dict[str, int]:
-    """Counts of one call of the sealer, for the log of its caller."""
-    return {
+def log_sealed(reports: Sequence[SealReport]) -> dict[str, int]:
+    """Log one call of the sealer, for one stream or for several; returns its counts, for the log of its caller."""
+    counts = {
         "manifests": sum(len(each.manifests) for each in reports),
         "sealed_parts": sum(each.sealed_parts for each in reports),
         "waiting_parts": sum(each.waiting_parts for each in reports),
         "unreadable_parts": sum(len(each.unreadable) for each in reports),
     }
+    # The catalogue is held against names at the call.
+    log_event(
+        "parts.sealed",
+        manifests=counts["manifests"],
+        sealed_parts=counts["sealed_parts"],
+        waiting_parts=counts["waiting_parts"],
+        unreadable_parts=counts["unreadable_parts"],
+        oldest_seconds=max((each.oldest_seconds for each in reports), default=0.0),
+        discarded_parts=sum(each.discarded for each in reports),
+    )
+    return counts

@@ -1,32 +1,26 @@
 """Seals pending parts into manifests, by size or by age, so that no announced file waits for ever.
 
 The sealer first binds each part, in case its builder died before that, so that it cannot be revoked any more. Then it
-claims the parts for a manifest, as builders claim files, writes the manifest and binds it. Last, it deletes the parts.
+plans the parts as builders plan files. Last, it deletes the parts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint
 from compactor.core.documents.manifest import Manifest
-from compactor.core.errors import (
-    AccessError,
-    CredentialsRefused,
-    ObjectNotFound,
-    RecordUnreadable,
-    StuckError,
-    TryAgainError,
-)
+from compactor.core.errors import AccessError, CredentialsRefused, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import base_name
-from compactor.core.map_ordered import THREADS, map_ordered
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
-from compactor.manifests.claiming import Claimed, Claimer, part_key
-from compactor.manifests.partitioning import due, new_manifest_id
+from compactor.manifests.candidates import Candidate, Group
+from compactor.manifests.claiming import Claimer, part_key
+from compactor.manifests.plan import Plan, PlannedManifest, Written
+from compactor.manifests.planner import Planner, Source
 from compactor.telemetry.logs import log_event
 
 T = TypeVar("T")
@@ -57,7 +51,7 @@ class SealReport:
             wrong; a person has to check them.
     """
 
-    manifests: list[Manifest] = field(default_factory=list)
+    manifests: list[PlannedManifest] = field(default_factory=list)
     sealed_parts: int = 0
     waiting_parts: int = 0
     oldest_seconds: float = 0.0
@@ -65,23 +59,82 @@ class SealReport:
     unreadable: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Sealed:
-    """The result for one group of parts.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingParts(Source):
+    """Some pending parts.
 
     Attributes:
-        manifest: The manifest that was written; None if there is none.
-        parts: How many parts went into it.
-        discarded: How many parts were deleted because their ids were revoked.
-        settled: The ids of parts that no longer wait.
-        unreadable: Parts of which a record is damaged, each URI with what is wrong.
+        parts: The parts by claim key.
+        old_until: Parts from before that are sealed in any case.
+        unreadable: Gets the URIs of those of which a record is damaged, each with what is wrong.
+        sealed: The claim keys of those that this plan sealed.
+        settled: Those that no longer wait.
+        tried: Those that were in a group that was due.
     """
 
-    manifest: Manifest | None = None
-    parts: int = 0
-    discarded: int = 0
-    settled: AbstractSet[str] = frozenset()
-    unreadable: dict[str, str] = field(default_factory=dict)
+    state: State
+    claimer: Claimer
+    on_crash_point: OnPlanCrashPoint
+    parts: Mapping[str, Manifest]
+    old_until: datetime
+    unreadable: dict[str, str]
+    sealed: set[str] = field(default_factory=set, init=False)
+    revoked: set[str] = field(default_factory=set, init=False)
+    settled: set[str] = field(default_factory=set, init=False)
+    tried: set[str] = field(default_factory=set, init=False)
+    fails_alone: bool = field(default=True, init=False)
+    dates_files: bool = field(default=False, init=False)
+
+    def candidates(self, plan: Plan) -> Iterator[Candidate]:  # noqa: ARG002 - of the port
+        parts = self.parts.items()
+        sound = {key for key, is_sound in map_ordered(self._sound, parts) if is_sound}
+        in_order = sorted(parts, key=lambda each: (each[1].date, each[1].created_at, each[0]))
+        return (Candidate(key, part.date, part.files) for key, part in in_order if key in sound)
+
+    def _sound(self, part: tuple[str, Manifest]) -> tuple[str, bool]:
+        """Whether a part is sound. An old one with a damaged record stays, and would make young ones due each time."""
+        key, found = part
+        is_young = found.created_at > self.old_until
+        return key, is_young or self._is_readable(key, partial(self.state.ledger.accepted, found.manifest_id))
+
+    def in_order(self, groups: Sequence[Group]) -> Sequence[Group]:
+        """Those that are full or old. The oldest part has waited longest, whatever its date is."""
+        dated = [(min(self.parts[key].created_at for key in each.keys), each) for each in groups]
+        due = [(since, each) for since, each in dated if each.is_full or since <= self.old_until]
+        self.tried.update(key for _, each in due for key in each.keys)
+        return [each for _, each in sorted(due, key=lambda each: each[0])]
+
+    def ready(self, group: Group) -> Group:
+        """Those parts that are bound. A damaged record holds up its own part."""
+        readable = {key for key in group.keys if self._is_readable(key, partial(self._bind, key))}
+        return group.only(readable - self.revoked)  # guard: a revoked part is never sealed
+
+    def _bind(self, key: str) -> None:
+        """Bind a part, unless its id was revoked and another claimant took its files over."""
+        is_bound = self.claimer.bind(self.parts[key], "part")
+        self.on_crash_point(PlanCrashPoint.PART_BOUND, self.parts[key].manifest_id)
+        if not is_bound:
+            self.revoked.add(key)
+
+    def settle(self, group: Group, written: Written) -> None:
+        """Delete the parts that are in a manifest for good, perhaps that of an interrupted sealer, or are revoked."""
+        claimed, manifest = written.claimed, written.manifest
+        settled = (claimed.won | claimed.taken | self.revoked) & {*group.keys}
+        self.state.store.delete([self.uri(key) for key in settled])
+        self.on_crash_point(PlanCrashPoint.CLEARED, manifest.manifest_id if manifest else "")
+        self.sealed.update(claimed.won)
+        self.settled.update(settled)
+
+    def _is_readable(self, key: str, call: Callable[[], object]) -> bool:
+        """Make a call about a part; return whether no record of it was found to be damaged."""
+        found = _or_fault(call)
+        if isinstance(found, Exception):
+            self.unreadable[self.uri(key)] = _told(self.uri(key), found)
+        return not isinstance(found, Exception)
+
+    def uri(self, key: str) -> str:
+        """Where a part is."""
+        return self.state.layout.pending_part(self.parts[key].manifest_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,20 +142,13 @@ class Sealer:
     """Seals pending parts. Safe to run twice at once.
 
     Attributes:
-        target_bytes: Returns how many stored bytes a manifest should name.
         max_wait_seconds: How long a part may wait.
-        on_crash_point: Called at each crash point, from the threads.
-        groups_at_once: How many threads write groups.
         files_at_once: How many files of parts to read before these parts are sealed.
         parts_at_once: How many parts to read before they are sealed.
     """
 
-    state: State
-    claimer: Claimer
-    target_bytes: Callable[[], float]
+    planner: Planner
     max_wait_seconds: float
-    on_crash_point: OnBuildCrashPoint = ignore_build_crash_point
-    groups_at_once: int = THREADS
     files_at_once: int = FILES_AT_ONCE
     parts_at_once: int = PARTS_AT_ONCE
 
@@ -112,55 +158,47 @@ class Sealer:
         Raises:
             AccessError: The store refuses parts, and no other one could be read.
         """
-        report, now = SealReport(), self.state.clock.now()
-        waiting_since, not_due = dict[str, datetime](), list[Manifest]()
-        for parts in self._at_once(self._pending(report)):
-            waiting_since |= {part.manifest_id: part.created_at for part in parts}
-            not_due, settled = self._seal_due([*not_due, *parts], now, report)
-            for part_id in settled:
-                del waiting_since[part_id]
-        report.waiting_parts = len(waiting_since)
-        report.oldest_seconds = max([0.0, *((now - since).total_seconds() for since in waiting_since.values())])
+        report, now, waiting = SealReport(), self.planner.state.clock.now(), dict[str, datetime]()
+        not_due = dict[str, Manifest]()
+        for parts in self._at_once(self._pending(report.unreadable)):
+            waiting |= {key: part.created_at for key, part in parts.items()}
+            source = self._source(not_due | parts, now, report)
+            plan = self.planner.plan(source)
+            report.manifests += plan.manifests
+            report.sealed_parts += len(source.sealed)
+            report.discarded += len(source.revoked & source.settled)
+            not_due = {key: part for key, part in source.parts.items() if key not in source.tried}
+            for key in source.settled:
+                del waiting[key]
+        report.waiting_parts = len(waiting)
+        report.oldest_seconds = max([0.0, *((now - since).total_seconds() for since in waiting.values())])
         return report
 
-    def _at_once(self, parts: Iterable[Manifest]) -> Iterator[list[Manifest]]:
-        """Divide parts into lists that fit into the memory and the time of a call."""
-        gathered, files = list[Manifest](), 0
+    def _source(self, parts: Mapping[str, Manifest], now: datetime, report: SealReport) -> PendingParts:
+        planner = self.planner
+        return PendingParts(
+            state=planner.state,
+            claimer=planner.claimer,
+            on_crash_point=planner.on_crash_point,
+            parts=parts,
+            old_until=now - timedelta(seconds=self.max_wait_seconds - SEAL_INTERVAL_SECONDS),
+            unreadable=report.unreadable,
+        )
+
+    def _at_once(self, parts: Iterable[Manifest]) -> Iterator[dict[str, Manifest]]:
+        """Divide parts into those that fit into the memory and the time of a call; they have their claim keys."""
+        gathered, files = dict[str, Manifest](), 0
         for part in parts:
-            gathered.append(part)
+            gathered[part_key(part.manifest_id)] = part
             files += len(part.files)
             if files >= self.files_at_once or len(gathered) >= self.parts_at_once:
                 yield gathered
-                gathered, files = [], 0
+                gathered, files = {}, 0
         yield gathered
 
-    def _seal_due(
-        self, parts: Iterable[Manifest], now: datetime, report: SealReport
-    ) -> tuple[list[Manifest], set[str]]:
-        """Seal the parts that are due; return those that are not yet, and the ids of those that no longer wait."""
-        by_date: dict[str, list[Manifest]] = {}
-        wait_seconds = self.max_wait_seconds - SEAL_INTERVAL_SECONDS
-        for part in self._with_readable_records(parts, now - timedelta(seconds=wait_seconds), report):
-            by_date.setdefault(part.date, []).append(part)
-        target_bytes = self.target_bytes() if by_date else 0
-        groups = [
-            group
-            for of_date in by_date.values()
-            for group in due(of_date, target_bytes, self.state.rules, now=now, wait_seconds=wait_seconds)
-        ]
-        # The oldest part has waited longest, whatever its date is.
-        groups.sort(key=lambda group: min(part.created_at for part in group))
-        settled = set[str]()
-        for sealed in map_ordered(self._tried, groups, threads=self.groups_at_once):
-            _add(report, sealed)
-            settled |= sealed.settled
-        tried = {part.manifest_id for group in groups for part in group}
-        return [part for of_date in by_date.values() for part in of_date if part.manifest_id not in tried], settled
-
-    def _pending(self, report: SealReport) -> Iterator[Manifest]:
-        listed = (
-            info for info in self.state.store.list(self.state.layout.pending_folder) if info.uri.endswith(".json")
-        )
+    def _pending(self, unreadable: dict[str, str]) -> Iterator[Manifest]:
+        state = self.planner.state
+        listed = (info for info in state.store.list(state.layout.pending_folder) if info.uri.endswith(".json"))
         refused, is_any_read = None, False
         for info, part in map_ordered(self._read, listed):
             if isinstance(part, Manifest):
@@ -168,7 +206,7 @@ class Sealer:
                 yield part
             elif part is not None:
                 refused = part if isinstance(part, AccessError) else refused
-                _note_unreadable(info.uri, part, report.unreadable)
+                unreadable[info.uri] = _told(info.uri, part)
         if refused is not None and not is_any_read:
             raise refused
 
@@ -177,7 +215,7 @@ class Sealer:
 
     def _part(self, uri: str) -> Manifest | None:
         try:
-            data = self.state.store.read(uri)
+            data = self.planner.state.store.read(uri)
         except ObjectNotFound:  # another sealer was faster
             return None
         part = Manifest.read(data, uri, "a pending part")
@@ -185,72 +223,6 @@ class Sealer:
         if part.manifest_id != name:
             raise RecordUnreadable(f"{uri}: manifest_id is {part.manifest_id}, expected {name}")
         return part
-
-    def _with_readable_records(
-        self, parts: Iterable[Manifest], old_until: datetime, report: SealReport
-    ) -> Iterator[Manifest]:
-        """Leave out old parts of which a record is damaged: they stay, and would make young ones due at each call."""
-
-        def read(part: Manifest) -> tuple[Manifest, object]:
-            is_old = part.created_at <= old_until
-            return part, _or_fault(partial(self.state.ledger.accepted, part.manifest_id)) if is_old else None
-
-        for part, found in map_ordered(read, parts):
-            if isinstance(found, Exception):
-                _note_unreadable(self.state.layout.pending_part(part.manifest_id), found, report.unreadable)
-            else:
-                yield part
-
-    def _tried(self, parts: Sequence[Manifest]) -> _Sealed:
-        """Seal parts together. After a passing error, leave them to the next call and go on with other groups."""
-        sealed = _Sealed()
-        try:
-            self._seal_group(parts[0].date, parts, sealed)
-        except (TryAgainError, StuckError) as exc:
-            log_event("group.not_sealed", date=parts[0].date, parts=len(parts), error=exc)
-            return _Sealed(unreadable=sealed.unreadable)
-        return sealed
-
-    def _seal_group(self, date: str, parts: Sequence[Manifest], sealed: _Sealed) -> None:
-        """Seal parts of one date together."""
-        bound, revoked = self._bound(parts, sealed)
-        manifest_id = new_manifest_id(date)
-        claimed = self.claimer.claim([part_key(part.manifest_id) for part in bound], manifest_id)
-        self.on_crash_point(BuildCrashPoint.PARTS_CLAIMED, manifest_id)
-        # guard: a part is sealed into one manifest
-        won = [part for part in bound if part_key(part.manifest_id) in claimed.won]
-        if won:
-            files = tuple(file for part in won for file in part.files)
-            manifest = Manifest(manifest_id=manifest_id, date=date, created_at=self.state.clock.now(), files=files)
-            self.state.store.create(self.state.layout.manifest(manifest_id), manifest.to_json())
-            self.on_crash_point(BuildCrashPoint.SEALED, manifest_id)
-            if not self.claimer.bind(manifest, "manifest"):  # guard: a sealer whose id was revoked removes nothing
-                self.state.store.delete([self.state.layout.manifest(manifest_id)])
-                raise TryAgainError(f"manifest {manifest_id}: its parts were taken over before it was written")
-            sealed.manifest = manifest
-        settled = revoked | {part.manifest_id for part in bound if _is_settled(part, claimed)}
-        self.state.store.delete([self.state.layout.pending_part(part_id) for part_id in settled])
-        self.on_crash_point(BuildCrashPoint.CLEARED, manifest_id)
-        sealed.parts, sealed.discarded, sealed.settled = len(won), len(revoked), settled
-
-    def _bound(self, parts: Sequence[Manifest], sealed: _Sealed) -> tuple[list[Manifest], set[str]]:
-        """Bind parts; return those that are, and the ids that were revoked. A damaged record holds up its own part."""
-        bound, revoked = list[Manifest](), set[str]()
-        for part in parts:
-            is_bound = _or_fault(partial(self._is_bound, part))
-            if isinstance(is_bound, Exception):
-                _note_unreadable(self.state.layout.pending_part(part.manifest_id), is_bound, sealed.unreadable)
-            elif is_bound:
-                bound.append(part)
-            else:
-                revoked.add(part.manifest_id)
-        return bound, revoked
-
-    def _is_bound(self, part: Manifest) -> bool:
-        """Bind a part; return False if its id was revoked and another claimant took its files over."""
-        is_bound = self.claimer.bind(part, "part")
-        self.on_crash_point(BuildCrashPoint.PART_BOUND, part.manifest_id)
-        return is_bound  # guard: a revoked part is never sealed
 
 
 def _or_fault(call: Callable[[], T]) -> T | StuckError | AccessError:
@@ -263,18 +235,7 @@ def _or_fault(call: Callable[[], T]) -> T | StuckError | AccessError:
         return exc
 
 
-def _note_unreadable(uri: str, error: Exception, unreadable: dict[str, str]) -> None:
+def _told(uri: str, error: Exception) -> str:
+    """Log that a part cannot be read; returns what is wrong."""
     log_event("part.unreadable", uri=uri, error=error)
-    unreadable[uri] = str(error)
-
-
-def _add(report: SealReport, sealed: _Sealed) -> None:
-    report.manifests += [sealed.manifest] if sealed.manifest is not None else []
-    report.sealed_parts += sealed.parts
-    report.discarded += sealed.discarded
-    report.unreadable |= sealed.unreadable
-
-
-def _is_settled(part: Manifest, claimed: Claimed) -> bool:
-    """Return whether a part is finally in a manifest: this one, or one that an interrupted sealer wrote."""
-    return part_key(part.manifest_id) in claimed.won | claimed.taken
+    return str(error)

@@ -116,10 +116,9 @@ def fates(
     """
     namings = list(namings)
     by_uri, by_version = _indexed(namings)
-    found = Fates()
-    used: set[Naming] = set()  # each version is that of one file: a second one is a copy
-    others: set[str] = set()  # the suspects that have other bytes
-    left: dict[str, list[Naming]] = {}
+    found, left = Fates(), dict[str, list[Naming]]()
+    used = set[Naming]()  # each version is that of one file: a second one is a copy
+    others = set[str]()  # the suspects that have other bytes
     for uri, file in files.items():
         named = by_uri.get(uri) or _under_earlier_name(remembered.get(uri), file, by_version, version_at)
         rows = [each for each in named if each.may_have(each.etag)]
@@ -162,8 +161,7 @@ def fates(
         is_there = uri in found.grown or uri in found.unfinished or uri in found.replaced or _has_moved(found, uri)
         if not is_there and rows and (rows[-1] not in elsewhere or uri in others):
             found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(uri, rows, used))
-    used.update(each.earlier for each in found.replaced.values())
-    used.update(rows[-1] for uri, rows in left.items() if rows and uri in found.replaced)
+    used.update(*({each.earlier, *left.get(uri, ())[-1:]} for uri, each in found.replaced.items()))
     found.passed = [each for each in gone if each not in used]
     return found
 

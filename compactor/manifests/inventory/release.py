@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from compactor.core.layout import is_delivery
 from compactor.ledger.backlog import Backlog, backlog_of
@@ -14,30 +13,9 @@ from compactor.telemetry.logs import log_event
 WAITING_FOR = "the job"
 
 
-class Gate(Protocol):
-    """Says how many manifests may be written now."""
-
-    def allow(self, most: int) -> int:
-        """Wait until at least one may be written.
-
-        Args:
-            most: How many the caller has.
-
-        Returns:
-            1 to `most`; 0 if it is of no use to wait any longer.
-        """
-
-
-class OpenGate:
-    """Lets everything through."""
-
-    def allow(self, most: int) -> int:
-        return most
-
-
 @dataclass(slots=True, kw_only=True)
 class PacedGate:
-    """Lists the watched prefix before each release. For one thread.
+    """A `planner.Gate` that lists the watched prefix before each release. For one thread.
 
     Attributes:
         poll_seconds: Time between two listings.

@@ -1,9 +1,17 @@
 """Tells which rows of an S3 Inventory are files to plan. Decisions, no I/O."""
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from compactor.manifests.data_files import is_hidden, skip_reason
+from compactor.core.documents.manifest_parsing import ManifestRules
+from compactor.core.errors import InventoryError
+from compactor.core.ports import ObjectInfo
+from compactor.manifests.candidates import is_hidden, skip_reason
+from compactor.manifests.inventory.document import Inventory
+from compactor.manifests.plan import Plan
+from compactor.manifests.spill import SpilledFile
+from compactor.manifests.unplanned import FileScope
 
 INVENTORY_REASONS = {
     "delete_marker": "a delete marker",
@@ -14,7 +22,7 @@ INVENTORY_REASONS = {
     "replaced": "replaced since the inventory was made, which is announced by an event of its own",
     "repeated": "listed more than once by the inventory",
 }
-"""Objects of an inventory that are not planned, beside `planning.SKIP_REASONS`: each reason with its meaning."""
+"""Objects of an inventory that are not planned, beside `candidates.SKIP_REASONS`: each reason with its meaning."""
 
 _ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})  # GLACIER_IR can be read at once
 _ARCHIVE_TIERS = frozenset({"ARCHIVE", "DEEP_ARCHIVE"})
@@ -63,3 +71,39 @@ def row_reason(row: InventoryRow, uri: str, prefixes: tuple[str, ...], *, hidden
     if reason is None and (row.storage_class in _ARCHIVES or row.access_tier in _ARCHIVE_TIERS):
         return "archived"
     return reason
+
+
+def files_in_scope(
+    inventory: Inventory,
+    rows: Iterable[InventoryRow],
+    prefixes: tuple[str, ...],
+    scope: FileScope,
+    rules: ManifestRules,
+    plan: Plan,
+) -> Iterator[SpilledFile]:
+    """Yield the files of an inventory that are to be planned; counts all other objects.
+
+    Raises:
+        InventoryError: No object is below a prefix.
+    """
+    is_any_below = False
+    for row in rows:
+        uri = f"s3://{row.bucket}/{row.key}"
+        reason = row_reason(row, uri, prefixes, hidden=scope.hidden)
+        is_any_below = is_any_below or reason != "other_prefix"
+        if reason is None and rules.excludes(uri):
+            reason = "excluded"
+        if reason is None:
+            info = ObjectInfo(uri, row.size_bytes, row.etag, row.modified_at)
+            dated = rules.dates.of_file(uri, row.modified_at)
+            reason = scope.reason(dated.date, info)
+            if reason is None:
+                yield SpilledFile.listed(dated.date, info, dated.rule)
+                continue
+        plan.skip(reason, uri)
+    if not is_any_below:
+        elsewhere = plan.skipped["other_prefix"]
+        raise InventoryError(
+            f"{inventory.uri}: lists {elsewhere:,} objects, none of them below {', '.join(prefixes)}; expected an "
+            "inventory of this place"
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import CompactorError, SettingsError, StoreUnavailable, StuckError
 from compactor.core.kafka.ports import Bounds, KafkaLog, LiveTopic
 from compactor.core.kafka.ranges import KafkaRange, Topic
@@ -13,10 +13,11 @@ from compactor.core.layout import is_within
 from compactor.ledger.chains.chain import heads
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.state import State
+from compactor.manifests.candidates import Candidate, Group
 from compactor.manifests.kafka.cutting import RANGE_BYTES, Uncut, files, not_asked, ranges
 from compactor.manifests.kafka.drafts import Drafts
-from compactor.manifests.partitioning import Group, grouped, new_manifest_id
-from compactor.manifests.spilled.totals import PlanTotals, planned
+from compactor.manifests.packing import Packing, new_manifest_id
+from compactor.manifests.plan import Plan, PlannedManifest
 
 IsDue = Callable[[str, Sequence[Uncut]], bool]
 """Whether what fills no manifest is to be planned, by the id of a topic and what its partitions have."""
@@ -44,7 +45,7 @@ class TopicPlan:
             that it tells has happened.
     """
 
-    totals: PlanTotals = field(default_factory=PlanTotals)
+    totals: Plan = field(default_factory=Plan)
     removed: list[KafkaRange] = field(default_factory=list)
     cut_off: dict[int, tuple[int, int]] = field(default_factory=dict)
     former_ids: list[str] = field(default_factory=list)
@@ -189,7 +190,9 @@ class KafkaPlanner:
         cut = [each for one in uncut.values() for each in ranges(topic, one, min(RANGE_BYTES, max(target_bytes, 1)))]
         plan.removed = [each for each, _ in cut if each.first < uncut[each.partition].bounds.earliest]
         named = files(cut, live.topic_id, now, self.record_columns, self.values)
-        return grouped(named, target_bytes, self.state.rules)
+        date = f"{now:%Y-%m-%d}"
+        packing = Packing(date, target_bytes, self.state.rules)
+        return [*packing.add(Candidate.of_file(date, file) for file in named), *packing.end()]
 
     def _write(self, groups: Sequence[Group], drafts: Drafts, plan: TopicPlan, *, dry_run: bool) -> None:
         """Write the manifests one after the other: a link begins where the one before it ended."""
@@ -199,7 +202,7 @@ class KafkaPlanner:
             plan.totals.held += len(group.files) - len(left)
             if not left:
                 continue
-            draft = self._draft(Group(left, group.is_full), "" if dry_run else None)
+            draft = self._draft(left, "" if dry_run else None)
             if dry_run:
                 _add(plan.totals, draft)
                 continue
@@ -212,20 +215,20 @@ class KafkaPlanner:
                 _add(plan.totals, settled.manifest)
                 plan.partitions = _behind(plan.partitions, settled.manifest)
 
-    def _draft(self, group: Group, manifest_id: str | None) -> Manifest:
+    def _draft(self, files: Sequence[ManifestFile], manifest_id: str | None) -> Manifest:
         now = self.state.clock.now()
         date = f"{now:%Y-%m-%d}"
         return Manifest(
             manifest_id=new_manifest_id(date) if manifest_id is None else manifest_id,
             date=date,
             created_at=now,
-            files=tuple(group.files),
+            files=tuple(files),
             listed_at=now,
         )
 
 
-def _add(totals: PlanTotals, manifest: Manifest) -> None:
-    totals.manifests.append(planned(manifest.date, manifest.files, manifest.manifest_id))
+def _add(totals: Plan, manifest: Manifest) -> None:
+    totals.manifests.append(PlannedManifest.of(manifest.date, manifest.files, manifest.manifest_id))
 
 
 def _behind(partitions: Sequence[Uncut], manifest: Manifest) -> list[Uncut]:

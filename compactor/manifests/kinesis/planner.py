@@ -20,8 +20,8 @@ from compactor.manifests.kinesis.lines import ShardLines, Strays
 from compactor.manifests.kinesis.shard_reading import ShardReader
 from compactor.manifests.kinesis.shards import Shards, with_manifest
 from compactor.manifests.kinesis.stream_plan import StreamPlan, about_stream
-from compactor.manifests.partitioning import new_manifest_id
-from compactor.manifests.spilled.totals import planned
+from compactor.manifests.packing import new_manifest_id
+from compactor.manifests.plan import PlannedManifest
 
 OBJECT_BYTES = 16 * 1024 * 1024
 """About how many bytes of lines a landed object has. Each shard that is read holds a few times as many in memory."""
@@ -213,7 +213,7 @@ def _add(plan: StreamPlan, settled: Settled) -> None:
     plan.totals.held += len(settled.lost)
     if settled.manifest is not None:
         manifest = settled.manifest
-        plan.totals.manifests.append(planned(manifest.date, manifest.files, manifest.manifest_id))
+        plan.totals.manifests.append(PlannedManifest.of(manifest.date, manifest.files, manifest.manifest_id))
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from compactor.core.documents.chains.kinesis_records import KinesisLink
 from compactor.core.errors import CompactorError
 from compactor.core.kinesis.places import SCHEME, KinesisStream, StreamGap
-from compactor.manifests.spilled.totals import PlanTotals
+from compactor.manifests.plan import Plan
 from compactor.telemetry.logs import log_event
 
 
@@ -67,7 +67,7 @@ class StreamPlan:
         troubles: What kept the plan from landing more. All else that it tells has happened.
     """
 
-    totals: PlanTotals = field(default_factory=PlanTotals)
+    totals: Plan = field(default_factory=Plan)
     lines: int = 0
     gaps: list[Gap] = field(default_factory=list)
     strays: int = 0

@@ -6,8 +6,8 @@ from dataclasses import replace
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, folder
 from compactor.core.ports import ObjectInfo
-from compactor.manifests.data_files import skip_reason
-from compactor.manifests.planning import SKIP_REASONS, LeftOut, Plan
+from compactor.manifests.candidates import SKIP_REASONS, skip_reason
+from compactor.manifests.plan import LeftOut, Plan
 
 Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
 """Lists the files below a source, and what of it cannot be listed."""
@@ -39,7 +39,7 @@ def source_files(
             if reason == "bad_name":
                 plan.left_out.append(LeftOut(found.uri, reason, SKIP_REASONS[reason]))
             elif reason:
-                plan.skip(found.uri, reason)
+                plan.skip(reason, found.uri)
             elif isinstance(found, ObjectInfo):
                 yield found
             else:

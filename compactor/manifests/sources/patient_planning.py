@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from compactor.core.layout import is_s3
 from compactor.core.ports import Clock
-from compactor.manifests.planning import Plan, is_settled
+from compactor.manifests.candidates import is_settled
+from compactor.manifests.plan import Plan
 from compactor.manifests.sources.planning import SourcePlanner
 from compactor.telemetry.logs import log_event
 
@@ -89,11 +90,10 @@ class PatientPlanner:
 
 def _after(plan: Plan, later: Plan) -> Plan:
     """The sum of two rounds."""
-    own = sum(len(manifest.files) for manifest in plan.manifests)
     return replace(
         later,
         manifests=[*plan.manifests, *later.manifests],
-        planned_before=max(0, later.planned_before - own),
+        planned_before=max(0, later.planned_before - plan.files),
         replaced=max(plan.replaced, later.replaced),
         grown=plan.grown + later.grown,
         misdated=plan.misdated + later.misdated,

@@ -4,26 +4,25 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from compactor.core.errors import RecordUnreadable
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.state import State
+from compactor.manifests.candidates import Candidate, is_settled, listed_file
 from compactor.manifests.claiming import ClaimState, claim_key
 from compactor.manifests.fates.file_fates import Fates, Replacement
 from compactor.manifests.fates.history_search import HistorySearch
 from compactor.manifests.fates.summarised_files import NothingSummarised, SummarisedFiles
 from compactor.manifests.file_search import FileSearch
-from compactor.manifests.others import count_others
-from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, listed_file
+from compactor.manifests.plan import LeftOut, Plan
+from compactor.manifests.planner import Planner, Source
 from compactor.manifests.sources.fates import SourceFates
 from compactor.manifests.sources.listed_files import Listed, ListedFiles, ListedInfo
 from compactor.manifests.sources.listing import Listing, source_files
 from compactor.manifests.sources.seen_files import SeenFiles
-
-if TYPE_CHECKING:
-    from compactor.core.documents.manifest import ManifestFile
 
 OnReplaced = Literal["quarantine", "rebuild", "append"]
 """What to do with a file whose earlier version has rows: leave it out, make the rows again, or take all its lines."""
@@ -34,6 +33,7 @@ class SourcePlanner:
     """Plans everything in some sources.
 
     Attributes:
+        allowed_prefixes: Folders that input may be in.
         listing: Lists one of them.
         new_listed: Makes what keeps the listing of one plan.
         summarised: Remembers the files of closed dates.
@@ -41,6 +41,7 @@ class SourcePlanner:
     """
 
     planner: Planner
+    allowed_prefixes: Sequence[str]
     listing: Listing
     sources: Sequence[SourcePlace]
     seen: SeenFiles
@@ -48,6 +49,11 @@ class SourcePlanner:
     summarised: SummarisedFiles = field(default_factory=NothingSummarised)
     on_replaced: OnReplaced = "quarantine"
     with_hidden: bool = False
+
+    @property
+    def state(self) -> State:
+        """Has the records."""
+        return self.planner.state
 
     def plan(self, *, settle_seconds: float = 0, dry_run: bool = False) -> Plan:
         """Write manifests for all files that are in none. Memory grows with the number of these only.
@@ -57,11 +63,15 @@ class SourcePlanner:
             dry_run: Claim and write nothing.
         """
         with closing(self.new_listed()) as listed:
-            return self._planned(listed, settle_seconds, dry_run=dry_run)
+            files = _NewFiles(self, listed, settle_seconds)
+            plan = self.planner.plan(files, dry_run=dry_run)
+            if not dry_run:
+                files.remember(plan)
+            return plan
 
     def with_rows(self, uris: Collection[str]) -> set[str]:
         """Those of some files (canonical URIs) that have rows in any version; all if that is not known."""
-        search = FileSearch(state=self.planner.state, allowed_prefixes=self.planner.allowed_prefixes)
+        search = FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes)
         history = HistorySearch(search=search, files=self.summarised, may_learn=False)
         try:
             namings = list(history.everywhere(uris, size_bytes=0, is_wanted=lambda _: False))
@@ -69,44 +79,63 @@ class SourcePlanner:
             return set(uris)
         return {each.uri for each in namings if each.state == "compacted"}
 
-    def _planned(self, listed: ListedFiles, settle_seconds: float, *, dry_run: bool) -> Plan:
-        plan = Plan()
-        listed.add(self._listed(plan, settle_seconds))
-        open_ones, suspects = self._open_ones(listed, plan)
-        fates = self._fates_in(listed, may_learn=not dry_run)
-        found = fates.of(open_ones, frozenset(suspects))
+    def data(self, plan: Plan) -> Iterator[ObjectInfo]:
+        """The files that are input, planned or not; counts all others in a plan."""
+        excludes = self.state.rules.excludes
+        return source_files(self.listing, self.sources, plan, excludes=excludes, with_hidden=self.with_hidden)
+
+
+@dataclass(slots=True)
+class _NewFiles(Source):
+    """The files of sources that are new, were appended to, or are to be taken anew."""
+
+    of: SourcePlanner
+    listed: ListedFiles
+    settle_seconds: float
+    _found: Fates = field(default_factory=Fates, init=False)
+    _taken: set[str] = field(default_factory=set, init=False)
+    _is_all_read: bool = field(default=True, init=False)
+
+    is_listing = True
+
+    def candidates(self, plan: Plan) -> Iterator[Candidate]:
+        self.listed.add(self._settled(plan))
+        open_ones, suspects = self._open_ones(plan)
+        fates = self._fates(may_learn=not plan.dry_run)
+        found = self._found = fates.of(open_ones, frozenset(suspects))
+        self._is_all_read = not fates.unread
         unfinished = found.unfinished.keys() - found.known - found.grown.keys()
         plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed) + len(unfinished)
         plan.planned_before -= len(suspects & found.replaced.keys())
         plan.touched, plan.renamed, plan.grown = len(found.touched), len(found.renamed), len(found.grown)
-        taken = self._sorted(plan, found, suspects)
-        by_date: dict[str, list[ManifestFile]] = {}
-        for uri, each in open_ones.items():
+        taken = self._taken = self._sorted(plan, found, suspects)
+        for uri, each in sorted(open_ones.items(), key=lambda each: each[1].date):
             if (part := found.grown.get(uri)) is not None:  # guard: of a file that grew, only the new lines are taken
                 grown = {"range": part, "size_bytes": part.size_bytes}
-                by_date.setdefault(each.date, []).append(each.file.model_copy(update=grown))
+                yield Candidate.of_file(each.date, each.file.model_copy(update=grown))
             elif uri in taken or not (found.has(uri) or uri in suspects):
-                by_date.setdefault(each.date, []).append(each.file)
-        self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
-        if not dry_run:
-            left = found.replaced.keys() - taken  # these stay remembered as they were: replaced for the next plan, too
-            for page in listed.pages():
-                self.seen.remember([each.info for each in page if canonical(each.info.uri) not in left])
-            if not (fates.unread or "unsettled" in plan.skipped):  # else one of these may be found to have grown
-                self.seen.pass_over([(each.uri, each.etag or "") for each in found.passed])
-        return plan
+                yield Candidate.of_file(each.date, each.file)
 
-    def _open_ones(self, listed: ListedFiles, plan: Plan) -> tuple[dict[str, Listed], set[str]]:
+    def remember(self, plan: Plan) -> None:
+        """Remember the files as they are now, once they are planned."""
+        seen = self.of.seen
+        left = self._found.replaced.keys() - self._taken  # these stay as they were: replaced for the next plan, too
+        for page in self.listed.pages():
+            seen.remember([each.info for each in page if canonical(each.info.uri) not in left])
+        if self._is_all_read and "unsettled" not in plan.skipped:  # else one of these may be found to have grown
+            seen.pass_over([(each.uri, each.etag or "") for each in self._found.passed])
+
+    def _open_ones(self, plan: Plan) -> tuple[dict[str, Listed], set[str]]:
         """The files without claims, or whose bytes may be others (suspects), by canonical URI; counts the others."""
         open_ones: dict[str, Listed] = {}
         suspects: set[str] = set()
-        for page in listed.pages():
+        for page in self.listed.pages():
             files = list(map(self._named, page))
             keys = [claim_key(each.file) for each in files]
-            claimed = self.planner.claimer.states(keys)
-            count_others(plan, claimed)
+            claimed = self.of.planner.claimer.states(keys)
+            plan.count_claimed(claimed)
             taken = [each.info for key, each in zip(keys, files, strict=True) if _state(claimed, key) == "taken"]
-            suspects |= self.seen.rewritten(taken)
+            suspects |= self.of.seen.rewritten(taken)
             for key, each in zip(keys, files, strict=True):
                 uri = canonical(each.info.uri)
                 if _state(claimed, key) == "free" or uri in suspects:
@@ -115,35 +144,30 @@ class SourcePlanner:
 
     def _named(self, listed: ListedInfo) -> Listed:
         file = listed_file(listed.info, listed.rule)
-        return Listed(listed.info, self.planner.state.rules.with_path_columns(file), listed.date)
+        return Listed(listed.info, self.of.state.rules.with_path_columns(file), listed.date)
 
-    def _fates_in(self, listed: ListedFiles, *, may_learn: bool) -> SourceFates:
+    def _fates(self, *, may_learn: bool) -> SourceFates:
         return SourceFates(
-            state=self.planner.state,
-            allowed_prefixes=self.planner.allowed_prefixes,
-            sources=self.sources,
-            seen=self.seen,
-            listed=listed,
-            summarised=self.summarised,
+            state=self.of.state,
+            allowed_prefixes=self.of.allowed_prefixes,
+            sources=self.of.sources,
+            seen=self.of.seen,
+            listed=self.listed,
+            summarised=self.of.summarised,
             may_learn=may_learn,
         )
 
-    def _listed(self, plan: Plan, settle_seconds: float) -> Iterator[ListedInfo]:
+    def _settled(self, plan: Plan) -> Iterator[ListedInfo]:
         """The files that may be planned."""
-        rules, now = self.planner.state.rules, self.planner.state.clock.now()
-        for info in self.data(plan):
-            if not is_s3(info.uri) and not is_settled(info, now, settle_seconds):
-                plan.skip(info.uri, "unsettled")
-                detail = f"written less than {settle_seconds:g} s ago; expected it to be complete"
+        rules, now = self.of.state.rules, self.of.state.clock.now()
+        for info in self.of.data(plan):
+            if not is_s3(info.uri) and not is_settled(info, now, self.settle_seconds):
+                plan.skip("unsettled", info.uri)
+                detail = f"written less than {self.settle_seconds:g} s ago; expected it to be complete"
                 plan.left_out.append(LeftOut(info.uri, "unsettled", detail))
                 continue
             dated = rules.dates.of_file(info.uri, info.modified_at)
             yield ListedInfo(info, dated.date, dated.rule)
-
-    def data(self, plan: Plan) -> Iterator[ObjectInfo]:
-        """The files that are input, planned or not; counts all others in a plan."""
-        excludes = self.planner.state.rules.excludes
-        return source_files(self.listing, self.sources, plan, excludes=excludes, with_hidden=self.with_hidden)
 
     def _sorted(self, plan: Plan, found: Fates, suspects: set[str]) -> set[str]:
         """Sort the replaced files by what is done with them; returns those to take with all their lines."""
@@ -156,9 +180,9 @@ class SourcePlanner:
             plan.left_out.append(LeftOut(uri, "unfinished", detail))
         taken: set[str] = set()
         for uri, each in found.replaced.items():
-            if self.on_replaced == "append" and uri not in suspects:
+            if self.of.on_replaced == "append" and uri not in suspects:
                 taken.add(uri)
-            elif self.on_replaced == "rebuild":
+            elif self.of.on_replaced == "rebuild":
                 plan.replacements.append(each)
             else:
                 plan.left_out.append(left_out(each))

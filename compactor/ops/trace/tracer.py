@@ -37,8 +37,8 @@ from compactor.ledger.accounts.settling import Settling, settled
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
+from compactor.manifests.candidates import NOT_DATA, not_data_reason
 from compactor.manifests.claiming import claim_key, manifests_of
-from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ndjson.files.content_digest import beginnings
 from compactor.ndjson.files.object_reading import whole

@@ -1,6 +1,7 @@
 """Puts the job together. Nothing is connected to before it is used."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from threading import Lock
@@ -37,7 +38,9 @@ from compactor.job.steps.staging import CompactionRules, Stager
 from compactor.job.streams_job import Job
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
-from compactor.manifests.listing_planning import ListingPlanner
+from compactor.manifests.plan import Plan
+from compactor.manifests.planner import Planner
+from compactor.manifests.unplanned import EVERYTHING, FileScope, Unplanned, check_prefix, listed_below
 from compactor.ndjson.kinds.formats import Formats
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from compactor.manifests.kafka.topic_loop import TopicLoop
     from compactor.manifests.kinesis.planner import KinesisPlanner
     from compactor.manifests.kinesis.stream_loop import StreamLoop
+    from compactor.manifests.spill import SpilledFile
     from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
     from compactor.ops.rebuild.replacing import Replacer
 
@@ -127,18 +131,51 @@ class App(TableComponents):
         return Publisher(self.state, self.on_crash_point, self.takes_now(), self.columns_file)
 
     @cached_property
-    def planner(self) -> ListingPlanner:
+    def planner(self) -> Planner:
+        """Puts files into manifests."""
+        return self.planner_at(self.on_crash_point)
+
+    def plan(
+        self,
+        prefix: str,
+        scope: FileScope = EVERYTHING,
+        *,
+        limit: int | None = None,
+        dry_run: bool = False,
+    ) -> Plan:
+        """Write manifests for the files below a prefix that are in none.
+
+        Args:
+            prefix: A folder within the allowed prefixes.
+            scope: Which of the files.
+            limit: The most manifests to write, of the earliest dates; None for any number.
+            dry_run: Claim and write nothing.
+
+        Raises:
+            SettingsError: The prefix is not within the allowed ones.
+        """
+        check_prefix(self.state, prefix, self.settings.input.allowed_prefixes)
+        listed = partial(listed_below, self.state, prefix, scope, self._is_of_other_stream)
+        with self.unplanned(listed) as files:
+            return self.planner.plan(files, limit=limit, dry_run=dry_run)
+
+    @contextmanager
+    def unplanned(
+        self, found: "Callable[[Plan], Iterable[SpilledFile]]", *, may_be_gone: bool = False
+    ) -> Iterator[Unplanned]:
+        """Those of some files that are in no manifest; see `Unplanned`."""
         from compactor.adapters.local.sqlite.spilled_files import SqliteSpill  # noqa: PLC0415 - only planning needs it
 
-        return ListingPlanner(
-            new_spill=SqliteSpill,
-            state=self.state,
-            claimer=self.claimer,
-            allowed_prefixes=self.settings.input.allowed_prefixes,
-            target_bytes=self.manifest_bytes,
-            is_of_other_stream=self._is_of_other_stream,
-            on_crash_point=self.on_crash_point,
-        )
+        with closing(SqliteSpill()) as spill:
+            yield Unplanned(
+                state=self.state,
+                claimer=self.claimer,
+                allowed_prefixes=self.settings.input.allowed_prefixes,
+                found=found,
+                spill=spill,
+                may_be_gone=may_be_gone,
+                page_files=self.planner.page_files,
+            )
 
     @cached_property
     def kafka_planner(self) -> "KafkaPlanner":

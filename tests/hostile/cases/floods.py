@@ -45,7 +45,7 @@ def _dates_of_a_plan(scene: Scene) -> None:
     for number in range(MANIFESTS):
         day = date.fromordinal(date(2024, 1, 1).toordinal() + number)
         scene.write(f"{day}-{ATTACK}.ndjson", LINE)
-    while scene.app.planner.plan(str(scene.raw), max_manifests=100).left_manifests:
+    while scene.app.plan(str(scene.raw), limit=100).left_manifests:
         pass
 
 

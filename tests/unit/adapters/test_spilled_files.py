@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.errors import ScratchFull
 from compactor.manifests.file_search import Naming
-from compactor.manifests.spilled.spill import SpilledFile
+from compactor.manifests.spill import SpilledFile
 
 FILES = st.lists(
     st.builds(

@@ -47,8 +47,8 @@ def test_plan_in_steps(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) ->
     for day in ("2025-12-20", "9999-12-31"):
         (workspace.root / "raw" / f"{day}-x\x1b[2J.ndjson").write_bytes(GOOD)
     first = workspace.call("plan", str(workspace.root / "raw"), "--max-manifests", "1").stdout
-    assert "Wrote 1 manifest of 2 files" in first
-    assert "Left for the next plan: 2 manifests of 2 files; run the command again\n" in first
+    assert "Wrote 1 manifest of 1 file" in first
+    assert "Left for the next plan: 2 manifests of 3 files; run the command again\n" in first
     document, code = workspace.json("plan", str(workspace.root / "raw"), "--dry-run", "--max-manifests", "1")
     assert (len(document["manifests"]), document["left_manifests"], document["left_files"], code) == (1, 1, 1, 0)
     monkeypatch.setenv("COMPACTOR_BUILDER__MAX_MANIFESTS_PER_PLAN", "1")

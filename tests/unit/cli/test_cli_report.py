@@ -28,7 +28,7 @@ class Place:
         (root / "raw").mkdir()
         (root / "raw" / "2025-12-21-a.ndjson").write_bytes(LINES)
         self.app = App(load_settings(self.config, {}))
-        self.app.planner.plan(f"{root}/raw")
+        self.app.plan(f"{root}/raw")
         self.work()
 
     def work(self) -> None:

@@ -57,8 +57,7 @@ from compactor.manifests.kafka.planner import TopicPlan
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
 from compactor.manifests.kinesis.streams_seen import StreamSeen
-from compactor.manifests.planning import LeftOut, Plan
-from compactor.manifests.spilled.totals import PlanTotals
+from compactor.manifests.plan import LeftOut, Plan
 from compactor.ndjson.diagnosis import Fault
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.ops.accept.acceptor import Acceptor, Losses, LostRange, NotLost
@@ -165,7 +164,7 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     file = ManifestFile(uri=str(late), etag=info.etag)
     app.claims.claim([claim_key(file)], "of-another-planner", now=app.clock.now(), lease_seconds=300)
     inventory = Inventory("s3://b/manifest.json", "lake", COMMITS[0].decided_at, "CSV", (), ())
-    of_inventory = plan._document(PlanTotals(), InventoryPlan(inventory, PlanTotals(), PlanningCost()), dry_run=False)
+    of_inventory = plan._document(Plan(), InventoryPlan(inventory, Plan(), PlanningCost()), dry_run=False)
     topic = Topic("main", "events")
     made = TopicPlan(
         removed=[KafkaRange(topic, 0, 3, 9)],
@@ -173,11 +172,11 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         former_ids=["one"],
         troubles=[RecordUnreadable("a draft is damaged")],
     )
-    of_topic = plan._document(PlanTotals(), None, made, dry_run=False)
+    of_topic = plan._document(Plan(), None, made, dry_run=False)
     gaps, troubles = [Gap("shardId-000000000000", "7", "21")], [StoreUnavailable("it is throttled")]
     landed = StreamPlan(gaps=gaps, former_ids=["one"], troubles=troubles)
     of_streams = [
-        plan._document(PlanTotals(), None, each, dry_run=False) for each in (landed, StreamPlan(behind_seconds=1.5))
+        plan._document(Plan(), None, each, dry_run=False) for each in (landed, StreamPlan(behind_seconds=1.5))
     ]
     printed = [json.loads(_printed(each)) for each in (of_inventory, of_topic, *of_streams)]
     return [dry, first, workspace.json("plan", raw)[0], *printed]

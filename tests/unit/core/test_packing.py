@@ -5,7 +5,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.rules.packing import cut, layered, spread
+from compactor.core.rules.packing import spread
+from compactor.manifests.packing import cut, layered
 
 ITEMS = st.lists(st.integers(0, 1000), max_size=60)
 

@@ -230,7 +230,7 @@ def eventually(is_reached: Callable[[], bool], seconds: float = 30.0) -> bool:
     return is_reached()
 
 
-STEPS = [each for each in CrashPoint if each not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
+STEPS = list(CrashPoint)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

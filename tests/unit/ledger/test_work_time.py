@@ -20,7 +20,7 @@ def planned(harness: Harness) -> str:
     harness.clock.set(LONG_AGO)
     harness.store.put("/w/raw/2025-12-21-a.ndjson", GOOD)
     harness.clock.set(now)
-    [manifest] = harness.app().planner.plan("/w/raw").manifests
+    [manifest] = harness.app().plan("/w/raw").manifests
     harness.clock.set(now + timedelta(minutes=1))
     return manifest.manifest_id
 

@@ -24,8 +24,8 @@ def harness() -> Harness:
 def test_full_manifests_at_once_and_the_rest_later(harness: Harness) -> None:
     """Enough files for a manifest are one right away; what is left waits in a part, and is sealed by its age."""
     report = build(harness, *(put(f"{number}.ndjson", 5 * MIB) for number in range(7)))
-    assert [len(manifest.files) for manifest in report.manifests] == [2, 2, 2]
-    assert ([len(part.files) for part in report.parts], report.failed) == ([1], {})
+    assert [each.files for each in report.plans[""].manifests] == [2, 2, 2]
+    assert ([each.files for each in report.plans[""].parts], report.failed) == ([1], {})
     early = seal(harness, after_seconds=59)
     assert (early.manifests, early.waiting_parts, early.oldest_seconds) == ([], 1, 59)
     late = seal(harness, after_seconds=1)
@@ -44,12 +44,8 @@ def test_one_day_a_manifest(harness: Harness) -> None:
 def test_an_object_larger_than_the_target_is_alone(harness: Harness) -> None:
     """A single large object does not draw small ones into its manifest."""
     report = build(harness, put("small.ndjson", 1), put("large.ndjson", 12 * MIB), put("other.ndjson", 1))
-    written = [*report.manifests, *report.parts]
-    assert [[base_name(file.uri) for file in each.files] for each in written] == [
-        ["large.ndjson"],
-        ["small.ndjson"],
-        ["other.ndjson"],
-    ]
+    plan = report.plans[""]
+    assert ([each.files for each in plan.manifests], [each.files for each in plan.parts]) == ([1], [1, 1])
 
 
 def test_manifests_in_whole_output_files(harness: Harness) -> None:
@@ -62,25 +58,27 @@ def test_manifests_in_whole_output_files(harness: Harness) -> None:
     )
     harness.ledger.remember(commit)
     report = build(harness, *(put(f"{number}.ndjson") for number in range(16)))
-    assert [len(manifest.files) for manifest in report.manifests] == [8, 8]
+    assert [each.files for each in report.plans[""].manifests] == [8, 8]
 
 
 def test_repeated_events(harness: Harness) -> None:
     """A file that is announced again, in whatever shape, is in one manifest; a new version of it is a new file."""
     shapes = [put("a.ndjson", shape=shape) for shape in SHAPES]
     first = build(harness, *shapes)
-    assert (first.announced, len(first.parts), first.failed) == (1, 1, {})
+    plan = first.plans[""]
+    assert (plan.candidates, len(plan.parts), first.failed) == (1, 1, {})
     again = build(harness, *shapes, put("a.ndjson", etag="e2"))
-    assert (again.announced, again.repeated, len(again.parts), again.failed) == (2, 1, 1, {})
+    plan = again.plans[""]
+    assert (plan.candidates, plan.planned_before, len(plan.parts), again.failed) == (2, 1, 1, {})
     seal(harness, after_seconds=60)
-    assert build(harness, *shapes).repeated == 1
+    assert build(harness, *shapes).plans[""].planned_before == 1
     assert places(harness) == {"s3://lake/raw/a.ndjson#e1": 1, "s3://lake/raw/a.ndjson#e2": 1}
 
 
 def test_two_versions_of_one_object_are_never_in_one_manifest(harness: Harness) -> None:
     """A manifest that names a place twice would be refused whole."""
     report = build(harness, put("a.ndjson", etag="e1"), put("a.ndjson", etag="e2"))
-    assert len(report.parts) == 2
+    assert len(report.plans[""].parts) == 2
     assert len(seal(harness, after_seconds=60).manifests) == 2
     assert all(len({file.uri for file in manifest.files}) == len(manifest.files) for manifest in in_effect(harness))
 
@@ -100,7 +98,8 @@ NOT_DATA = {
 def test_what_is_no_data_is_skipped_by_reason(harness: Harness, reason: str, body: str) -> None:
     """An object that is no input is counted with its reason, its message is done with, and nothing is claimed."""
     report = build(harness, body)
-    assert (report.skipped, report.failed, report.announced) == ({reason: 1}, {}, 0)
+    plan = report.plans[""]
+    assert (report.skipped + plan.skipped, report.failed, plan.candidates) == ({reason: 1}, {}, 0)
     assert pending(harness) == []
 
 
@@ -114,7 +113,7 @@ def test_plan_leaves_announced_files_alone(harness: Harness) -> None:
         build(harness, put(base_name(uri), 1, etags[uri]))
         seal(harness, after_seconds=60 if uri == uris[0] else 0)
     app = harness.app()
-    plan = app.planner.plan("s3://lake/raw")
+    plan = app.plan("s3://lake/raw")
     assert (plan.files, plan.planned_before) == (1, 2)
     written = Manifest.model_validate_json(harness.store.read(harness.layout.manifest(plan.manifests[0].manifest_id)))
     assert [file.uri for file in written.files] == uris[2:]

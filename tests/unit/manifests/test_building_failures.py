@@ -1,11 +1,10 @@
 """Poison, trouble, late builders and deaths: what was announced is never lost or doubled."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
-from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.errors import AccessError
 from compactor.core.layout import base_name
 from tests.support.building import MIB, build, new_harness, parts_of, pending, places, put, seal
@@ -24,14 +23,14 @@ def test_poison_fails_alone(harness: Harness) -> None:
     report = build(harness, put("a.ndjson"), "no json", put("b.ndjson"), '{"Records": [1]}')
     assert set(report.failed) == {"b", "d"}
     assert "expected one JSON object" in report.failed["b"]
-    assert [len(part.files) for part in report.parts] == [2]
+    assert [each.files for each in report.plans[""].parts] == [2]
 
 
 def test_a_file_that_another_builder_holds_comes_again(harness: Harness) -> None:
     """While another builder may still write, the message fails; later it succeeds, or the file is taken over."""
 
-    def die(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.CLAIMED:
+    def die(step: PlanCrashPoint, _manifest_id: str) -> None:
+        if step is PlanCrashPoint.CLAIMED:
             raise DiedError
 
     with pytest.raises(DiedError):
@@ -39,7 +38,7 @@ def test_a_file_that_another_builder_holds_comes_again(harness: Harness) -> None
     with events_logged("files.held") as events:
         report = build(harness, put("a.ndjson"), put("b.ndjson"), put("c.ndjson"))
     assert set(report.failed) == {"a"}
-    assert "claimed by another builder until 12:05:00 UTC" in report.failed["a"]
+    assert "claimed by another planner until 12:05:00 UTC" in report.failed["a"]
     assert [(event["files"], event["first"]) for event in events] == [(1, "s3://lake/raw/a.ndjson#e1")]
     harness.clock.advance(301)
     assert build(harness, put("a.ndjson")).failed == {}
@@ -51,7 +50,7 @@ def test_trouble_with_the_store_fails_what_it_concerns(harness: Harness) -> None
     """If a manifest cannot be written, its messages come again; if writing is denied, no message is acknowledged."""
     store = FaultyStore(harness.store)
     store.unavailable_at(1, "create")
-    builder = replace(parts_of(harness, store).builder(), groups_at_once=1)
+    builder = parts_of(harness, store).builder(groups_at_once=1)
     report = builder.build({"a": put("2026-01-05-a.ndjson"), "b": put("2026-01-06-b.ndjson")})
     assert set(report.failed) == {"a"}
     assert "passing trouble" in report.failed["a"]
@@ -69,25 +68,25 @@ def test_a_late_builder_promises_nothing(harness: Harness, size: int) -> None:
     """A builder that is held up beyond its lease, and lost one of its files, gives all of its messages back."""
     other = []
 
-    def be_late(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.CLAIMED and not other:
+    def be_late(step: PlanCrashPoint, _manifest_id: str) -> None:
+        if step is PlanCrashPoint.CLAIMED and not other:
             harness.clock.advance(301)
             other.append(build(harness, put("a.ndjson", size)))
 
     late = build(harness, put("a.ndjson", size), put("b.ndjson", size), on_crash_point=be_late)
     assert set(late.failed) == {"a", "b"}
-    assert "taken over before it was written" in late.failed["a"]
+    assert "took its files over before it was written" in late.failed["a"]
     again = build(harness, put("a.ndjson", size), put("b.ndjson", size))
     seal(harness, after_seconds=60)
-    assert (again.repeated, again.failed) == (1, {})
+    assert (again.plans[""].planned_before, again.failed) == (1, {})
     assert places(harness) == {"s3://lake/raw/a.ndjson#e1": 1, "s3://lake/raw/b.ndjson#e1": 1}
 
 
 def test_what_is_written_is_safe_only_once_it_is_bound(harness: Harness) -> None:
     """Who finds a part that its dead builder did not bind binds it, so that it cannot be revoked after that."""
 
-    def die(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.PENDING:
+    def die(step: PlanCrashPoint, _manifest_id: str) -> None:
+        if step is PlanCrashPoint.PENDING:
             raise DiedError
 
     with pytest.raises(DiedError):
@@ -96,23 +95,23 @@ def test_what_is_written_is_safe_only_once_it_is_bound(harness: Harness) -> None
     part_id = base_name(part).removesuffix(".json")
     assert harness.ledger.accepted(part_id) is None
     harness.clock.advance(301)
-    assert build(harness, put("a.ndjson")).repeated == 1
+    assert build(harness, put("a.ndjson")).plans[""].planned_before == 1
     record = harness.ledger.accepted(part_id)
     assert record is not None
     assert record.kind == "part"
 
 
-@pytest.mark.parametrize("step", BuildCrashPoint)
-def test_death_at_each_step(harness: Harness, step: BuildCrashPoint) -> None:
+@pytest.mark.parametrize("step", PlanCrashPoint)
+def test_death_at_each_step(harness: Harness, step: PlanCrashPoint) -> None:
     """A builder or sealer that dies at any crash point leaves each file to exactly one manifest."""
 
-    def die(reached: BuildCrashPoint, _manifest_id: str) -> None:
+    def die(reached: PlanCrashPoint, _manifest_id: str) -> None:
         if reached is step:
             raise DiedError
 
     events = [put(f"{number}.ndjson", 6 * MIB) for number in range(3)]
 
-    def once(on_crash_point: OnBuildCrashPoint) -> Mapping[str, str]:
+    def once(on_crash_point: OnPlanCrashPoint) -> Mapping[str, str]:
         try:
             failed = build(harness, *events, on_crash_point=on_crash_point).failed
             seal(harness, on_crash_point=on_crash_point, after_seconds=60)
@@ -122,6 +121,6 @@ def test_death_at_each_step(harness: Harness, step: BuildCrashPoint) -> None:
 
     assert once(die)
     harness.clock.advance(301)
-    assert once(ignore_build_crash_point) == {}
+    assert once(ignore_plan_crash_point) == {}
     assert places(harness) == {f"s3://lake/raw/{number}.ndjson#e1": 1 for number in range(3)}
     assert pending(harness) == []

@@ -4,16 +4,16 @@ from itertools import product
 
 import pytest
 
-from compactor.core.crash_points import BuildCrashPoint
+from compactor.core.crash_points import PlanCrashPoint
 from tests.support.building_races import Race
 from tests.support.sampling import few_rows
 
-BUILD_STEPS = (BuildCrashPoint.CLAIMED, BuildCrashPoint.BUILT, BuildCrashPoint.PENDING, BuildCrashPoint.BOUND)
+BUILD_STEPS = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, PlanCrashPoint.PENDING, PlanCrashPoint.BOUND)
 SEAL_STEPS = (
-    BuildCrashPoint.PART_BOUND,
-    BuildCrashPoint.PARTS_CLAIMED,
-    BuildCrashPoint.SEALED,
-    BuildCrashPoint.CLEARED,
+    PlanCrashPoint.PART_BOUND,
+    PlanCrashPoint.CLAIMED,
+    PlanCrashPoint.PLANNED,
+    PlanCrashPoint.CLEARED,
 )
 HELD_UP = [("build", step) for step in BUILD_STEPS] + [("seal", step) for step in SEAL_STEPS]
 OTHERS = {
@@ -27,10 +27,10 @@ OTHERS = {
 }
 NOTHING_LEFT = {
     # The second builder finds the manifests of the first one bound, and binds its pending part itself.
-    *product([("build", BuildCrashPoint.PENDING)], [("build", step) for step in BUILD_STEPS[1:]]),
+    *product([("build", PlanCrashPoint.PENDING)], [("build", step) for step in BUILD_STEPS[1:]]),
     # The second sealer binds the manifest of the first one itself, or finds no part.
-    (("seal", BuildCrashPoint.SEALED), ("seal", BuildCrashPoint.SEALED)),
-    *product([("seal", BuildCrashPoint.CLEARED)], [("seal", step) for step in SEAL_STEPS]),
+    (("seal", PlanCrashPoint.PLANNED), ("seal", PlanCrashPoint.PLANNED)),
+    *product([("seal", PlanCrashPoint.CLEARED)], [("seal", step) for step in SEAL_STEPS]),
 }
 """Pairs in which the first one leaves the second no work that reaches its step."""
 
@@ -38,7 +38,7 @@ TWO_HELD_UP = [pair for pair in product(HELD_UP, HELD_UP) if pair not in NOTHING
 
 
 @pytest.mark.parametrize(("held_up", "other", "lapse_seconds"), few_rows(product(HELD_UP, OTHERS, [0, 301]), 38))
-def test_held_up_at_a_step(held_up: tuple[str, BuildCrashPoint], other: str, lapse_seconds: float) -> None:
+def test_held_up_at_a_step(held_up: tuple[str, PlanCrashPoint], other: str, lapse_seconds: float) -> None:
     """Whichever process is held up, and however long, each file ends in exactly one manifest that takes effect."""
     race = Race()
     who, step = held_up
@@ -55,7 +55,7 @@ def test_held_up_at_a_step(held_up: tuple[str, BuildCrashPoint], other: str, lap
     ids=lambda each: "-".join(map("-".join, each)) if isinstance(each, tuple) else None,
 )
 def test_two_held_up(
-    pair: tuple[tuple[str, BuildCrashPoint], tuple[str, BuildCrashPoint]], every: int, at_once: int
+    pair: tuple[tuple[str, PlanCrashPoint], tuple[str, PlanCrashPoint]], every: int, at_once: int
 ) -> None:
     """One is held up beyond its lease, the one that takes over as well, and a third does it all."""
     race = Race(at_once)

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from compactor.core.crash_points import BuildCrashPoint
+from compactor.core.crash_points import PlanCrashPoint
 from tests.support.building import MIB, in_effect, new_harness, parts_of, pending, places
 from tests.support.harness import DiedError, Harness
 from tests.support.s3_messages import bridged, record, wrapped
@@ -76,6 +76,6 @@ def test_twenty_thousand_events(objects: int, capsys: pytest.CaptureFixture[str]
             f"{storm.deaths.total()} deaths, lost {objects - len(found)}, "
             f"doubled {sum(times > 1 for times in found.values())}\n"
         )
-    assert set(storm.deaths) == set(BuildCrashPoint)
+    assert set(storm.deaths) == set(PlanCrashPoint)
     assert len(found) == objects
     assert set(found.values()) == {1}

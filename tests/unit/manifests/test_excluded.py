@@ -1,17 +1,18 @@
 """Files that `input.exclude` matches are no input, however they are found."""
 
-from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
 from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import SettingsError
-from compactor.manifests.inventory.planner import InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
+from compactor.manifests.inventory.rows import files_in_scope
+from compactor.manifests.unplanned import EVERYTHING
 from compactor.settings.compact_paths import parse_exclusions
 from compactor.settings.settings import parse_settings
-from compactor.wiring.inventory import Rate, inventory_planner
+from compactor.wiring.inventory import Rate, plan_inventory
 from tests.support.building import build, put
 from tests.support.harness import Harness
 from tests.support.inventories import BUCKET, MANIFEST, put_inventory, row
@@ -69,16 +70,17 @@ def test_announced_listed_and_inventoried_files() -> None:
         harness.store.put(f"s3://lake/raw/{name}", b'{"id": 1}\n')
     app = harness.app()
     report = build(harness, put("a.ndjson"), put("b.csv"))
-    assert (report.announced, report.skipped) == (1, {"excluded": 1})
-    plan = app.planner.plan("s3://lake/raw", dry_run=True)
+    assert (report.plans[""].candidates, report.plans[""].skipped) == (1, {"excluded": 1})
+    plan = app.plan("s3://lake/raw", dry_run=True)
     assert (plan.files, plan.skipped) == (1, {"excluded": 1})
     assert app.tracer.trace("s3://lake/raw/b.csv").message == "no plan takes it: matches a pattern of input.exclude"
     harness = Harness(root=f"s3://{BUCKET}", reading={"exclude": ["*.csv"]})
     rows = [row(f"raw/{name}", modified_at=DAY) for name in ("a.ndjson", "b.csv")]
     put_inventory(harness.store, rows)
-    reader = InventoryReader(harness.store)
+    app, reader = harness.app(), InventoryReader(harness.store)
     inventory = reader.open(MANIFEST)
-    made = inventory_planner(harness.app(), Rate(is_paced=False), on_wait=lambda _: None, sleep=harness.clock.advance)
-    with closing(made):
-        totals = made.load(inventory, reader.rows(inventory), InventoryScope((f"s3://{BUCKET}/raw/",)))
-    assert totals.skipped == {"excluded": 1}
+    found = partial(
+        files_in_scope, inventory, reader.rows(inventory), (f"s3://{BUCKET}/raw/",), EVERYTHING, app.state.rules
+    )
+    plan = plan_inventory(app, found, Rate(is_paced=False), on_wait=lambda _: None, dry_run=True)
+    assert plan.skipped == {"excluded": 1}

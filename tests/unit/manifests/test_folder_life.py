@@ -23,19 +23,19 @@ from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryStore
 from compactor.adapters.source_listing import SourceListing
-from compactor.core.crash_points import CrashPoint, ignore_crash_point
+from compactor.core.crash_points import CrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.job.steps.results import CompactionResult
 from compactor.manifests.changed_files import changed_files
-from compactor.manifests.planning import LeftOut
+from compactor.manifests.plan import LeftOut
 from compactor.manifests.sources.planning import OnReplaced, SourcePlanner
 from tests.support.harness import DiedError, Harness, dying_at
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
 FIRST_NS = 1_767_000_000 * 10**9
 
-DEATHS = (CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
+DEATHS = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
 
 """What tells digests of each kind."""
 
@@ -181,6 +181,7 @@ class FolderLife(RuleBasedStateMachine):
         app = self.harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
         return SourcePlanner(
             planner=app.planner,
+            allowed_prefixes=app.settings.input.allowed_prefixes,
             listing=SourceListing(app.store, [str(self.raw)]),
             sources=[SourcePlace(str(self.raw))],
             seen=LocalSeenFiles(app.store, str(self.top / "seen.sqlite")),

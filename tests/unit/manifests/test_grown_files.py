@@ -11,6 +11,7 @@ from compactor.core.errors import AccessError, ObjectChanged
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.manifests.sources.planning import OnReplaced
+from tests.support.harness import written
 from tests.unit.manifests.test_folder_life import FolderLife
 
 MONTH_AGO = 30 * 86_400
@@ -107,7 +108,7 @@ def test_a_file_that_cannot_be_read_is_compared_later(
     """The version is not passed over meanwhile."""
     life.rotate("a.ndjson", "d.ndjson")
     monkeypatch.setattr(Reading, "error", error)
-    monkeypatch.setattr("compactor.manifests.planning.Planner.take", lambda *_, **__: None)
+    monkeypatch.setattr("compactor.manifests.planner.Planner._write", lambda *_, **__: None)
     assert asked(life) == (["d.ndjson"], [])
     monkeypatch.undo()
     monkeypatch.setattr("tests.unit.manifests.test_folder_life.LocalSeenFiles", Reading)
@@ -211,7 +212,7 @@ def test_an_unfinished_line(life: FolderLife) -> None:
 def test_lines_in_two_ranges_are_found(life: FolderLife) -> None:
     """Manifests of others may name any lines: verifying finds two ranges that begin at the same byte."""
     life.append("a.ndjson")
-    planned = life.planner("quarantine").plan().manifests[0]
+    [planned] = written(life.harness, life.planner("quarantine").plan().manifests)
     life._work(None)
     assert life.harness.verification().discrepancies == []
     life.touch("a.ndjson")

@@ -9,7 +9,7 @@ import pytest
 from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
 from compactor.manifests.fates.summarised_files import Known, NothingSummarised
 from compactor.manifests.file_search import Naming
-from compactor.manifests.planning import Plan
+from compactor.manifests.plan import Plan
 from compactor.manifests.sources.planning import SourcePlanner
 from tests.support.fakes import FaultyStore
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
@@ -59,7 +59,7 @@ class ClosedLife(FolderLife):
 
 def said(plan: Plan) -> list[object]:
     """A plan without what differs between two dry runs."""
-    files = sorted((manifest.date, file.uri, file.etag) for manifest in plan.manifests for file in manifest.files)
+    files = [(each.date, each.files, each.size_bytes) for each in plan.manifests]
     others = {name: getattr(plan, name) for name in Plan.__dataclass_fields__ if name != "manifests"}
     return [files, others]
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import pytest
@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES
+from compactor.manifests.candidates import Candidate, Group
 from compactor.manifests.claiming import claim_key
-from compactor.manifests.partitioning import Group, Packing, grouped, largest_first
-from compactor.manifests.spilled.group_sizes import GroupSizes
-from compactor.manifests.spilled.steps import DatedGroup, Steps
-from compactor.manifests.spilled.totals import PlanTotals
+from compactor.manifests.packing import Packing
+from compactor.manifests.plan import Plan
+from compactor.manifests.unplanned import Unplanned
 from tests.support.fakes import FaultyStore
-from tests.support.harness import DAY, Harness
+from tests.support.harness import DAY, Harness, written
 
 DAYS = ("2025-12-30", "2025-12-31", "2026-01-01", "undated")
 LINE = b'{"id": "1"}\n'
@@ -57,14 +57,14 @@ def lake(files: Sequence[Listed]) -> Harness:
         return [harness.file(name_of(number, each), LINE * (each.lines + more)) for number, each in found]
 
     if put("done_without_claim"):
-        harness.app().planner.plan("/w/raw")
+        harness.app().plan("/w/raw")
         harness.run_once()
         harness.claims = MemoryClaims()
     if put("done", "replaced"):
-        harness.app().planner.plan("/w/raw")
+        harness.app().plan("/w/raw")
         harness.run_once()
     if put("claimed"):
-        harness.app().planner.plan("/w/raw")
+        harness.app().plan("/w/raw")
     if named := put("named"):
         harness.put_manifest("foreign.json", harness.manifest("foreign", named).to_json())
     put("replaced", more=1)
@@ -76,18 +76,22 @@ def name_of(number: int, file: Listed) -> str:
     return f"{number:02d}/{file.day}.ndjson"
 
 
-def plan(harness: Harness, page_files: int, most: int | None = None, *, dry_run: bool = False) -> PlanTotals:
-    return replace(harness.app().planner, page_files=page_files).plan("/w/raw", max_manifests=most, dry_run=dry_run)
+def plan(harness: Harness, page_files: int, most: int | None = None, *, dry_run: bool = False) -> Plan:
+    app = harness.app()
+    app.planner = replace(app.planner, page_files=page_files)
+    return app.plan("/w/raw", limit=most, dry_run=dry_run)
 
 
-def written(harness: Harness, made: PlanTotals) -> list[tuple[str, list[str]]]:
+def named(harness: Harness, made: Plan) -> list[tuple[str, list[str]]]:
     """The date and the files of each manifest that a plan wrote."""
-    read = [harness.store.read(harness.layout.manifest(each.manifest_id)) for each in made.manifests]
-    return [(each.date, [file.uri for file in each.files]) for each in map(Manifest.model_validate_json, read)]
+    return [(each.date, [file.uri for file in each.files]) for each in written(harness, made.manifests)]
 
 
-def figures(made: PlanTotals) -> PlanTotals:
-    return replace(made, manifests=[replace(each, manifest_id="") for each in made.manifests])
+def figures(made: Plan) -> dict[str, object]:
+    """What a plan tells, apart from what a dry run and what its last page cannot know."""
+    told = {each.name: getattr(made, each.name) for each in fields(Plan)}
+    told["manifests"] = [replace(each, manifest_id="") for each in made.manifests]
+    return {name: told[name] for name in told.keys() - {"dry_run"}}
 
 
 @settings(max_examples=15, deadline=None)
@@ -97,33 +101,29 @@ def test_any_batch_size_gives_the_same_plan(files: list[Listed], page_files: int
     whole, parts = lake(files), lake(files)
     shown = plan(parts, page_files, most, dry_run=True)
     one, other = plan(whole, 1000, most), plan(parts, page_files, most)
-    assert written(whole, one) == written(parts, other)
-    assert figures(one) == figures(other) == figures(shown)
+    assert named(whole, one) == named(parts, other)
+    assert figures(other) == figures(shown)
     if most is None:
+        assert figures(one) == figures(other)
         new = [f"/w/raw/{name_of(n, each)}" for n, each in enumerate(files) if each.earlier in {"nothing", "replaced"}]
-        assert Counter(uri for _, uris in written(parts, other) for uri in uris) == Counter(new)
-        assert other.replaced == sum(each.earlier == "replaced" for each in files)
+        assert Counter(uri for _, uris in named(parts, other) for uri in uris) == Counter(new)
         parts.run_once()
         assert plan(parts, page_files).planned_before == len(files)
 
 
-@given(sizes=SIZES, cuts=st.lists(st.integers(1, 9), max_size=40), most=st.integers(0, 9))
-def test_what_does_not_fill_a_manifest_goes_on(sizes: list[int], cuts: list[int], most: int) -> None:
-    """Files that come in batches are cut as all at once; and the largest groups are known by their sizes alone."""
+@given(sizes=SIZES, cuts=st.lists(st.integers(1, 9), max_size=40))
+def test_what_does_not_fill_a_manifest_goes_on(sizes: list[int], cuts: list[int]) -> None:
+    """Files that come in batches are cut as all at once."""
     files = [ManifestFile(uri=f"s3://b/{number:03d}", size_bytes=size) for number, size in enumerate(sizes)]
-    packing, groups, left = Packing(50, DEFAULT_RULES), list[Group](), files
+    left = [Candidate.of_file(DAY, each) for each in files]
+    at_once, packing, groups = Packing(DAY, 50, DEFAULT_RULES), Packing(DAY, 50, DEFAULT_RULES), list[Group]()
+    whole = [*at_once.add(left), *at_once.end()]
     for cut in [*cuts, len(files)]:
         groups += packing.add(left[:cut])
         left = left[cut:]
     groups += packing.end()
-    assert groups == grouped(files, 50, DEFAULT_RULES)
+    assert groups == whole
     assert packing.end() == []
-    known = GroupSizes()
-    known.add(groups)
-    chosen = known.largest(most)
-    largest = [id(group) for _, group in largest_first([(DAY, group) for group in groups])[:most]]
-    assert sorted(largest) == sorted(id(groups[number]) for number in chosen)
-    assert known.files_without(chosen) == len(files) - sum(len(groups[number].files) for number in chosen)
 
 
 class WatchedStore(FaultyStore):
@@ -148,15 +148,16 @@ def test_few_files_are_in_memory_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     """Pages of a batch are read, and manifests of a batch are written, one after the other."""
     harness = lake([Listed(DAYS[number % 3], 1) for number in range(24)])
     store, at_once = WatchedStore(harness), list[int]()
-    write = Steps.write
+    in_order = Unplanned.in_order
 
-    def watched(steps: Steps, groups: Sequence[DatedGroup]) -> None:
-        at_once.append(sum(len(group.files) for _, group in groups))
-        write(steps, groups)
+    def watched(files: Unplanned, groups: Sequence[Group]) -> Sequence[Group]:
+        at_once.append(sum(len(group.files) for group in groups))
+        return in_order(files, groups)
 
-    monkeypatch.setattr(Steps, "write", watched)
-    planner = replace(harness.app(store=store).planner, page_files=4, groups_at_once=1)
-    assert planner.plan("/w/raw").files == sum(store.written) == 24
+    monkeypatch.setattr(Unplanned, "in_order", watched)
+    app = harness.app(store=store)
+    app.planner = replace(app.planner, page_files=4, groups_at_once=1)
+    assert app.plan("/w/raw").files == sum(store.written) == 24
     assert store.written == [3, 3, 2] * 3
     assert max(at_once) <= 4 + 3
 
@@ -170,12 +171,12 @@ def test_a_long_history_costs_a_plan_nothing(new_files: int) -> None:
         for number in range(days):
             harness.file(f"old/2025-11-{number + 1:02d}.ndjson", LINE)
         harness.file(f"now/{DAY}-a.ndjson", LINE)
-        harness.app().planner.plan("/w/raw")
+        harness.app().plan("/w/raw")
         harness.run_once()
         for number in range(new_files):
             harness.file(f"now/{DAY}-new-{number}.ndjson", LINE)
         store = WatchedStore(harness)
-        made = harness.app(store=store).planner.plan("/w/raw/now")
+        made = harness.app(store=store).plan("/w/raw/now")
         assert (made.planned_before, made.files) == (1, new_files)
         costs.append((len(store.reads), store.calls["list"], store.calls["stat"], store.calls["create"]))
     assert costs[0] == costs[1]
@@ -189,8 +190,8 @@ def test_a_file_with_rows_whose_claim_is_free() -> None:
     app = harness.app()
     app.claimer.claim([claim_key(file)], "of one that died")
     harness.clock.advance(1e6)
-    assert harness.app().planner.plan("/w/raw").planned_before == 1
+    assert harness.app().plan("/w/raw").planned_before == 1
     harness.run_once()
     harness.clock.advance(1e6)
-    assert harness.app().planner.plan("/w/raw").planned_before == 1
+    assert harness.app().plan("/w/raw").planned_before == 1
     harness.check_exact()

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compactor.core.crash_points import CrashPoint
-from compactor.manifests.planning import Plan
+from compactor.core.crash_points import CrashPoint, PlanCrashPoint
+from compactor.manifests.plan import Plan
 from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner
-from tests.support.harness import DAY, DiedError, Harness
+from tests.support.harness import DAY, DiedError, Harness, written
 from tests.support.sources import source_planner
 
 ROW = b'{"id": "1"}\n'
@@ -50,13 +50,13 @@ def waits(harness: Harness) -> Waits:
     return Waits(harness)
 
 
-def files_of(plan: Plan) -> list[str]:
-    return sorted(file.uri for manifest in plan.manifests for file in manifest.files)
+def files_of(harness: Harness, plan: Plan) -> list[str]:
+    return sorted(file.uri for manifest in written(harness, plan.manifests) for file in manifest.files)
 
 
-def test_settled_files_are_planned_at_once(waits: Waits) -> None:
+def test_settled_files_are_planned_at_once(harness: Harness, waits: Waits) -> None:
     """Planning does not wait without a reason."""
-    assert files_of(waits.plan()) == [f"/w/raw/{DAY}-1.ndjson"]
+    assert files_of(harness, waits.plan()) == [f"/w/raw/{DAY}-1.ndjson"]
     assert waits.seconds == []
 
 
@@ -64,7 +64,7 @@ def test_fresh_files_are_given_a_moment(harness: Harness, waits: Waits) -> None:
     """What was written just before the call is part of it, in the same manifest as the rest."""
     harness.file(f"{DAY}-2.ndjson", ROW)
     plan = waits.plan()
-    assert [len(manifest.files) for manifest in plan.manifests] == [2]
+    assert [each.files for each in plan.manifests] == [2]
     assert waits.seconds == [SETTLE_SECONDS]
     assert waits.told == [SETTLING]
 
@@ -80,7 +80,7 @@ def test_what_is_still_written_is_left_for_the_next_call(harness: Harness, waits
 
     waits.sleep = write_on  # type: ignore[method-assign]
     plan = waits.plan()
-    assert files_of(plan) == [f"/w/raw/{DAY}-1.ndjson"]
+    assert files_of(harness, plan) == [f"/w/raw/{DAY}-1.ndjson"]
     assert plan.skipped == {"unsettled": 1}
 
 
@@ -88,13 +88,13 @@ def test_files_of_a_planner_that_died_are_taken_over(harness: Harness, waits: Wa
     """A planner that claimed and wrote nothing is waited for until its lease is over, and no longer."""
 
     def die(step: CrashPoint, _manifest_id: str) -> None:
-        if step is CrashPoint.CLAIMED:
+        if step is PlanCrashPoint.CLAIMED:
             raise DiedError
 
     with pytest.raises(DiedError):
-        harness.app(on_crash_point=die).planner.plan("/w/raw")
+        harness.app(on_crash_point=die).plan("/w/raw")
     plan = waits.plan()
-    assert files_of(plan) == [f"/w/raw/{DAY}-1.ndjson"]
+    assert files_of(harness, plan) == [f"/w/raw/{DAY}-1.ndjson"]
     assert (plan.held, plan.planned_before) == (0, 0)
     assert LEASE_SECONDS <= sum(waits.seconds) <= LEASE_SECONDS + 1
     assert set(waits.told) == {"another planner"}
@@ -105,12 +105,12 @@ def test_files_of_a_living_planner_are_left_to_it(harness: Harness, waits: Waits
     claimed, go_on = threading.Event(), threading.Event()
 
     def hold(step: CrashPoint, _manifest_id: str) -> None:
-        if step is CrashPoint.CLAIMED:
+        if step is PlanCrashPoint.CLAIMED:
             claimed.set()
             go_on.wait(60)
 
     with ThreadPoolExecutor(1) as thread:
-        other = thread.submit(harness.app(on_crash_point=hold).planner.plan, "/w/raw")
+        other = thread.submit(harness.app(on_crash_point=hold).plan, "/w/raw")
         claimed.wait(60)
 
         def let_go(seconds: float) -> None:

@@ -3,22 +3,22 @@
 import threading
 from collections import Counter
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from compactor.adapters.claims import JournalClaims
 from compactor.adapters.memory.store import MemoryClaims
-from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.ports import ObjectStore
-from compactor.manifests.planning import SKIP_REASONS
-from compactor.manifests.spilled.totals import PlanTotals
-from tests.support.harness import DAY, DiedError, Harness
+from compactor.manifests.candidates import SKIP_REASONS
+from compactor.manifests.plan import Plan
+from compactor.manifests.unplanned import FileScope
+from tests.support.harness import DAY, DiedError, Harness, one_at_a_time
 from tests.support.rebuilding import NEVER, WatchedStore
 from tests.support.sources import source_planner
 
@@ -37,9 +37,9 @@ def harness() -> Harness:
     return harness
 
 
-def plan(harness: Harness, on_crash_point: OnCrashPoint = ignore_crash_point) -> PlanTotals:
+def plan(harness: Harness, on_crash_point: OnCrashPoint = ignore_crash_point) -> Plan:
     """One planner, in a process of its own, that writes one group after the other, so that its steps come in order."""
-    return replace(harness.app(on_crash_point=on_crash_point).planner, groups_at_once=1).plan("/w/raw")
+    return one_at_a_time(harness.app(on_crash_point=on_crash_point)).plan("/w/raw")
 
 
 def planned(harness: Harness) -> Counter[str]:
@@ -65,11 +65,11 @@ def committed(harness: Harness) -> Counter[str]:
 
 def test_a_dry_run_after_a_plan_offers_nothing(harness: Harness) -> None:
     """A dry run plans no file that is planned already, and neither claims nor writes."""
-    offered = harness.app().planner.plan("/w/raw", dry_run=True)
+    offered = harness.app().plan("/w/raw", dry_run=True)
     assert ([each.files for each in offered.manifests], planned(harness)) == ([2, 2, 1], Counter())
     plan(harness)
     before = harness.waiting()
-    offered = harness.app().planner.plan("/w/raw", dry_run=True)
+    offered = harness.app().plan("/w/raw", dry_run=True)
     assert (offered.manifests, offered.planned_before, harness.waiting()) == ([], 5, before)
 
 
@@ -85,7 +85,7 @@ def test_every_file_once(harness: Harness) -> None:
     harness.check_exact()
 
 
-@pytest.mark.parametrize("step", [CrashPoint.CLAIMED, CrashPoint.PLANNED])
+@pytest.mark.parametrize("step", [PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED])
 @pytest.mark.parametrize("occurrence", [1, 2, 3])
 @pytest.mark.parametrize("lease_is_over", [False, True])
 def test_two_planners(harness: Harness, step: CrashPoint, occurrence: int, lease_is_over: bool) -> None:
@@ -119,7 +119,7 @@ def test_two_planners(harness: Harness, step: CrashPoint, occurrence: int, lease
     harness.check_exact()
 
 
-@pytest.mark.parametrize("step", [CrashPoint.CLAIMED, CrashPoint.PLANNED])
+@pytest.mark.parametrize("step", [PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED])
 @pytest.mark.parametrize("occurrence", [1, 2, 3])
 def test_planner_that_dies(harness: Harness, step: CrashPoint, occurrence: int) -> None:
     """What a dead planner claimed is left alone for its lease, and then planned by the next one."""
@@ -137,7 +137,7 @@ def test_planner_that_dies(harness: Harness, step: CrashPoint, occurrence: int) 
     held = sum(all_inputs(harness).values()) - sum(planned(harness).values())
     assert within_lease.held == held
     assert (within_lease.held_until is not None) == (held > 0)
-    assert (step == CrashPoint.CLAIMED) == (held > 0)
+    assert (step == PlanCrashPoint.CLAIMED) == (held > 0)
     harness.clock.advance(LEASE_SECONDS + 1)
     plan(harness)
     assert planned(harness) == all_inputs(harness)
@@ -160,7 +160,7 @@ def _plan_with_trouble_at(change: int, *, late: bool) -> None:
 
     def plan_by(store: ObjectStore) -> None:
         harness.claims = JournalClaims(store, harness.layout.claims_folder)
-        replace(harness.app(store=store).planner, groups_at_once=1).plan("/w/raw")
+        one_at_a_time(harness.app(store=store)).plan("/w/raw")
 
     def overtake() -> None:
         if store.changes == change + 1:
@@ -261,13 +261,13 @@ def test_a_file_that_was_missing_is_planned_when_it_comes() -> None:
 def test_a_file_for_a_prefix(harness: Harness) -> None:
     """A file in place of a folder is refused in words, instead of planning nothing."""
     with pytest.raises(SettingsError, match="is a file, expected the folder"):
-        harness.app().planner.plan(f"/w/raw/{DAY}-0.ndjson")
+        harness.app().plan(f"/w/raw/{DAY}-0.ndjson")
 
 
 def test_dry_run(harness: Harness) -> None:
     """A dry run shows the manifests and leaves no trace: neither claims nor objects."""
     before = [info.uri for info in harness.store.list("/w/")]
-    shown = harness.app().planner.plan("/w/raw", dry_run=True)
+    shown = harness.app().plan("/w/raw", dry_run=True)
     assert [manifest.files for manifest in shown.manifests] == [2, 2, 1]
     assert [info.uri for info in harness.store.list("/w/")] == before
     assert [manifest.files for manifest in plan(harness).manifests] == [2, 2, 1]
@@ -309,8 +309,8 @@ def test_hidden_names_on_request() -> None:
     harness = Harness()
     for name in ("_a.ndjson", "b/.c/d.ndjson", "_temporary/0/e.ndjson"):
         harness.file(name, ROW)
-    assert harness.app().planner.plan("/w/raw/b/.c").files == 1
-    found = harness.app().planner.plan("/w/raw", hidden=True)
+    assert harness.app().plan("/w/raw/b/.c").files == 1
+    found = harness.app().plan("/w/raw", FileScope(hidden=True))
     assert (found.files, found.planned_before, found.skipped) == (1, 1, {"job_marker": 1})
 
 
@@ -321,15 +321,15 @@ def test_date_and_since() -> None:
     harness.file("2025-12-30/b.ndjson", ROW)
     harness.clock.advance(3600)
     harness.file("c.ndjson", ROW)
-    planner = harness.app().planner
-    by_date = planner.plan("/w/raw", date="2025-12-30", dry_run=True)
+    app = harness.app()
+    by_date = app.plan("/w/raw", FileScope(date="2025-12-30"), dry_run=True)
     assert [manifest.files for manifest in by_date.manifests] == [2]
     assert by_date.skipped == {"other_date": 1}
     # Half a second earlier counts as well: S3 tells whole seconds.
     since = harness.clock.now() + timedelta(milliseconds=500)
-    by_time = planner.plan("/w/raw", since=since, dry_run=True)
+    by_time = app.plan("/w/raw", FileScope(since=since), dry_run=True)
     assert (by_time.files, by_time.skipped) == (1, {"too_old": 2})
-    planner.plan("/w/raw", since=since)
+    app.plan("/w/raw", FileScope(since=since))
     assert planned(harness) == Counter(["/w/raw/c.ndjson"])
 
 
@@ -345,7 +345,7 @@ def test_prefix_outside(harness: Harness) -> None:
     """A prefix outside the allowed ones is refused, also one that climbs out."""
     for prefix in ("/w/elsewhere", "/w/raw/../elsewhere", "/w/rawer"):
         with pytest.raises(SettingsError, match=r"expected a folder within input\.allowed_prefixes: /w/raw"):
-            harness.app().planner.plan(prefix)
+            harness.app().plan(prefix)
 
 
 @pytest.mark.parametrize("name", ["../beside.ndjson", "./dot.ndjson", "a/../b.ndjson", "caf\udce9.ndjson"])
@@ -365,17 +365,14 @@ def test_what_is_being_written_is_left(harness: Harness, age_seconds: float, is_
     harness.clock.set(now - timedelta(seconds=age_seconds))
     harness.file(f"{DAY}-late.ndjson", ROW)
     harness.clock.set(now)
-    found = harness.app().planner.plan("/w/raw", settle_seconds=2)
+    found = harness.app().plan("/w/raw", FileScope(settle_seconds=2))
     assert found.skipped == ({"unsettled": 1} if is_left else {})
     assert sum(planned(harness).values()) == (5 if is_left else 6)
 
 
-def test_a_replaced_file_is_planned_and_counted(harness: Harness) -> None:
-    """A new version of a file is a new file, and the plan reports that the rows of the old one stay."""
+def test_a_replaced_file_is_planned(harness: Harness) -> None:
+    """A new version of a file is a new file."""
     plan(harness)
-    assert plan(harness).replaced == 0
     harness.file(f"{DAY}-0.ndjson", ROW + ROW)
     harness.file(f"{DAY}-new.ndjson", ROW)
-    again = plan(harness)
-    assert again.files == 2
-    assert again.replaced == 1
+    assert plan(harness).files == 2

@@ -1,30 +1,27 @@
 """The figures of building and sealing."""
 
 from collections import Counter
-from datetime import UTC, datetime
 
-from compactor.core.documents.manifest import Manifest
 from compactor.manifests.building.builder import BuildReport
 from compactor.manifests.building.reports import build_metrics, seal_metrics
 from compactor.manifests.building.sealer import SealReport
+from compactor.manifests.plan import Plan, PlannedManifest
 
-MANIFEST = Manifest(manifest_id="m", date="2026-01-02", created_at=datetime(2026, 1, 2, tzinfo=UTC), files=())
+MANIFEST = PlannedManifest("m", "2026-01-02", 0, 0)
 
 
 def test_figures_of_building() -> None:
     """Each figure is that of its own field; skipped objects are added up over all reasons."""
-    report = BuildReport(
-        messages=9,
-        announced=2,
-        announced_bytes=3,
+    plan = Plan(
+        candidates=2,
+        candidate_bytes=3,
         skipped=Counter(empty=4, bad_name=1),
-        repeated=6,
+        planned_before=6,
         misdated=9,
         manifests=[MANIFEST] * 7,
         parts=[MANIFEST] * 10,
-        failed=dict.fromkeys("abcdefgh", "why"),
     )
-    assert build_metrics(report) == {
+    figures = {
         "FilesAnnounced": 2,
         "BytesAnnounced": 3,
         "FilesSkipped": 5,
@@ -33,6 +30,11 @@ def test_figures_of_building() -> None:
         "ManifestsBuilt": 7,
         "MessagesFailed": 8,
     }
+    alone = BuildReport(messages=9, skipped=Counter(test_event=2), plans={"": plan}, failed_by=Counter({"": 8}))
+    assert build_metrics(alone) == {"": {**figures, "FilesSkipped": 7}}
+    failed_by = Counter({"orders": 8, "": 1})
+    routed = BuildReport(messages=9, skipped=Counter(empty=3), plans={"orders": plan}, failed_by=failed_by)
+    assert build_metrics(routed) == {"orders": figures, "": {"FilesSkipped": 3, "MessagesFailed": 1}}
 
 
 def test_figures_of_sealing() -> None:

@@ -1,12 +1,15 @@
 """Announced files go to the stream of their longest prefix, each to exactly one, also when the prefixes change."""
 
+from contextlib import nullcontext
+
 import pytest
 
+from compactor.core.crash_points import PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import AccessError
 from compactor.core.inputs.source_places import Routes
 from compactor.core.ports import ObjectInfo
-from tests.support.harness import Harness
+from tests.support.harness import DiedError, Harness, dying_at
 from tests.support.logged import events_logged
 from tests.support.s3_messages import notification
 from tests.support.streams import MIB, StreamsInMemory, stream_settings
@@ -59,17 +62,16 @@ def test_trouble_of_one_stream_fails_its_messages_only(monkeypatch: pytest.Monke
     monkeypatch.setattr(streams.store, "list", denied)
     report = streams.build(put("orders/a"), put("clicks/b"))
     assert set(report.failed) == {"m0"}
-    assert len(report.streams["clicks"].parts) == 1
+    assert len(report.plans["clicks"].parts) == 1
 
 
 @pytest.mark.parametrize("writes", [True, False], ids=["written", "died"])
-def test_a_prefix_that_moves_doubles_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, *, writes: bool) -> None:
+def test_a_prefix_that_moves_doubles_and_loses_nothing(*, writes: bool) -> None:
     """A file that one stream claimed is not taken by another, unless the claimant died before it wrote."""
     before = StreamsInMemory(stream_settings("orders"))
-    if not writes:
-        monkeypatch.setattr("compactor.manifests.building.builder.Builder._written", lambda *_, **__: None)
-    before.build(put("orders/returns/a"))
-    monkeypatch.undo()
+    with nullcontext() if writes else pytest.raises(DiedError):
+        dies = ignore_plan_crash_point if writes else dying_at(PlanCrashPoint.CLAIMED)
+        before.components().builder(on_crash_point=dies).build({"m": put("orders/returns/a")})
     after = StreamsInMemory(stream_settings(*NESTED), before.store)
     after.clock, after.claims = before.clock, before.claims
     first = after.build(put("orders/returns/a"))
@@ -94,7 +96,7 @@ def test_what_was_claimed_before_there_were_streams_stays_claimed() -> None:
     single.clock.advance(400)
     report = streams.build(body)
     assert not report.failed
-    assert report.streams["orders"].repeated == 1
+    assert report.plans["orders"].planned_before == 1
 
 
 def test_a_plan_leaves_the_files_of_other_streams() -> None:
@@ -105,7 +107,7 @@ def test_a_plan_leaves_the_files_of_other_streams() -> None:
     from compactor.wiring.job.app import App  # noqa: PLC0415
 
     app = App(streams.settings.of_stream("orders"), clock=streams.clock, store=streams.store, claims=streams.claims)
-    plan = app.planner.plan("s3://lake/raw/orders")
+    plan = app.plan("s3://lake/raw/orders")
     [written] = [streams.store.read(app.layout.manifest(each.manifest_id)) for each in plan.manifests]
     assert [file.uri for file in Manifest.model_validate_json(written).files] == ["s3://lake/raw/orders/a"]
     assert plan.skipped == {"other_stream": 1}

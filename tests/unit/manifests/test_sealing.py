@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from compactor.core.crash_points import BuildCrashPoint
+from compactor.core.crash_points import PlanCrashPoint
 from compactor.core.errors import AccessError
 from compactor.core.layout import base_name
 from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS, SealReport
 from tests.support.building import MIB, build, in_effect, new_harness, parts_of, pending, places, put, seal
 from tests.support.fakes import FaultyStore
-from tests.support.harness import DiedError, Harness
+from tests.support.harness import DiedError, Harness, written
 from tests.support.logged import events_logged
 
 
@@ -26,18 +26,18 @@ def test_parts_are_sealed_by_size(harness: Harness) -> None:
     for number in range(5):
         build(harness, put(f"{number}.ndjson", 3 * MIB))
     report = seal(harness)
-    assert [len(manifest.files) for manifest in report.manifests] == [3]
+    assert [each.files for each in report.manifests] == [3]
     assert report.waiting_parts == 2
 
 
 def test_a_revoked_part_is_deleted(harness: Harness) -> None:
     """A builder that lost its claims and dies with its part just written leaves nothing that is sealed."""
 
-    def be_late_and_die(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.CLAIMED:
+    def be_late_and_die(step: PlanCrashPoint, _manifest_id: str) -> None:
+        if step is PlanCrashPoint.CLAIMED:
             harness.clock.advance(301)
             build(harness, put("a.ndjson"))
-        if step is BuildCrashPoint.PENDING:
+        if step is PlanCrashPoint.PENDING:
             raise DiedError
 
     with pytest.raises(DiedError):
@@ -55,8 +55,8 @@ def test_a_late_sealer_leaves_its_parts_and_no_manifest(harness: Harness) -> Non
     harness.clock.advance(60)
     held_up = []
 
-    def be_late(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.PARTS_CLAIMED and not held_up:
+    def be_late(step: PlanCrashPoint, _manifest_id: str) -> None:
+        if step is PlanCrashPoint.CLAIMED and not held_up:
             harness.clock.advance(301)
             kept = pending(harness)[1]
             data = harness.store.read(kept)
@@ -113,7 +113,7 @@ def test_a_young_part_with_a_damaged_record_is_left_out(harness: Harness) -> Non
     part = pending(harness)[1]  # of parts that are equally old, the first three are enough
     harness.store.put(harness.layout.accepted(base_name(part).removesuffix(".json")), b"{ damaged")
     report = seal(harness)
-    assert ([len(manifest.files) for manifest in report.manifests], report.waiting_parts) == ([2], 3)
+    assert ([each.files for each in report.manifests], report.waiting_parts) == ([2], 3)
     assert set(report.unreadable) == {part}
 
 
@@ -154,7 +154,7 @@ def test_trouble_with_one_day_seals_the_others(harness: Harness) -> None:
     harness.clock.advance(60)
     store = FaultyStore(harness.store)
     store.unavailable_at(1, "create")
-    report = replace(parts_of(harness, store).sealer(), groups_at_once=1).seal()
+    report = parts_of(harness, store).sealer(groups_at_once=1).seal()
     assert (len(report.manifests), report.waiting_parts) == (1, 1)
     seal(harness)
     assert set(places(harness).values()) == {1}
@@ -168,7 +168,7 @@ def test_the_tail_is_sealed_in_time() -> None:
     born: dict[str, Any] = {}
 
     def watch(report: SealReport) -> None:
-        for manifest in report.manifests:
+        for manifest in written(harness, report.manifests):
             waits.extend((harness.clock.now() - born[file.uri]).total_seconds() for file in manifest.files)
 
     for second in range(1200):
@@ -197,12 +197,12 @@ def test_parts_are_sealed_before_all_are_read(harness: Harness, bound: str) -> N
             unread.discard(uri)
             return super().read(uri, etag=etag)
 
-    def note(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.SEALED:
+    def note(step: PlanCrashPoint, _manifest_id: str) -> None:
+        if step is PlanCrashPoint.PLANNED:
             unread_when_sealed.append(len(unread))
 
-    sealer = parts_of(harness, Watched(harness.store)).sealer(on_crash_point=note)
-    report = replace(sealer, **{bound: 10}, groups_at_once=1).seal()
+    sealer = parts_of(harness, Watched(harness.store)).sealer(on_crash_point=note, groups_at_once=1)
+    report = replace(sealer, **{bound: 10}).seal()
     assert unread_when_sealed[0] > 0
     assert (report.sealed_parts, report.waiting_parts, pending(harness)) == (60, 0, [])
     assert list(places(harness).values()) == [1] * 120
@@ -215,6 +215,6 @@ def test_parts_that_are_not_due_wait_for_those_that_are_read_later(harness: Harn
         build(harness, put(f"{number}.ndjson", 3 * MIB))
         harness.clock.advance(1)
     report = replace(parts_of(harness).sealer(), files_at_once=files_at_once).seal()
-    assert [len(manifest.files) for manifest in report.manifests] == [3]
+    assert [each.files for each in report.manifests] == [3]
     assert (report.sealed_parts, report.waiting_parts) == (3, 2)
     assert 0 < report.oldest_seconds <= 5

@@ -7,8 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from compactor.core.crash_points import BuildCrashPoint
-from compactor.manifests.building.routing import RoutedBuilder
+from compactor.core.crash_points import PlanCrashPoint
 from tests.support.harness import DiedError
 from tests.support.s3_messages import bridged, notification
 from tests.support.storms import Queue, Storm
@@ -26,13 +25,7 @@ class OfStreams(Storm):
 
     def build(self) -> None:
         while batch := self._queue.receive(300):
-            parts = self._streams.components().of_streams
-            builder = RoutedBuilder(
-                routes=self._streams.settings.routes,
-                builder_of=lambda name, parts=parts: parts[name].builder(on_crash_point=self.die_sometimes),
-                clock=self._streams.clock,
-                watched=self._streams.settings.input.allowed_prefixes,
-            )
+            builder = self._streams.components().builder(on_crash_point=self.die_sometimes)
             with suppress(DiedError):
                 self._queue.delete(set(batch) - set(builder.build(batch).failed))
 
@@ -66,7 +59,7 @@ def test_each_object_is_in_one_manifest_of_its_stream(objects: int, capsys: pyte
             f"\n{objects:,} objects of ten streams in {len(bodies):,} messages: "
             f"{sum(len(streams.in_effect(name)) for name in TEN)} manifests, {storm.deaths.total()} deaths\n"
         )
-    assert set(storm.deaths) == set(BuildCrashPoint)
+    assert set(storm.deaths) == set(PlanCrashPoint)
     wanted = Counter(names)
     assert {name: (len(each), sum(each.values())) for name, each in found.items()} == {
         name: (wanted[name], wanted[name]) for name in TEN

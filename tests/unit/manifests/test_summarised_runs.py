@@ -10,7 +10,7 @@ from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
 from compactor.manifests.fates.summarised_files import NothingSummarised
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
-from compactor.manifests.planning import Plan
+from compactor.manifests.plan import Plan
 from compactor.manifests.sources.planning import SourcePlanner
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import Harness

@@ -9,7 +9,7 @@ from typing import Any
 
 from compactor.adapters.local.sqlite.unnamed_database import UnnamedDatabase
 from compactor.manifests.file_search import Naming
-from compactor.manifests.spilled.spill import SpilledFile
+from compactor.manifests.spill import SpilledFile
 
 _AT_ONCE = 1_000
 
@@ -48,7 +48,7 @@ class _Day:
 
 
 class SqliteSpill:
-    """A `compactor.manifests.spilled.spill.FileSpill`. Any thread may use it."""
+    """A `compactor.manifests.spill.FileSpill`. Any thread may use it."""
 
     def __init__(self) -> None:
         self._added: dict[str, _Day] = {}

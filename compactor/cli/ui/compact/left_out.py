@@ -7,7 +7,8 @@ from compactor.core.layout import canonical, folder
 from compactor.core.rules.next_steps import left_out_cause, next_step
 from compactor.core.text.formatting import count
 from compactor.core.text.safe_text import Suggestions
-from compactor.manifests.planning import SKIP_REASONS, LeftOut, Plan
+from compactor.manifests.candidates import SKIP_REASONS
+from compactor.manifests.plan import LeftOut, Plan
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.settings.compact_paths import CompactPaths
 

@@ -1,22 +1,24 @@
 """Planning from an S3 Inventory: each object once, whatever dies, is replaced, or was planned by others meanwhile."""
 
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 
-from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import InventoryError, SettingsError
-from compactor.manifests.inventory.planner import InventoryPlanner, InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
-from compactor.manifests.spilled.totals import PlanTotals
-from compactor.wiring.inventory import Rate, inventory_planner, prefixes_to_plan
-from tests.support.harness import DiedError, Harness
+from compactor.manifests.inventory.rows import files_in_scope
+from compactor.manifests.plan import Plan
+from compactor.manifests.planner import Gate
+from compactor.manifests.unplanned import EVERYTHING, FileScope
+from compactor.wiring.inventory import Rate, plan_inventory, prefixes_to_plan
+from tests.support.harness import DiedError, Harness, dying_at, one_at_a_time
 from tests.support.inventories import ALL_VERSIONS, BUCKET, FORMATS, MANIFEST, put_inventory, row
 
 LINE = b'{"id": "1"}\n'
@@ -44,23 +46,33 @@ def listed(harness: Harness, folder: str = "raw/") -> list[dict[str, Any]]:
     ]
 
 
-def planner(harness: Harness, on_crash_point: OnCrashPoint = ignore_crash_point) -> InventoryPlanner:
-    app = harness.app(on_crash_point=on_crash_point)
-    made = inventory_planner(app, UNLIMITED, on_wait=lambda _why: None, sleep=harness.clock.advance)
-    made.planner = replace(made.planner, groups_at_once=1)  # so that its steps come in order
-    made.page_files = 2
-    return made
-
-
 def plan(
-    harness: Harness, made: InventoryPlanner | None = None, scope: InventoryScope | None = None, **options: Any
-) -> PlanTotals:
-    """One call of the command, in a process of its own."""
+    harness: Harness,
+    *,
+    scope: FileScope = EVERYTHING,
+    prefix: str | None = None,
+    on_crash_point: OnCrashPoint = ignore_crash_point,
+    page_files: int = 2,
+    target_bytes: float = 0,
+    rate: Rate = UNLIMITED,
+    gate: Gate | None = None,
+    sleep: Callable[[float], None] | None = None,
+    **options: Any,
+) -> Plan:
+    """One call of the command, in a process of its own, that writes one manifest after the other."""
+    app = one_at_a_time(harness.app(on_crash_point=on_crash_point))
+    app.planner = replace(app.planner, page_files=page_files)
+    if target_bytes:
+        app.planner = replace(app.planner, target_bytes=lambda: target_bytes)
     reader = InventoryReader(harness.store)
     inventory = reader.open(MANIFEST)
-    scope = scope or InventoryScope(prefixes_to_plan(harness.app(), inventory, None))
-    with closing(made or planner(harness)) as planning:
-        return planning.plan(planning.load(inventory, reader.rows(inventory), scope), **options)
+    prefixes, rows = prefixes_to_plan(app, inventory, prefix), reader.rows(inventory)
+    found = partial(files_in_scope, inventory, rows, prefixes, scope, app.state.rules)
+    sleep = sleep or harness.clock.advance
+    with pytest.MonkeyPatch.context() as patch:
+        if gate is not None:
+            patch.setattr("compactor.wiring.inventory._gate", lambda *_: gate)
+        return plan_inventory(app, found, rate, on_wait=lambda _why: None, sleep=sleep, **options)
 
 
 def manifests(harness: Harness) -> list[Manifest]:
@@ -113,9 +125,7 @@ def test_manifests_are_as_large_as_those_of_a_listing() -> None:
     """What does not fill a manifest at the end of a page goes on with the next one."""
     harness = lake(per_day=7)
     put_inventory(harness.store, listed(harness))
-    made = planner(harness)
-    made.page_files = 3
-    assert [each.files for each in plan(harness, made).manifests] == [2, 2, 2, 1] * 3
+    assert [each.files for each in plan(harness, page_files=3).manifests] == [2, 2, 2, 1] * 3
 
 
 def test_what_is_no_file() -> None:
@@ -144,8 +154,7 @@ def test_what_is_no_file() -> None:
         "folder_marker": 1, "empty": 1, "job_marker": 1, "bad_name": 1, "other_prefix": 2, "old_version": 1,
         "delete_marker": 1, "archived": 2, "repeated": 1, "hidden": 2,
     }  # fmt: skip
-    with_hidden = InventoryScope((f"s3://{BUCKET}/raw/",), hidden=True)
-    assert "hidden" not in plan(harness, scope=with_hidden, dry_run=True).skipped
+    assert "hidden" not in plan(harness, scope=FileScope(hidden=True), dry_run=True).skipped
 
 
 def test_scope() -> None:
@@ -155,10 +164,9 @@ def test_scope() -> None:
     rows = [*listed(harness), row("raw/eu/2026-01-01-8.ndjson", modified_at=datetime(2025, 12, 25, tzinfo=UTC))]
     put_inventory(harness.store, rows)
     since = datetime(2026, 1, 1, tzinfo=UTC)
-    scope = InventoryScope((f"s3://{BUCKET}/raw/",), date="2026-01-01", since=since)
-    made = plan(harness, scope=scope, dry_run=True)
+    made = plan(harness, scope=FileScope(date="2026-01-01", since=since), dry_run=True)
     assert (made.files, made.skipped) == (4, {"other_date": 6, "too_old": 1})
-    made = plan(harness, scope=InventoryScope((f"s3://{BUCKET}/raw/eu/",), since=since))
+    made = plan(harness, scope=FileScope(since=since), prefix=f"s3://{BUCKET}/raw/eu/")
     assert (made.files, made.skipped) == (1, {"other_prefix": 9, "too_old": 1})
 
 
@@ -179,8 +187,9 @@ def test_an_inventory_of_other_things() -> None:
 def test_any_version_of_a_file() -> None:
     """Where the job reads any version, a replaced file could be compacted twice, so it is refused."""
     harness = lake(reading={"on_changed_file": "read"})
+    put_inventory(harness.store, listed(harness))
     with pytest.raises(SettingsError, match='on_changed_file: "read" -> expected "skip"'):
-        planner(harness)
+        plan(harness)
 
 
 @pytest.mark.parametrize("gone", [1, 9])
@@ -200,42 +209,28 @@ def test_a_file_replaced_unseen_is_not_doubled() -> None:
     """The inventory's version is claimed and read: the new one is the business of its event."""
     harness = lake(per_day=8)
     put_inventory(harness.store, listed(harness))
-    made = planner(harness)
-    made.planner = replace(made.planner, target_bytes=lambda: 100 * len(LINE))
     harness.store.put(f"s3://{BUCKET}/raw/{DAYS[0]}-1.ndjson", b'{"id": "2"}\n')
-    plan(harness, made)
+    plan(harness, target_bytes=100 * len(LINE))
     assert planned(harness) == all_inputs(harness)  # it is none of those that are checked
     harness.run_once()
-    harness.app().planner.plan(f"s3://{BUCKET}/raw")
+    harness.app().plan(f"s3://{BUCKET}/raw")
     harness.run_once()
     harness.check_exact()
 
 
-class _Crash:
-    """Dies at the nth time that a step is reached."""
-
-    def __init__(self, step: CrashPoint, occurrence: int) -> None:
-        self.step, self.left = step, occurrence
-
-    def __call__(self, found: CrashPoint, _manifest_id: str) -> None:
-        self.left -= found == self.step
-        if found == self.step and not self.left:
-            raise DiedError
-
-
-@pytest.mark.parametrize("step", [CrashPoint.CLAIMED, CrashPoint.PLANNED])
+@pytest.mark.parametrize("step", [PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED])
 @pytest.mark.parametrize("occurrence", range(1, 7))
 def test_planner_that_dies(step: CrashPoint, occurrence: int) -> None:
     """The next call goes on at once, waits for the lease of what the dead one claimed, and doubles nothing."""
     harness = lake()
     put_inventory(harness.store, listed(harness))
     with pytest.raises(DiedError):
-        plan(harness, planner(harness, _Crash(step, occurrence)))
+        plan(harness, on_crash_point=dying_at(step, occurrence))
     began = harness.clock.now()
     again = plan(harness)
     assert planned(harness) == all_inputs(harness)
     waited = (harness.clock.now() - began).total_seconds()
-    assert (waited >= LEASE_SECONDS, again.held) == (step == CrashPoint.CLAIMED, 0)
+    assert (waited >= LEASE_SECONDS, again.held) == (step == PlanCrashPoint.CLAIMED, 0)
     harness.run_once()
     harness.check_exact()
 
@@ -259,11 +254,11 @@ def test_manifest_that_arrives_meanwhile() -> None:
     last = sorted(all_inputs(harness))[-3:]
 
     def come(found: CrashPoint, _manifest_id: str) -> None:
-        if found == CrashPoint.PLANNED and not any("foreign" in uri for uri in harness.waiting()):
+        if found == PlanCrashPoint.PLANNED and not any("foreign" in uri for uri in harness.waiting()):
             deliver(harness, "foreign", DAYS[-1], last)
             harness.clock.advance(3600)
 
-    plan(harness, planner(harness, come))
+    plan(harness, on_crash_point=come)
     assert planned(harness) == all_inputs(harness)
 
 
@@ -273,16 +268,14 @@ def test_manifest_that_arrives_while_others_are_held_back() -> None:
     put_inventory(harness.store, listed(harness))
     last = sorted(all_inputs(harness))[7:9]
 
-    class Gate:
+    class Slow:
         def allow(self, _most: int) -> int:
             if len(harness.waiting()) == 2:
                 deliver(harness, "foreign", "2026-01-02", last)
                 harness.clock.advance(3600)
             return 1
 
-    made = planner(harness)
-    made.gate, made.page_files = Gate(), 1000
-    assert plan(harness, made).planned_before == 2
+    assert plan(harness, gate=Slow(), page_files=1000).planned_before == 2
     assert planned(harness) == all_inputs(harness)
 
 
@@ -290,9 +283,9 @@ def test_bound_of_manifests() -> None:
     """A bound leaves the rest to the next call, and says how much that is."""
     harness = lake()
     put_inventory(harness.store, listed(harness))
-    made = plan(harness, max_manifests=2)
+    made = plan(harness, limit=2)
     assert (len(made.manifests), made.left_files, made.left_manifests, made.stalled) == (2, 6, 4, False)
-    rest = plan(harness, max_manifests=4)
+    rest = plan(harness, limit=4)
     assert (rest.planned_before, len(rest.manifests), rest.left_files) == (3, 4, 0)
     assert planned(harness) == all_inputs(harness)
 
@@ -310,7 +303,7 @@ def test_beside_a_job() -> None:
 
     rate = Rate(per_hour=60)
     began = harness.clock.now()
-    made = plan(harness, inventory_planner(harness.app(), rate, on_wait=lambda _why: None, sleep=work))
+    made = plan(harness, rate=rate, sleep=work)
     assert (made.files, made.stalled, max(waited)) == (9, False, 1)
     assert len(made.manifests) - 1 <= (harness.clock.now() - began).total_seconds() / 60 <= len(made.manifests)
     harness.run_once()
@@ -322,9 +315,8 @@ def test_without_a_job() -> None:
     harness = lake(stream={"manifests_in_flight": 1, "max_manifests_per_trigger": 2})
     put_inventory(harness.store, listed(harness))
 
-    def call() -> PlanTotals:
-        made = inventory_planner(harness.app(), Rate(), on_wait=lambda _why: None, sleep=harness.clock.advance)
-        return plan(harness, made)
+    def call() -> Plan:
+        return plan(harness, rate=Rate())
 
     made = call()
     assert (made.stalled, made.files, made.left_files, made.left_manifests) == (True, 5, 4, 3)
@@ -337,7 +329,7 @@ def test_events_and_inventory_at_once() -> None:
     """An inventory spells versions as events do, so a file that a builder claimed is not planned again."""
     harness = lake()
     put_inventory(harness.store, listed(harness))
-    harness.app().planner.plan(f"s3://{BUCKET}/raw", date=DAYS[1])
+    harness.app().plan(f"s3://{BUCKET}/raw", FileScope(date=DAYS[1]))
     assert plan(harness).planned_before == 3
     assert planned(harness) == all_inputs(harness)
 

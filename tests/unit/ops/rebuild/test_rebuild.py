@@ -238,7 +238,7 @@ def dying_at(step: CrashPoint | None) -> Callable[[CrashPoint, str], None]:
     return on_crash_point
 
 
-NOT_IN_A_REBUILD = {CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.ACCEPTED, CrashPoint.VERIFIED}
+NOT_IN_A_REBUILD = {CrashPoint.ACCEPTED, CrashPoint.VERIFIED}
 STEPS = [step for step in CrashPoint if step not in NOT_IN_A_REBUILD]
 
 

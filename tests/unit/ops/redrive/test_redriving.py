@@ -176,7 +176,7 @@ def test_revoked_in_part(harness: Harness) -> None:
     with pytest.raises(DiedError):
         redrive(harness, "manifests", on_crash_point=die)
     harness.clock.advance(LEASE_SECONDS + 1)
-    assert len(harness.app().planner.plan("/w/raw/x").manifests) == 1
+    assert len(harness.app().plan("/w/raw/x").manifests) == 1
     report = redrive(harness, "manifests")
     assert [(str(each.manifest_id)[-3:], each.files) for each in report.redriven] == [("-r2", 1)]
     assert [each.uri for each in report.refused] == [f"/w/raw/x/{DAY}.ndjson"]

@@ -8,7 +8,7 @@ from compactor.core.crash_points import RedriveCrashPoint
 from compactor.core.documents.records import FileStatus
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.ledger import RECENT_SLOTS
-from compactor.manifests.partitioning import new_manifest_id
+from compactor.manifests.packing import new_manifest_id
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
 from tests.support.fakes import FaultyStore

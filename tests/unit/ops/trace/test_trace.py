@@ -378,7 +378,7 @@ def test_a_waiting_manifest_that_may_not_be_read(harness: Harness) -> None:
     assert (backlog.manifests, backlog.manifests_read) == (2, 1)
     assert read_backlog(app.state, allowed_prefixes=["/w/raw"]).manifests == 2
     with pytest.raises(StuckError, match=r"m1.json: access denied; expected to be allowed to read each manifest"):
-        app.planner.plan("/w/raw")
+        app.plan("/w/raw")
 
 
 def test_another_version(harness: Harness) -> None:

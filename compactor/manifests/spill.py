@@ -10,9 +10,6 @@ from compactor.core.layout import canonical
 from compactor.core.ports import ObjectInfo
 from compactor.manifests.file_search import Naming
 
-PAGE_FILES = 20_000
-"""How many files are in memory at once, beside those of one manifest: each takes about 1 kB."""
-
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
