@@ -1,65 +1,13 @@
 """An AWS emulator on this machine: moto, in a process of its own, on a free port of 127.0.0.1."""
 
-import io
 import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
-from typing import Any
-
-from moto.server import ThreadedMotoServer
 
 from compactor.core.errors import OperatorError
-
-_WRITES = {"PUT", "POST", "DELETE"}
-_CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MATCH"}
-
-App = Callable[[dict[str, Any], Any], Iterable[bytes]]
-"""An application of WSGI [PEP 3333]."""
-
-
-class ConditionsInTurn:
-    """Passes requests on, those with a condition one after the other.
-
-    moto looks whether the condition holds, and writes later: of two requests that create the same object at once, both
-    would succeed.
-    """
-
-    def __init__(self, app: App) -> None:
-        self._app, self._lock = app, Lock()
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if not _is_conditional(environ):
-            return self._app(environ, start_response)
-        # A client that sends its body slowly must not hold the others up.
-        if length := environ.get("CONTENT_LENGTH"):
-            environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(int(length)))
-        with self._lock:
-            answer = self._app(environ, start_response)
-            try:
-                return list(answer)
-            finally:
-                if hasattr(answer, "close"):
-                    answer.close()
-
-
-def _is_conditional(environ: dict[str, Any]) -> bool:
-    if environ.get("HTTP_X_AMZ_TARGET", "").startswith("DynamoDB_"):
-        return True
-    return environ["REQUEST_METHOD"] in _WRITES and not _CONDITIONS.isdisjoint(environ)
-
-
-def started(host: str) -> ThreadedMotoServer:
-    """Start the emulator in a thread, on a free port of this address."""
-    server = ThreadedMotoServer(host, port=0, verbose=False)
-    server.start()
-    inner: Any = server._server  # noqa: SLF001 - moto has no way to wrap its application
-    inner.app = ConditionsInTurn(inner.app)
-    return server
-
 
 _HOST = "127.0.0.1"
 _END_SECONDS = 10.0  # it has nothing to finish, so it ends at once
