@@ -11,6 +11,9 @@ from tests.support.aws_account.clients import CloudFormation, Services
 from tests.support.aws_account.resource import Resource
 from tests.support.aws_account.stacks import Stacks
 
+LONGEST_BUCKET_NAME = 63
+"""Characters: "Bucket names must be between 3 (min) and 63 (max) characters long" [S3 user guide]."""
+
 NAME = "compactor-dev"
 FAST = {"Delay": 0, "MaxAttempts": 1}
 

@@ -29,8 +29,8 @@ from deploy.preflight import Preflight
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import with_columns
+from tests.deployment.deployments import LONGEST_BUCKET_NAME
 from tests.deployment.job_wheels import OWN_WHEEL, wheel_names
-from tests.deployment.looks import LONGEST_BUCKET_NAME
 from tests.deployment.resolving import PSEUDO, ROOT, parameters_of, resources, template
 from tests.support.aws_account.stacks import MAX_PARAMETER_BYTES
 
