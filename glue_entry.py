@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from compactor.cli.commands.run import run_job
 from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.core.errors import CompactorError
-from compactor.job.steps.result_log import log_result
+from compactor.job.results import log_result
 from compactor.settings.spark_conf import check_cluster
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.job.app import App

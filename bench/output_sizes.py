@@ -122,12 +122,12 @@ def _compacted(files: Sequence[Path], work: Path, scale: Scale, how: str) -> Ite
     )
     rng = random.Random(f"{how}/{scale.seed}")
     try:
-        runner = app.batch_runner(app.native_engine(ThreadBinWorkers(app.store)))
+        runner = app.scheduler(app.native_engine(ThreadBinWorkers(app.store)))
         for number, chosen in enumerate(_cut(files, home, _next_bytes(app, scale, rng, how))):
             uri = app.layout.manifest(f"m{number}")
             app.store.create(uri, home.manifest(f"m{number}", chosen).to_json())
             batch = runner.run([uri])
-            [outcome] = [result.outcome for result in batch.results]
+            [outcome] = [result.outcome for result in batch.finished]
             if not isinstance(outcome, Commit):
                 raise SystemExit(f"the manifest was not committed: {batch}"[:2000])
             yield [file.size_bytes for file in outcome.outputs]

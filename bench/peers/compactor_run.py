@@ -24,7 +24,7 @@ def main() -> None:
     if chosen.discovery == "declared":
         schema_file = _schema_file(home.folder, first_keys(min(chosen.input.iterdir())))
     app = App(home.settings(engine=chosen.engine, discovery=chosen.discovery, schema_file=schema_file))
-    runner = app.batch_runner(app.engine())
+    runner = app.scheduler(app.engine())
     numbers = count(1)
     versions = home.versions(app.store)
 
@@ -33,8 +33,8 @@ def main() -> None:
         uri = app.layout.manifest(manifest_id)
         app.store.create(uri, home.manifest(manifest_id, files, versions).to_json())
         batch = runner.run([uri])
-        commits = [result.outcome for result in batch.results if isinstance(result.outcome, Commit)]
-        if len(commits) < len(batch.results) or batch.failures:
+        commits = [result.outcome for result in batch.finished if isinstance(result.outcome, Commit)]
+        if len(commits) < len(batch.finished) or batch.failures:
             raise SystemExit(f"the manifest was not committed: {batch}"[:2000])
         return sum(file.rejected_lines for commit in commits for file in commit.files)
 

@@ -150,7 +150,7 @@ def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> fl
     ids = [f"open-{uuid.uuid4().hex}" for _ in range(manifests)]
     for manifest_id in ids:
         write_decided(app.layout, manifest_id, str(root / "raw"))
-    runner = app.batch_runner(app.engine() if engine == "spark" else plain_engine(app))
+    runner = app.scheduler(app.engine() if engine == "spark" else plain_engine(app))
     recovery = Recovery(app.state, app.runs, app.cleaner)
     seconds = _seconds(lambda: runner.resume([each.manifest_id for each in recovery.find()]))
     if not all(app.ledger.is_done(ManifestKey(FIRST_DAY.isoformat(), manifest_id)) for manifest_id in ids):

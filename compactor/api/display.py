@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from compactor.adapters.stores import StoreSpec
 from compactor.core.ports import ObjectStore
 from compactor.core.text.formatting import count, rate, shown_seconds, size
-from compactor.job.steps.results import CompactionResult
+from compactor.job.results import Result
 
 LEAST_SECONDS = 0.1
 """The least time between two calls for bytes that were read."""
@@ -35,7 +35,7 @@ class Display(Protocol):
     def shown(self, total_bytes: int) -> AbstractContextManager[object]:
         """Show the work on this much input while the context is open."""
 
-    def on_result(self, result: CompactionResult) -> None:
+    def on_result(self, result: Result) -> None:
         """Count a manifest that has ended."""
 
 

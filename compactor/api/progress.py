@@ -11,8 +11,7 @@ from compactor.api.display import LEAST_SECONDS, Step
 from compactor.core.documents.records import Commit
 from compactor.core.ports import ObjectStore
 from compactor.core.text.formatting import count
-from compactor.job.steps.result_log import log_result
-from compactor.job.steps.results import CompactionResult
+from compactor.job.results import Result, log_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class ProgressDisplay:
         yield
         self._raise_error()
 
-    def on_result(self, result: CompactionResult) -> None:
+    def on_result(self, result: Result) -> None:
         """Tell that a manifest has ended."""
         log_result(result)
         if not isinstance(result.outcome, Commit):

@@ -1,17 +1,42 @@
 """Runs the job's batches in a stream of the caller, on the caller's Spark."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError, TryAgainError
 from compactor.core.extras import need
-from compactor.job.delivery.delivered_manifests import DeliveredManifests
-from compactor.job.run_report import RunReport
-from compactor.job.steps.result_log import log_result
+from compactor.job.report import RunReport
+from compactor.job.results import log_result
 from compactor.wiring.job.app import App
 from compactor.wiring.job.spark_sessions import joined
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredManifests:
+    """A `compactor.job.service.ManifestSource` that ends after its only micro-batch.
+
+    Attributes:
+        uris: The manifests.
+    """
+
+    uris: Sequence[str]
+
+    def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:  # noqa: ARG002 - of the port
+        """Deliver them, in the thread of the caller."""
+        on_batch(self.uris)
+
+    def wait(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - of the port
+        """There is nothing to wait for."""
+        return True
+
+    def is_idle(self) -> bool:
+        """Whether all was delivered."""
+        return True
+
+    def stop(self) -> None:
+        """End."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.rules.backoff import pause_seconds
-from compactor.job.batches import BatchResult, Postponed
-from compactor.job.steps.intake import Delivery
+from compactor.job.results import FINISHED, Delivery, Ending, Result, Results
 
 LONGEST_UNRECORDED_PAUSE_SECONDS = 60.0
 """The longest pause after a failure that is on no record: of the publication, or of a store that takes no record."""
@@ -43,22 +42,23 @@ class Retries:
     def __len__(self) -> int:
         return len(self._due)
 
-    def add(self, batch: BatchResult, now: datetime) -> None:
-        """Note what a batch postponed."""
-        self._failures.update(batch.failures.keys())
-        for manifest_id, postponed in batch.postponed.items():
-            self._due[manifest_id] = self.monotonic() + self._pause(manifest_id, postponed, now), postponed.delivery
-        for uri in batch.received:
-            self._unreceived.pop(uri, None)
-        for uri, manifest_id in batch.unreceived.items():
-            is_stuck = manifest_id in batch.stuck
-            pause = STUCK_PAUSE_SECONDS if is_stuck else self._unrecorded_pause(manifest_id)
-            self._unreceived[uri] = self.monotonic() + pause, manifest_id
-        for uri, manifest_id in batch.elsewhere.items():
-            self._unreceived[uri] = self.monotonic() + ELSEWHERE_PAUSE_SECONDS, manifest_id
-        for result in batch.results:
-            self._due.pop(result.manifest_id, None)
-            del self._failures[result.manifest_id]
+    def add(self, results: Results, now: datetime) -> None:
+        """Note what is to be tried again."""
+        for each in results.all:
+            self._failures[each.manifest_id] += each.ending is Ending.FAILED
+            if each.delivery is not None or each.ending is Ending.GONE:
+                self._unreceived.pop(each.uri, None)
+            if each.ending in {Ending.FAILED, Ending.NOT_DUE} and each.delivery is not None:
+                self._due[each.manifest_id] = self.monotonic() + self._pause(each, now), each.delivery
+            elif each.ending is Ending.ELSEWHERE:
+                self._unreceived[each.uri] = self.monotonic() + ELSEWHERE_PAUSE_SECONDS, each.manifest_id
+            elif each.error is not None and each.delivery is None and each.uri:
+                is_stuck = each.ending is Ending.STUCK
+                pause = STUCK_PAUSE_SECONDS if is_stuck else self._unrecorded_pause(each.manifest_id)
+                self._unreceived[each.uri] = self.monotonic() + pause, each.manifest_id
+            elif each.ending in FINISHED:
+                self._due.pop(each.manifest_id, None)
+                del self._failures[each.manifest_id]
 
     def take_due(self) -> list[Delivery]:
         """Return and forget the manifests that are due now."""
@@ -82,10 +82,10 @@ class Retries:
         due += [(manifest_id, moment) for moment, manifest_id in self._unreceived.values()]
         return any(moment <= limit and self._failures[manifest_id] < tries for manifest_id, moment in due)
 
-    def _pause(self, manifest_id: str, postponed: Postponed, now: datetime) -> float:
+    def _pause(self, postponed: Result, now: datetime) -> float:
         if postponed.due_at is not None:
             return max(0.0, (postponed.due_at - now).total_seconds())
-        return self._unrecorded_pause(manifest_id)
+        return self._unrecorded_pause(postponed.manifest_id)
 
     def _unrecorded_pause(self, manifest_id: str) -> float:
         return random_pause_seconds(

@@ -9,13 +9,45 @@ from threading import Lock
 
 from compactor.core.crash_points import OnRotationCrashPoint, RotationCrashPoint, ignore_rotation_crash_point
 from compactor.core.errors import CompactorError, EngineLost
-from compactor.core.layout import canonical
+from compactor.core.layout import canonical, folder
 from compactor.core.ports import MetricsSink
 from compactor.core.rules.backoff import pause_seconds
-from compactor.job.delivery.run_checkpoints import RunCheckpoints
 from compactor.job.service import ManifestSource
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
+
+
+@dataclass(slots=True)
+class RunCheckpoints:
+    """Names checkpoints, and deletes those of streams that ended.
+
+    No checkpoint is used twice, nor by a later run. So whatever of them is lost or stays matters to no stream.
+    """
+
+    state: State
+    _number: int = 0
+    _ended: list[str] = field(default_factory=list)
+
+    def new(self) -> str:
+        """The URI of a checkpoint that no stream has had."""
+        self._number += 1
+        return self.state.layout.checkpoint(f"{self.state.ledger.run_id}-{self._number}")
+
+    def end(self, checkpoint: str) -> None:
+        """Note that the stream of a checkpoint has ended."""
+        self._ended.append(checkpoint)
+
+    def drop_ended(self) -> None:
+        """Delete the checkpoints of streams that ended. What cannot be deleted now is for the next call.
+
+        Raises:
+            CompactorError: The store failed.
+        """
+        while self._ended:
+            listed = self.state.store.list(folder(self._ended[0]))
+            self.state.store.delete([info.uri for info in listed])
+            self._ended.pop(0)
+
 
 SILENT_SECONDS = 600.0
 """A new stream that delivers nothing for so long, and is not idle either, is given up."""

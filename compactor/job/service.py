@@ -12,13 +12,12 @@ from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
 from compactor.core.rules.shares import in_turns, name_kind
-from compactor.job.batch_metrics import batch_metrics
-from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.recovery import Recovery
+from compactor.job.report import ManifestsUnfinished, RunReport, batch_metrics
+from compactor.job.results import FINISHED, Ending, Result, Results
 from compactor.job.retries import Retries, random_pause_seconds
-from compactor.job.run_report import ManifestsUnfinished, RunReport
+from compactor.job.scheduler import Scheduler
 from compactor.job.shards import Share, WholeShare
-from compactor.job.steps.results import Ending
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
@@ -42,6 +41,9 @@ FINISH_CHECK_SECONDS = 0.02
 
 LISTED_AT_ONCE = 32
 """Objects that a listing found, to take in before the job looks after everything else again."""
+
+TELL_SECONDS = 5.0
+"""How often a busy run tells the log and the metrics what came of manifests."""
 
 RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
@@ -103,7 +105,7 @@ class Service:
     """
 
     state: State
-    runner: BatchRunner
+    runner: Scheduler
     recovery: Recovery
     tasks: Tasks
     source: ManifestSource
@@ -121,6 +123,8 @@ class Service:
     _has_resumed: bool = field(default=False, init=False)
     _consecutive_failures: int = field(default=0, init=False)
     _report: RunReport = field(default_factory=RunReport, init=False)
+    _untold: list[Result] = field(default_factory=list, init=False)
+    _told_at: datetime | None = field(default=None, init=False)
     _listed: deque[str] = field(default_factory=deque, init=False)
 
     def __post_init__(self) -> None:
@@ -347,31 +351,31 @@ class Service:
         self._listed = deque(unseen)
 
     def _collect(self) -> None:
-        """Report the batches that ended, and note what to try again."""
-        placed = self.table.take_ended() if self.table is not None else []
-        for result in (each for batch in placed for each in batch.results):
+        """Report what came of manifests, and note what to try again."""
+        placed = self.table.take_ended() if self.table is not None else Results()
+        for result in placed.finished:
             self.runner.on_result(result)
-        for batch in (*self.runner.take_ended(), *placed):
-            self._report.add(batch)
-            self.postponed.add(batch, self.state.clock.now())
-            if any(result.ending is Ending.COMMITTED for result in batch.results):
-                self._consecutive_failures = 0  # only progress shows that repeating helps
-            if batch.results or batch.failures or batch.stuck:
-                self._tell(batch)
+        now, found = self.state.clock.now(), Results((*self.runner.take_ended().all, *placed.all))
+        self._report.add(found)
+        self.postponed.add(found, now)
+        if any(each.ending is Ending.COMMITTED for each in found.all):
+            self._consecutive_failures = 0  # only progress shows that repeating helps
+        self._untold += [each for each in found.all if each.ending in FINISHED or each.error is not None]
+        self._told_at = self._told_at or now
+        if self._untold and (self.runner.is_idle() or _has_passed(TELL_SECONDS, self._told_at, now)):
+            self._tell(Results(tuple(self._untold)), now)
+            self._untold, self._told_at = [], now
 
-    def _tell(self, batch: BatchResult) -> None:
-        failed, stuck = len(batch.failures), len(batch.stuck)
-        values = batch_metrics(
-            batch.results,
-            failed=failed,
-            stuck=stuck,
-            retrying=len(self.postponed),
-            seconds=batch.seconds,
-            target_file_bytes=self.target_file_bytes,
+    def _tell(self, found: Results, now: datetime) -> None:
+        seconds, retrying, target = found.seconds(now), len(self.postponed), self.target_file_bytes
+        self.metrics.emit(batch_metrics(found, retrying=retrying, seconds=seconds, target_file_bytes=target))
+        log_event(
+            "batch.finished",
+            manifests=len(found.finished),
+            failed=len(found.failures),
+            stuck=len(found.stuck),
+            seconds=round(seconds, 3),
         )
-        self.metrics.emit(values)
-        seconds = round(batch.seconds, 3)
-        log_event("batch.finished", manifests=len(batch.results), failed=failed, stuck=stuck, seconds=seconds)
 
     def _record_failures(self) -> None:
         """Record failures before the process ends, or they look like crashes. Give up after a few tries."""

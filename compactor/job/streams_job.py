@@ -9,7 +9,7 @@ from typing import Protocol
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
 from compactor.core.rules.backoff import pause_seconds
-from compactor.job.run_report import ManifestsUnfinished, RunReport
+from compactor.job.report import ManifestsUnfinished, RunReport
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log

@@ -8,7 +8,7 @@ decided and open, so a run that dies leaves it to the next one.
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Lock
 
@@ -16,11 +16,9 @@ from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, MetricsSink
-from compactor.job.batches import BatchResult
+from compactor.job.publication import Publisher
+from compactor.job.results import FINISHED, Ending, Result, Results
 from compactor.job.retries import random_pause_seconds
-from compactor.job.steps.placed import Waiting
-from compactor.job.steps.publication import Publisher
-from compactor.job.steps.results import CompactionResult
 from compactor.ledger.table.progress import ProgressNotes
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import Placed
@@ -64,25 +62,25 @@ class TableCommits:
     max_waiting: int
     turns: CommitTurns | None = None
     monotonic: Callable[[], float] = time.monotonic
-    _waiting: dict[str, Waiting] = field(default_factory=dict, init=False)
+    _waiting: dict[str, Result] = field(default_factory=dict, init=False)
     _files: int = field(default=0, init=False)
     _due: float = field(default=0.0, init=False)
     _failures: int = field(default=0, init=False)
     _error: Exception | None = field(default=None, init=False)
-    _ended: list[BatchResult] = field(default_factory=list, init=False)
+    _ended: list[Result] = field(default_factory=list, init=False)
     _under_way: "Future[None] | None" = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="table"), init=False
     )
 
-    def take(self, waiting: Waiting) -> None:
+    def take(self, placed: Result) -> None:
         """Wait with a placed manifest. Called from several threads."""
         with self._lock:
             if not self._waiting and not self._failures and self.turns is None:
                 self._due = self.monotonic() + self.commit_seconds
-            self._waiting[waiting.commit.manifest_id] = waiting
-            self._files += len(waiting.commit.files)
+            self._waiting[placed.manifest_id] = placed
+            self._files += len(placed.commit.files)
 
     def __contains__(self, manifest_id: str) -> bool:
         return manifest_id in self._waiting
@@ -117,11 +115,11 @@ class TableCommits:
         if (is_due and (self._waiting or may_be_noted)) or (is_wanted and self._waiting and not self._failures):
             self._under_way = self._pool.submit(self._commit, is_wanted)
 
-    def take_ended(self) -> list[BatchResult]:
+    def take_ended(self) -> Results:
         """Return what became of manifests since the last call."""
         with self._lock:
             ended, self._ended = self._ended, []
-        return ended
+        return Results(tuple(ended))
 
     def unfinished(self) -> Mapping[str, str]:
         """Why each manifest that waits is not done, by its id."""
@@ -214,36 +212,34 @@ class TableCommits:
             log_event("table.refused", batch=refused.number, manifests=refused.manifests, error=refused.error)
         return progress
 
-    def _settle(self, waiting: Mapping[Placed, Waiting], progress: Progress) -> None:
+    def _settle(self, waiting: Mapping[Placed, Result], progress: Progress) -> None:
         """Bring what is visible to done, and wait no longer with what is not to be committed."""
-        batch = BatchResult(started_at=min(each.since for each in waiting.values()))
-        done, stuck = set[Placed](), {key: error for key, error in progress.stuck.items() if key in waiting}
         visible = [waiting[placed] for placed in progress.visible if placed in waiting]
-        for each, result in map_ordered(self._finished, visible):
-            if isinstance(result, CompactionResult):
-                batch.results.append(result)
-                done.add(each.placed)
-            elif isinstance(result, StuckError):
-                stuck[each.placed] = result
-        for placed, error in stuck.items():
-            log_event("manifest.stuck", manifest_id=placed.key.id, error=error)
-            batch.stuck[placed.key.id] = error
-        batch.ended_at = self.clock.now()
+        found = list(map_ordered(self._finished, visible))
+        stuck = [
+            replace(waiting[placed], ending=Ending.STUCK, error=error)
+            for placed, error in progress.stuck.items()
+            if placed in waiting
+        ]
+        done = [each for each in found if each.ending in FINISHED]
+        stuck += [each for each in found if each.ending is Ending.STUCK]
+        for each in stuck:
+            log_event("manifest.stuck", manifest_id=each.manifest_id, error=each.error)
         with self._lock:
-            for placed in (*done, *progress.superseded, *stuck):
+            for placed in (*(each.placed for each in (*done, *stuck)), *progress.superseded):
                 if placed in waiting and waiting[placed] is self._waiting.get(placed.key.id):
                     self._files -= len(self._waiting.pop(placed.key.id).commit.files)
-            self._ended.append(batch)
-        self.committer.named.finish(done)
-        if len(done) + sum(each.placed in stuck for each in visible) < len(visible):
+            self._ended += [*done, *stuck]
+        self.committer.named.finish({each.placed for each in done})
+        if any(each.ending is Ending.FAILED for each in found):
             raise TryAgainError("some manifests that the table has could not be brought to done")
 
-    def _finished(self, waiting: Waiting) -> tuple[Waiting, CompactionResult | Exception]:
+    def _finished(self, placed: Result) -> Result:
         try:
-            return waiting, waiting.result(self.publisher.finish(waiting.accepted, waiting.commit))
+            return placed.done(self.publisher.finish(placed.accepted, placed.commit))
         except Exception as exc:  # noqa: BLE001 - no error of one manifest may stop the others
-            log_event("manifest.failed", manifest_id=waiting.commit.manifest_id, error=exc)
-            return waiting, exc
+            log_event("manifest.failed", manifest_id=placed.manifest_id, error=exc)
+            return replace(placed, ending=Ending.STUCK if isinstance(exc, StuckError) else Ending.FAILED, error=exc)
 
     def _fail(self, error: Exception) -> None:
         self._failures += 1
@@ -259,5 +255,10 @@ class TableCommits:
     def _left(self) -> tuple[list[BatchedManifest], datetime | None]:
         """The manifests that wait, the first one first, and since when that does."""
         with self._lock:
-            waiting = sorted(self._waiting.values(), key=lambda each: each.since)
-        return [each.placed.batched for each in waiting], waiting[0].since if waiting else None
+            waiting = sorted(self._waiting.values(), key=_since)
+        return [each.placed.batched for each in waiting], _since(waiting[0]) if waiting else None
+
+
+def _since(placed: Result) -> datetime:
+    """Since when a manifest is placed."""
+    return placed.delivery.since if placed.delivery and placed.delivery.since else placed.commit.decided_at

@@ -66,12 +66,12 @@ CATALOGUE: Mapping[str, LogEvent] = {
         {"manifests": "number of them"},
     ),
     "batch.finished": _info(
-        "a micro-batch finished",
+        "manifests ended: those since the last such event, which is at least 5 s ago unless nothing is left to do",
         {
             "manifests": "manifests that finished",
             "failed": "manifests to retry",
             "stuck": "manifests that need an operator",
-            "seconds": "duration",
+            "seconds": "time since the first of them was taken in",
         },
     ),
     "run.engine_chosen": _info(

@@ -24,7 +24,11 @@ CATALOGUE = {
     "ManifestsRetrying": Metric(
         "manifests that failed and wait for their next attempt", "stays above 0: read manifest.failed in the log"
     ),
-    "BatchDurationSeconds": Metric("duration of the batch", "above half the SLA: add workers", "Seconds"),
+    "BatchDurationSeconds": Metric(
+        "time since the first of the manifests that ended together was taken in",
+        "above half the SLA: add workers",
+        "Seconds",
+    ),
     "InputBytesPerSecond": Metric(
         "stored input of the batch divided by its duration", "below the arrival rate: add workers", "Bytes/Second"
     ),

@@ -39,10 +39,10 @@ def test_the_manifest_gives_the_expected_rows_and_rejects(engine: str) -> None:
         "metrics": {"sink": "none"},
     }
     app = App(parse_settings(document), store=store)
-    runner = app.batch_runner(engine_without_spark(engine, app, rows_per_file=100, target_file_bytes=1 << 20))
+    runner = app.scheduler(engine_without_spark(engine, app, rows_per_file=100, target_file_bytes=1 << 20))
     batch = runner.run(["s3://own/manifests/small-day.json"])
     assert (batch.failures, batch.stuck) == ({}, {})
-    [commit] = [result.outcome for result in batch.results]
+    [commit] = [result.outcome for result in batch.finished]
     assert isinstance(commit, Commit)
 
     def read(uri: str) -> list[dict[str, object]]:

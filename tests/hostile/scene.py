@@ -18,7 +18,7 @@ from compactor.core.documents.records import Commit, DeadLetter, FileReport
 from compactor.core.errors import CompactorError
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.engines.engine import Engine
-from compactor.job.steps.results import CompactionResult
+from compactor.job.results import Result
 from compactor.ops.verify.report import Discrepancy
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
@@ -149,7 +149,7 @@ class Scene:
         engine = self.app.native_engine(ThreadBinWorkers(self.app.store)) if native else self.app.engine()
         return self.attack.engine(engine) if self.attack.engine else engine
 
-    def _note(self, result: CompactionResult) -> None:
+    def _note(self, result: Result) -> None:
         """Note when a manifest ended; called in the thread of its batch."""
         self._ended_at.setdefault(result.manifest_id, time.monotonic())
 

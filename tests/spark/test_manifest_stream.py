@@ -9,7 +9,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Commit, DeadLetter
-from compactor.job.steps.results import Ending
+from compactor.job.results import Ending
 from tests.support.extras import NATIVE
 
 TIMEOUT_SECONDS = 120

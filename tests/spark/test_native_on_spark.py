@@ -21,7 +21,7 @@ def engine() -> str:
 
 def on_spark(workspace: EngineWorkspace, manifest_id: str, *uris: str):
     """Compact files by the engine that a job would have."""
-    return workspace.app.batch_runner(workspace.app.engine()).run([workspace.deliver(manifest_id, uris)])
+    return workspace.app.scheduler(workspace.app.engine()).run([workspace.deliver(manifest_id, uris)])
 
 
 def test_a_manifest_is_compacted_by_tasks_of_spark(new_s3_workspace):

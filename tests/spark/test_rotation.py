@@ -12,7 +12,7 @@ from threading import Event, Lock
 import pytest
 
 from compactor.adapters.memory.store import MemoryMetrics
-from compactor.job.steps.results import CompactionResult
+from compactor.job.results import Result
 from tests.support.engine_workspace import EngineWorkspace, NewWorkspace
 from tests.support.extras import NATIVE
 from tests.support.logged import events_logged
@@ -167,7 +167,7 @@ def test_thirty_moves_of_a_whole_job(new_workspace: NewWorkspace) -> None:
         delivered.append(number)
         workspace.deliver(f"m{number}", [workspace.write(number, b'{"n":"%s"}' % number.encode())])
 
-    def on_result(result: CompactionResult) -> None:
+    def on_result(result: Result) -> None:
         with lock:
             committed.append(result.manifest_id)
             if rotations(metrics) < THIRTY:

@@ -103,7 +103,7 @@ def test_what_a_dead_batch_left_is_done_by_the_next(lake: Lake, spark: Any, monk
     """A manifest that was begun, or that Spark does not deliver again, is done by the next batch."""
     lake.plan(2)
     with monkeypatch.context() as patched:
-        patched.setattr("compactor.job.steps.publication.Publisher.roll_forward", lost)
+        patched.setattr("compactor.job.publication.Publisher.roll_forward", lost)
         with pytest.raises(Exception, match="Spark is gone"):
             lake.run(spark)
     lake.plan(3)

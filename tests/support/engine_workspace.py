@@ -14,7 +14,7 @@ from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Commit, DeadLetter, FileReport
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
-from compactor.job.batches import BatchResult
+from compactor.job.results import Results
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
@@ -87,9 +87,9 @@ class EngineWorkspace:
         self.app.store.put(uri, manifest.to_json())
         return uri
 
-    def run(self, *uris: str) -> BatchResult:
+    def run(self, *uris: str) -> Results:
         """Work through these manifests as one micro-batch."""
-        return self.app.batch_runner(self.engine()).run(uris)
+        return self.app.scheduler(self.engine()).run(uris)
 
     def compact(self, files: Mapping[str, bytes] | Sequence[str | ManifestFile], manifest_id: str = "m") -> Compacted:
         """Compact files, given by name with their bytes or as they are; fails unless they are committed and add up."""

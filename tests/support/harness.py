@@ -21,8 +21,8 @@ from compactor.core.documents.records import Commit, DeadLetter, RecentCommit
 from compactor.core.layout import KEEP_MARKER, Layout, base_name
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Engine
-from compactor.job.batches import BatchRunner
-from compactor.job.run_report import RunReport
+from compactor.job.report import RunReport
+from compactor.job.scheduler import Scheduler
 from compactor.ledger.ledger import Ledger
 from compactor.manifests.plan import PlannedManifest
 from compactor.ndjson.kinds.formats import Formats
@@ -160,9 +160,9 @@ class Harness:
         engine: Engine | None = None,
         on_crash_point: OnCrashPoint = ignore_crash_point,
         store: ObjectStore | None = None,
-    ) -> BatchRunner:
+    ) -> Scheduler:
         """A fresh driver without its stream."""
-        return self.app(on_crash_point=on_crash_point, store=store).batch_runner(engine or self.engine(store))
+        return self.app(on_crash_point=on_crash_point, store=store).scheduler(engine or self.engine(store))
 
     def run_once(
         self,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from compactor.core.documents.closed_dates import are_few_rows
 from compactor.core.errors import ExitCode
 from compactor.core.layout import Layout
-from compactor.job.run_report import RunReport
+from compactor.job.report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.plan import Plan
 from compactor.ndjson.files.envelopes import Envelope

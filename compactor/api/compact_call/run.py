@@ -21,9 +21,9 @@ from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import ManifestKey, is_s3
 from compactor.core.text.formatting import count, duration
-from compactor.job.run_report import ManifestsUnfinished, RunReport
+from compactor.job.report import ManifestsUnfinished, RunReport
+from compactor.job.results import Result
 from compactor.job.service import Service
-from compactor.job.steps.results import CompactionResult
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.candidates import LINKS
@@ -209,7 +209,7 @@ class FolderRun:
         # other.
         return App(settings, store=store, on_result=self._on_result, leave_others=True, spark=spark)
 
-    def _on_result(self, result: CompactionResult) -> None:
+    def _on_result(self, result: Result) -> None:
         self.display.on_result(result)
         if result.outcome is not None:
             self._ended.append(result.outcome.key)

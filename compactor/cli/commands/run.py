@@ -16,8 +16,8 @@ from compactor.cli.ui.progress import LiveLine
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.text.formatting import count, duration, rate, size
-from compactor.job.run_report import RunReport
-from compactor.job.steps.result_log import log_result
+from compactor.job.report import RunReport
+from compactor.job.results import log_result
 from compactor.telemetry.logs import log_event
 from compactor.wiring.job.app import App
 from compactor.wiring.job.java_check import check_java

@@ -5,7 +5,7 @@ from pydantic import Field
 from compactor.cli.documents.common import Document, Time
 from compactor.cli.documents.dismiss import DismissedFile
 from compactor.cli.documents.verify import Verification
-from compactor.job.run_report import RunReport
+from compactor.job.report import RunReport
 from compactor.manifests.plan import LeftOut
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.ops.rebuild.rebuild_report import Rebuilt

@@ -16,8 +16,7 @@ from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.closed_dates import commit_totals
 from compactor.core.documents.records import Commit
 from compactor.core.text.formatting import by_name, count, duration, rate
-from compactor.job.steps.result_log import log_result
-from compactor.job.steps.results import CompactionResult
+from compactor.job.results import Result, log_result
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -63,7 +62,7 @@ class LiveLine:
             elif point is CrashPoint.CLOSED:
                 self._phases.pop(manifest_id, None)
 
-    def on_result(self, result: CompactionResult) -> None:
+    def on_result(self, result: Result) -> None:
         """Count a manifest and log how it ended."""
         outcome = result.outcome
         with self._lock:
@@ -125,7 +124,7 @@ class CompactProgress:
         self._task = self._bar.add_task("compacting", total=total_bytes)
         return self._bar
 
-    def on_result(self, result: CompactionResult) -> None:
+    def on_result(self, result: Result) -> None:
         """Show that a manifest has ended, and log how."""
         if isinstance(result.outcome, Commit):
             if self._store is not None:

@@ -16,7 +16,7 @@ from compactor.core.errors import StagingError
 from compactor.core.partitions import folders, parse_fields
 from compactor.engines.parquet_files import open_parquet, parquet_facts
 from compactor.engines.rows_place import RowsPlace
-from compactor.job.steps.staging import discard_staged
+from compactor.job.staging import discard_staged
 from compactor.ledger.accounts.reading import Detail, account_of, redriven_lines
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State

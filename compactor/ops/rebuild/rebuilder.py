@@ -20,7 +20,7 @@ from compactor.core.documents.records import (
 from compactor.core.errors import CompactorError, EngineLost, InputError, OperatorError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.job.steps.publication import Publisher
+from compactor.job.publication import Publisher
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.sizing_history import revised
 from compactor.ledger.state import State
@@ -42,7 +42,7 @@ _OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and 
 
 
 class Restager(Protocol):
-    """Stages the rows of a commit again. `compactor.job.steps.staging.Stager` does so from the input."""
+    """Stages the rows of a commit again. `compactor.job.staging.Stager` does so from the input."""
 
     def stage(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
         """Stage and verify; return the outcome to record, and how many columns that adds."""

@@ -16,7 +16,7 @@ from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import ManifestKey, canonical, number_of_redrive, redriven_id, root_id
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ClaimTable, Clock, ObjectInfo
-from compactor.job.steps.planned_ranges import redrive_on_record
+from compactor.job.receiving import redrive_on_record
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.planned.given import check_given, is_planned, names_planned
 from compactor.ledger.state import State

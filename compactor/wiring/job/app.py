@@ -18,23 +18,19 @@ from compactor.core.partitions import first_folders
 from compactor.engines.columns_file import ColumnsFile
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers
-from compactor.job.batches import BatchRunner
-from compactor.job.delivery.run_checkpoints import RunCheckpoints
-from compactor.job.delivery.shared_slots import StreamSlots
-from compactor.job.delivery.work_queue import WorkQueue
+from compactor.job.attempts import AttemptFailures, AttemptReviewer, SelfTest
+from compactor.job.lanes import StreamSlots, WorkQueue
+from compactor.job.publication import Publisher
+from compactor.job.receiving import Intake
 from compactor.job.recovery import Recovery
+from compactor.job.results import Result
 from compactor.job.retries import Retries
-from compactor.job.rotating_source import RotatingSource
+from compactor.job.road import ManifestCompactor
+from compactor.job.rotating_source import RotatingSource, RunCheckpoints
+from compactor.job.scheduler import Scheduler
 from compactor.job.service import ManifestSource, Service
 from compactor.job.shards import ShardShare, Share, WholeShare
-from compactor.job.steps.attempt_failures import AttemptFailures
-from compactor.job.steps.attempt_review import AttemptReviewer
-from compactor.job.steps.compaction import ManifestCompactor
-from compactor.job.steps.intake import Intake
-from compactor.job.steps.publication import Publisher
-from compactor.job.steps.results import CompactionResult
-from compactor.job.steps.self_test import SelfTest
-from compactor.job.steps.staging import CompactionRules, Stager
+from compactor.job.staging import CompactionRules, Stager
 from compactor.job.streams_job import Job
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
@@ -92,7 +88,7 @@ class App(TableComponents):
         settings: Settings,
         *,
         on_crash_point: OnCrashPoint = ignore_crash_point,
-        on_result: Callable[[CompactionResult], None] = lambda _: None,
+        on_result: Callable[[Result], None] = lambda _: None,
         leave_others: bool = False,
         shared: StreamSlots | None = None,
         **replacements: Unpack[Replacements],
@@ -454,7 +450,7 @@ class App(TableComponents):
         """Make the job on a given engine and stream."""
         share = self.share
         table = self.table_commits(self.publisher, share.leads if isinstance(share, ShardShare) else None)
-        runner = self.batch_runner(engine, table)
+        runner = self.scheduler(engine, table)
         return Service(
             state=self.state,
             runner=runner,
@@ -476,7 +472,7 @@ class App(TableComponents):
         shard = self.settings.shard
         return WholeShare() if shard is None else ShardShare(shard=shard, run_id=self.run_id, runs=self.runs)
 
-    def batch_runner(self, engine: Engine, table: "TableCommits | None" = None) -> BatchRunner:
+    def scheduler(self, engine: Engine, table: "TableCommits | None" = None) -> Scheduler:
         """Make what compacts the manifests of a micro-batch on a given engine.
 
         Args:
@@ -499,17 +495,17 @@ class App(TableComponents):
             leave_others=self.leave_others,
             on_crash_point=self.on_crash_point,
         )
-        return BatchRunner(
+        return Scheduler(
             intake=intake,
             ledger=self.ledger,
-            compactor=replace(self._compactor(engine, rules, reviewer, queue), table=table),
+            compactor=replace(self._compactor(engine, rules, reviewer, queue), leaves_placed=table is not None),
             reviewer=reviewer,
             clock=self.clock,
             queue=queue,
             shared=self.shared,
             share=self.share,
             on_result=self.on_result,
-            is_held=table.is_full if table is not None else lambda: False,
+            table=table,
         )
 
     def _compaction_rules(self) -> CompactionRules:

@@ -6,7 +6,7 @@ from typing import Any
 
 from compactor.adapters.local.native.threads import FairThreads
 from compactor.core.layout import is_seen_by_stream
-from compactor.job.delivery.shared_slots import SharedSlots
+from compactor.job.lanes import SharedSlots
 from compactor.job.service import Service
 from compactor.job.streams_job import Job, StreamsJob
 from compactor.settings.settings import Settings

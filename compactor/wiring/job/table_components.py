@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import shard_number
-from compactor.job.steps.publication import Publisher
+from compactor.job.publication import Publisher
 from compactor.ledger.table.batches import TableBatches
 from compactor.telemetry.logs import log_event
 from compactor.wiring.job.engine_components import EngineComponents

@@ -174,11 +174,11 @@ def test_every_value_of_the_sample_is_compared(tmp_path, is_changed):
     sample = write_shape(few_lines("small files"), tmp_path / "sample", 7)
     home = CompactorHome(tmp_path / "output", (sample.folder,))
     app = App(home.settings(engine="spark"))
-    runner = app.batch_runner(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns))
+    runner = app.scheduler(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns))
     for manifest_id in (SAMPLE_ID, "pass-1"):
         uri = app.layout.manifest(manifest_id)
         app.store.create(uri, home.manifest(manifest_id, sorted(sample.folder.iterdir())).to_json())
-        assert runner.run([uri]).results[0].outcome.date == DAY
+        assert runner.run([uri]).finished[0].outcome.date == DAY
     if is_changed:
         for path in home.output.rglob("*.parquet"):
             rows = pq.read_table(path)

@@ -98,7 +98,7 @@ def test_what_is_fed_is_built_and_proved_and_removed(app: App, messages: list[st
     prover.check()
     assert prover.proved.manifests == 0
     assert (
-        not app.batch_runner(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns))
+        not app.scheduler(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns))
         .run(manifests)
         .failures
     )
@@ -117,7 +117,7 @@ def done(app: App, messages: list[str]) -> Commit:
     """The first commit, with everything done."""
     build(app, messages)
     manifests = [info.uri for info in app.store.list(app.layout.manifests_folder)]
-    app.batch_runner(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)).run(manifests)
+    app.scheduler(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)).run(manifests)
     commit = app.ledger.outcome(next(iter(app.ledger.manifests())))
     assert isinstance(commit, Commit)
     return commit

@@ -23,7 +23,7 @@ from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.progress import CompactProgress
-from compactor.job.steps.results import CompactionResult
+from compactor.job.results import Result
 from tests.support import extras
 from tests.support.compacting import call, write
 
@@ -377,7 +377,7 @@ def test_ctrl_c_loses_nothing(raw: Path, out: Path, monkeypatch: pytest.MonkeyPa
         write(raw / f"{day}.ndjson", lines(number))
     real = CompactProgress.on_result
 
-    def interrupt(progress: Any, result: CompactionResult) -> None:
+    def interrupt(progress: Any, result: Result) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         real(progress, result)
 

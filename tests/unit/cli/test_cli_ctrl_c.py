@@ -13,7 +13,7 @@ import pytest
 import compactor
 from compactor.cli.commands.run import run_job
 from compactor.cli.ui.failures import ExitCode, exit_code_of
-from compactor.job.run_report import RunReport
+from compactor.job.report import RunReport
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.support.settings_files import write_settings

@@ -44,7 +44,7 @@ from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.layout import ManifestKey
 from compactor.cost.planning_cost import PlanningCost
 from compactor.cost.prices import JobSize
-from compactor.job.run_report import RunReport
+from compactor.job.report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
@@ -251,7 +251,7 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     manifest_id = workspace.plan()
     for _ in range(4):  # so often, and then it is seen that it was tried often enough
         engine = FailingEngine(workspace.app.store, ValueError("too much"))
-        workspace.app.batch_runner(engine).run([workspace.app.layout.manifest(manifest_id)])
+        workspace.app.scheduler(engine).run([workspace.app.layout.manifest(manifest_id)])
         found.append(workspace.json("trace", manifest_id)[0])
     letter = quarantined_twice(workspace)
     found += [

@@ -53,7 +53,7 @@ def test_a_manifest(contents: list[bytes], staged: int) -> None:
     """From delivered to archived, a manifest takes the calls that the estimate counts, engine apart."""
     harness = Harness()
     store = FaultyStore(harness.store)
-    runner = harness.app(store=store).batch_runner(harness.engine())
+    runner = harness.app(store=store).scheduler(harness.engine())
     runner.run([harness.deliver("first", GOOD)])  # after which schema and sizes are known
     uri = harness.deliver("m1", *contents)
     store.calls.clear()
@@ -72,7 +72,7 @@ def test_a_manifest_in_place(contents: list[bytes], rejects: int) -> None:
     for publish in ("copy", "in_place"):
         harness = Harness(table={}, output={"publish": publish})
         store = FaultyStore(harness.store)
-        runner = harness.app(store=store).batch_runner(harness.engine())
+        runner = harness.app(store=store).scheduler(harness.engine())
         runner.run([harness.deliver("first", GOOD)])  # after which schema and sizes are known
         uri = harness.deliver("m1", *contents)
         store.calls.clear()
@@ -99,7 +99,7 @@ def test_a_manifest_by_the_native_engine(contents: list[bytes]) -> None:
     harness = Harness()
     store = FaultyStore(harness.store)
     app = harness.app(store=store)
-    runner = app.batch_runner(app.native_engine(ThreadBinWorkers(store)))
+    runner = app.scheduler(app.native_engine(ThreadBinWorkers(store)))
     runner.run([harness.deliver("first", GOOD, FLAWED)])  # after which schema and sizes are known
     uri = harness.deliver("m1", *contents)
     store.calls.clear()

@@ -13,7 +13,7 @@ from compactor.adapters.memory.store import MemoryStore
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
-from compactor.job.batches import BatchResult
+from compactor.job.results import Results
 from tests.support import extras
 from tests.support.engines import NATIVE, engine_without_spark
 from tests.support.fakes import FaultyStore
@@ -35,11 +35,11 @@ def harness(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     return made
 
 
-def drive(harness: Harness, uri: str, on_first_round: Callable[[], object]) -> BatchResult:
+def drive(harness: Harness, uri: str, on_first_round: Callable[[], object]) -> Results:
     """Run a separate driver for one manifest, which waits when it has found its new keys."""
     app = harness.app(on_crash_point=lambda step, _: on_first_round() if step is CrashPoint.INSPECTED else None)
     engine = engine_without_spark(NATIVE, app, rows_per_file=2, target_file_bytes=TARGET_FILE_BYTES)
-    return app.batch_runner(engine).run([uri])
+    return app.scheduler(engine).run([uri])
 
 
 def files(name: str, *keys: str) -> list[bytes]:
@@ -54,7 +54,7 @@ def test_two_drivers_bring_keys_at_the_same_time(harness: Harness, keys: tuple[s
     """The second driver builds on the version of the first: every line once, each key a column that it keeps."""
     uris = [harness.deliver("a", *files("a", "left", "both")), harness.deliver("b", *files("b", *keys))]
     both_know = threading.Barrier(2, timeout=30)
-    results: list[BatchResult] = []
+    results: list[Results] = []
     drivers = [
         threading.Thread(target=lambda uri=uri: results.append(drive(harness, uri, both_know.wait))) for uri in uris
     ]

@@ -38,7 +38,7 @@ def compact(harness: Harness, manifest_id: str, *contents: bytes) -> tuple[Commi
     uri = harness.deliver(manifest_id, *contents)
     app = harness.app()
     workers = Watched(app.store)
-    batch = app.batch_runner(app.native_engine(workers)).run([uri])
+    batch = app.scheduler(app.native_engine(workers)).run([uri])
     assert batch.failures == {}
     report = app.verifier(deep=True).verify_all()
     assert report.discrepancies == []
@@ -109,7 +109,7 @@ def test_a_schema_file_that_contradicts_the_record_is_told_without_new_keys():
     harness.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "double"\n')
     app = harness.app()
     with pytest.raises(SettingsError, match="which it has had"):
-        app.batch_runner(app.native_engine(ThreadBinWorkers(app.store))).run([harness.deliver("b", b'{"n":2}\n')])
+        app.scheduler(app.native_engine(ThreadBinWorkers(app.store))).run([harness.deliver("b", b'{"n":2}\n')])
 
 
 def test_a_declared_key_is_never_rescued_for_want_of_its_column():

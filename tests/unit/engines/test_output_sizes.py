@@ -32,7 +32,7 @@ def sizes(targets: list[float], *, taught: float = 1.0) -> list[int]:
     files = [b"".join(islice(cycle(LINES), each)) for each in lines]
     app = harness.app()
     app.ledger.remember(commit_of_ratio(taught))
-    batch = app.batch_runner(app.native_engine(ThreadBinWorkers(app.store))).run([harness.deliver("m", *files)])
+    batch = app.scheduler(app.native_engine(ThreadBinWorkers(app.store))).run([harness.deliver("m", *files)])
     assert batch.failures == {}
     return [file.size_bytes for file in harness.commit("m").outputs]
 

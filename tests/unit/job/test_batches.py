@@ -12,8 +12,8 @@ from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.core.rules.attempts import SUSPICIOUS_DEATHS
 from compactor.engines.engine import Staged, StageRequest
-from compactor.job.batches import BatchRunner
 from compactor.job.recovery import Recovery
+from compactor.job.scheduler import Scheduler
 from tests.support.fakes import FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
@@ -49,8 +49,8 @@ class WatchedEngine(PlainEngine):
                 self._in_work.remove(manifest_id)
 
 
-def runner(harness: Harness, engine: PlainEngine) -> BatchRunner:
-    return harness.app().batch_runner(engine)
+def runner(harness: Harness, engine: PlainEngine) -> Scheduler:
+    return harness.app().scheduler(engine)
 
 
 def test_repeated_uris(harness: Harness) -> None:
@@ -58,9 +58,9 @@ def test_repeated_uris(harness: Harness) -> None:
     engine = WatchedEngine(harness)
     uri = harness.deliver("m1", GOOD)
     batch = runner(harness, engine).run([uri, uri, uri])
-    assert [result.manifest_id for result in batch.results] == ["m1"]
+    assert [result.manifest_id for result in batch.finished] == ["m1"]
     again = runner(harness, engine).run([uri])
-    assert (again.results, again.failures, engine.seen) == ([], {}, [("m1", 1)])
+    assert (again.finished, again.failures, engine.seen) == ([], {}, [("m1", 1)])
     harness.check_exact()
 
 
@@ -79,7 +79,7 @@ def test_one_failure_stops_no_other(harness: Harness) -> None:
     uris = [harness.deliver(name, GOOD) for name in ("a", "bad", "c", "d")]
     batch = runner(harness, WatchedEngine(harness, {"bad": error})).run(uris)
     assert batch.failures == {"bad": error}
-    assert sorted(result.manifest_id for result in batch.results) == ["a", "c", "d"]
+    assert sorted(result.manifest_id for result in batch.finished) == ["a", "c", "d"]
     harness.run_once()
     harness.check_exact()
 
@@ -168,7 +168,7 @@ def test_operator_error_stops(harness: Harness) -> None:
     begun: list[str] = []
     uris = [harness.deliver(f"m{number}", GOOD) for number in range(8)]
     engine = TurnEngine(harness, {f"m{number}": AccessError("denied") for number in range(1, 8)})
-    runner = harness.app(on_crash_point=note).batch_runner(engine)
+    runner = harness.app(on_crash_point=note).scheduler(engine)
     with pytest.raises(AccessError, match="denied"):
         runner.run(uris)
     assert isinstance(harness.outcome("m0"), Commit)
@@ -200,11 +200,11 @@ def test_results_are_told_once(harness: Harness) -> None:
     told: list[str] = []
     app = harness.app()
     app.on_result = lambda result: told.append(result.manifest_id)
-    batch_runner = app.batch_runner(harness.engine())
+    scheduler = app.scheduler(harness.engine())
     uri = harness.deliver("m1", GOOD)
-    batch_runner.run([uri])
+    scheduler.run([uri])
     harness.put_manifest("again.json", harness.store.read(harness.layout.archived_manifest(ManifestKey(DAY, "m1"))))
-    batch_runner.run(harness.waiting())
+    scheduler.run(harness.waiting())
     assert told == ["m1"]
     assert harness.waiting() == []
 
@@ -218,7 +218,7 @@ def test_a_record_that_cannot_be_read(harness: Harness, record: str) -> None:
         layout.accepted("m1") if record == "accepted" else layout.attempt(ManifestKey(DAY, "m1"), 1), b"?"
     )
     batch = runner(harness, WatchedEngine(harness)).run(uris)
-    assert (list(batch.stuck), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
+    assert (list(batch.stuck), [result.manifest_id for result in batch.finished]) == (["m1"], ["m2"])
     assert (batch.failures, harness.layout.state in str(batch.stuck["m1"])) == ({}, True)
 
 
@@ -229,7 +229,7 @@ def test_an_open_manifest_whose_record_cannot_be_read(harness: Harness) -> None:
     runner(harness, engine).run(uris)
     harness.store.put(harness.layout.accepted("m1"), b"?")
     batch = runner(harness, WatchedEngine(harness)).resume(["m1", "m2"])
-    assert (list(batch.stuck), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
+    assert (list(batch.stuck), [result.manifest_id for result in batch.finished]) == (["m1"], ["m2"])
 
 
 def test_a_name_that_is_no_text(harness: Harness) -> None:
@@ -237,6 +237,6 @@ def test_a_name_that_is_no_text(harness: Harness) -> None:
     harness.deliver("m1", GOOD)
     strange = harness.put_manifest("strange-\udcff.json", b"{}")
     batch = runner(harness, WatchedEngine(harness)).run(harness.waiting())
-    assert [result.manifest_id for result in batch.results] == ["m1"]
+    assert [result.manifest_id for result in batch.finished] == ["m1"]
     assert ["rename" in str(error) for error in batch.stuck.values()] == [True]
     assert harness.waiting() == [strange]

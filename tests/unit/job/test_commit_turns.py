@@ -8,8 +8,8 @@ import pytest
 from compactor.adapters.memory.table import Answer
 from compactor.core.layout import ManifestKey
 from compactor.job import table_commits
-from compactor.job.batches import BatchRunner
-from compactor.job.steps.publication import Publisher
+from compactor.job.publication import Publisher
+from compactor.job.scheduler import Scheduler
 from compactor.job.table_commits import TableCommits
 from compactor.ledger.table.progress import NOTED_MANIFESTS, ProgressNotes, noted_placed, read_progress
 from compactor.table.committer import Progress
@@ -32,7 +32,7 @@ class Job:
 
     harness: Harness
     table: TableCommits
-    runner: BatchRunner
+    runner: Scheduler
 
     def place(self, *manifest_ids: str) -> None:
         """Compact manifests up to their files' final places."""
@@ -45,7 +45,7 @@ class Job:
         self.table.step(at_once=at_once)
         if self.table._under_way is not None:
             self.table._under_way.result()
-        return {result.manifest_id for batch in self.table.take_ended() for result in batch.results}
+        return {result.manifest_id for result in self.table.take_ended().finished}
 
 
 JobOf = Callable[..., Job]
@@ -71,7 +71,7 @@ def job_of(harness: Harness) -> Iterator[JobOf]:
             turns=CommitTurns(app.state, shard, lambda: leads),
             monotonic=lambda: harness.clock.now().timestamp(),
         )
-        made.append(Job(harness, table, app.batch_runner(harness.engine(), table)))
+        made.append(Job(harness, table, app.scheduler(harness.engine(), table)))
         return made[-1]
 
     yield job_of

@@ -20,8 +20,8 @@ from compactor.core.layout import ManifestKey, base_name
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service
-from compactor.job.run_report import ManifestsUnfinished
-from compactor.job.steps.attempt_failures import COMMON_FAILURES
+from compactor.job.attempts import COMMON_FAILURES
+from compactor.job.report import ManifestsUnfinished
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 
@@ -283,7 +283,7 @@ def test_input_that_is_gone_is_quarantined_alone(harness: Harness) -> None:
 def test_new_columns_are_counted_once(harness: Harness) -> None:
     """Only the manifest that brought columns counts them."""
     uris = [harness.deliver("m1", GOOD), harness.deliver("m2", GOOD)]
-    results = [harness.runner().run([uri]).results[0] for uri in uris]
+    results = [harness.runner().run([uri]).finished[0] for uri in uris]
     assert [result.new_columns for result in results] == [3, 0]
 
 
@@ -302,7 +302,7 @@ def test_a_driver_that_lives_is_no_death(harness: Harness) -> None:
 
     def work() -> None:
         with other.heartbeat:
-            other.batch_runner(SlowEngine(harness.store, rows_per_file=2)).run([uri])
+            other.scheduler(SlowEngine(harness.store, rows_per_file=2)).run([uri])
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -310,7 +310,7 @@ def test_a_driver_that_lives_is_no_death(harness: Harness) -> None:
     batch = harness.runner().run([uri])
     go_on.set()
     thread.join(30)
-    assert [result.outcome.kind for result in batch.results if result.outcome] == ["commit"]
+    assert [result.outcome.kind for result in batch.finished if result.outcome] == ["commit"]
     harness.check_exact()
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.rules.shares import Share
-from compactor.job.delivery.fair_queue import FairQueue
+from compactor.job.lanes import FairQueue
 
 SHARES = st.lists(st.builds(Share, st.integers(0, 3), st.sampled_from("abc")), max_size=40)
 

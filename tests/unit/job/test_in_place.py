@@ -201,7 +201,7 @@ def test_a_failed_attempt_deletes_what_it_wrote(monkeypatch: pytest.MonkeyPatch)
         raise CompactorError("the counts do not add up")
 
     with monkeypatch.context() as patched, suppress(CompactorError):
-        patched.setattr("compactor.job.steps.staging.verify_staged", fail)
+        patched.setattr("compactor.job.staging.verify_staged", fail)
         harness.run_once()
     last = other.removeprefix(harness.layout.in_place_of(M1))
     assert seen[:2] == [["1/00000.snappy.parquet", last], ["2/00000.snappy.parquet", last]]
@@ -218,7 +218,7 @@ def test_a_file_that_a_stranger_deletes_before_it_is_published() -> None:
     assert accepted is not None
     app = harness.app()
     with pytest.raises(StagingLost, match=r"m1 is committed, but .* is gone .*compactor rebuild m1"):
-        app.batch_runner(harness.engine()).compactor.publisher.place(accepted, commit)
+        app.scheduler(harness.engine()).compactor.publisher.place(accepted, commit)
     assert sink_of(harness).commits == 0
     assert [each.generation for each in rebuild(harness, "m1").rebuilt] == [2]
     settle(harness)

@@ -6,7 +6,7 @@ from compactor.core.documents import manifest_parsing
 from compactor.core.documents.manifest import REASONS
 from compactor.core.documents.records import Accepted, Commit
 from compactor.core.layout import digest
-from compactor.job.steps.intake import HEAVY_BYTES, MAX_INTAKES, Delivery, Intake
+from compactor.job.receiving import HEAVY_BYTES, MAX_INTAKES, Delivery, Intake
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
 from tests.support.logged import events_logged

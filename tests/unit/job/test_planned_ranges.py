@@ -12,8 +12,8 @@ from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Redrive
 from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.layout import digest, root_id
-from compactor.job.steps import intake
-from compactor.job.steps.intake import Delivery, Intake
+from compactor.job import receiving
+from compactor.job.receiving import Delivery, Intake
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.kafka.chains import Chains
@@ -139,7 +139,7 @@ def test_rows_of_offsets_that_are_there_twice(tmp_path: Path, monkeypatch: pytes
     manifest = Manifest.model_validate_json(app.store.read(app.layout.manifest(plan.manifest_id)))
     app.threaded_job(1).run(once=True)
     assert app.verifier().verify_all().discrepancies == []
-    monkeypatch.setattr(intake, "check_planned", lambda *_: None)
+    monkeypatch.setattr(receiving, "check_planned", lambda *_: None)
     partition.append(*[b'{"id": "%d"}' % each for each in range(3, 9)])
     parts = [with_range(manifest, first, end).files[0] for first, end in ((2, 3), (3, 6), (5, 8))]
     forged = manifest.model_copy(update={"manifest_id": "other", "files": tuple(parts)})

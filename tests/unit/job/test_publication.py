@@ -6,7 +6,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Accepted, Commit
 from compactor.core.errors import StagingLost
 from compactor.core.layout import ManifestKey
-from compactor.job.steps.publication import Publisher
+from compactor.job.publication import Publisher
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 

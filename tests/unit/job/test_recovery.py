@@ -68,7 +68,7 @@ def test_recover_without_the_objects() -> None:
         harness.runner(on_crash_point=die).run([uri])
     harness.store.delete([uri])
     batch = harness.runner().resume(ids_found(harness))
-    assert [result.manifest_id for result in batch.results] == ["m1"]
+    assert [result.manifest_id for result in batch.finished] == ["m1"]
     harness.check_exact()
 
 
@@ -130,7 +130,7 @@ def test_a_run_that_was_asked_to_end_has_killed_no_one(how: str) -> None:
     app.on_crash_point = stop
     app.heartbeat._write_heartbeat()
     with pytest.raises(DiedError):
-        app.batch_runner(harness.engine()).run([uri])
+        app.scheduler(harness.engine()).run([uri])
     harness.clock.advance(60)
     with events_logged("run.died") as events:
         ids_found(harness)
@@ -161,7 +161,7 @@ def test_an_attempt_of_a_run_that_lives_is_no_death() -> None:
     uri = harness.deliver("m1", GOOD)
     with other.heartbeat:
         with pytest.raises(DiedError):
-            other.batch_runner(FailingEngine(harness.store, DiedError(), {"m1": 1})).run([uri])
+            other.scheduler(FailingEngine(harness.store, DiedError(), {"m1": 1})).run([uri])
         assert ids_found(harness) == ["m1"]
         assert deaths(harness, "m1") == [(False, False)]
 
@@ -185,7 +185,7 @@ def test_a_record_of_deaths_that_was_cut_short_shifts_no_blame() -> None:
     for name in ("a", "b"):
         app = harness.app()
         app.run_id = "gone"
-        runner, uri = app.batch_runner(FailingEngine(harness.store, DiedError())), harness.deliver(name, GOOD)
+        runner, uri = app.scheduler(FailingEngine(harness.store, DiedError())), harness.deliver(name, GOOD)
         with pytest.raises(DiedError):
             runner.run([uri])
     store = FaultyStore(harness.store)

@@ -28,7 +28,7 @@ def compact(harness: Harness, engine_name: str, manifest_id: str, *lines: bytes)
     """Compact a manifest with one file; returns its rows without nulls."""
     uri = harness.deliver(manifest_id, b"".join(line + b"\n" for line in lines))
     app = harness.app()
-    assert app.batch_runner(engine(app, harness, engine_name)).run([uri]).failures == {}
+    assert app.scheduler(engine(app, harness, engine_name)).run([uri]).failures == {}
     return rows(harness, manifest_id)
 
 
@@ -66,7 +66,7 @@ def test_a_running_job_takes_the_place(engine_name: str) -> None:
     """Its table is full, so that no key makes a version; it finds the version that made room."""
     harness = Harness(schema={"max_columns": 1})
     app = harness.app()
-    runner = app.batch_runner(engine(app, harness, engine_name))
+    runner = app.scheduler(engine(app, harness, engine_name))
     for number, line in enumerate((b'{"junk":1}\n', b'{"id":1}\n', b'{"id":2}\n')):
         if number == 2:
             harness.app().job_registry.retire(["junk"])
@@ -93,7 +93,7 @@ def test_a_column_is_retired_while_a_manifest_has_it(engine_name: str) -> None:
     small = engine_without_spark(engine_name, app, rows_per_file=2, target_file_bytes=200)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native_engine, "SAMPLE_BYTES", 1)
-        assert app.batch_runner(small).run([uri]).failures == {}
+        assert app.scheduler(small).run([uri]).failures == {}
     found = rows(harness, "m2")
     junk = [row.get("junk") or dict(row[RESCUED_COLUMN])["junk"] for row in found]
     assert sorted(junk) == ["3", "3", "3", "3", "4"]

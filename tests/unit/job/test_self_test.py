@@ -7,7 +7,7 @@ import pytest
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.errors import AccessError, EngineFailed
 from compactor.engines.engine import Engine, Staged, StageRequest
-from compactor.job.steps.self_test import PAUSE_SECONDS, SelfTest
+from compactor.job.attempts import PAUSE_SECONDS, SelfTest
 from tests.support.extras import NATIVE
 from tests.support.fakes import FailingEngine
 from tests.support.harness import Harness

@@ -11,7 +11,7 @@ from compactor.core.documents.records import Commit
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Engine
-from compactor.job.run_report import ManifestsUnfinished
+from compactor.job.report import ManifestsUnfinished
 from compactor.job.service import (
     HEARTBEAT_SECONDS,
     LATE_SECONDS,

@@ -17,10 +17,10 @@ from compactor.core.errors import AccessError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import ObjectStore, ProcessName
 from compactor.core.rules.sharding import Shard, taker
+from compactor.job.results import Ending
+from compactor.job.road import LEFT_SECONDS
 from compactor.job.service import Service
 from compactor.job.shards import JOIN_SECONDS, REFRESH_SECONDS, ShardShare
-from compactor.job.steps.compaction import LEFT_SECONDS
-from compactor.job.steps.results import Ending
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, LIFE_SECONDS, Runs
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import GOOD, DiedError, Harness, dying_at
@@ -365,8 +365,8 @@ def test_what_another_shard_has_taken_meanwhile_is_left_to_it() -> None:
     share = SomeShare(set())
     app = harness.app()
     vars(app)["share"] = share
-    batch = app.batch_runner(harness.engine()).run([uri])
-    assert (batch.results, batch.failures) == ([], {})
+    batch = app.scheduler(harness.engine()).run([uri])
+    assert (batch.finished, batch.failures) == ([], {})
     assert [*harness.ledger.open_ids()] == []
 
 
@@ -376,14 +376,14 @@ def test_what_a_living_run_works_on_is_left_to_it() -> None:
     uri = harness.deliver("a", GOOD)
     first = harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED))
     with pytest.raises(DiedError):
-        first.batch_runner(harness.engine()).run([uri])
+        first.scheduler(harness.engine()).run([uri])
     share = SomeShare({"a"}, alive={first.run_id})
     app = harness.app()
     vars(app)["share"] = share
-    batch = app.batch_runner(harness.engine()).run([uri])
-    assert (batch.elsewhere, batch.results, batch.failures, batch.postponed) == ({uri: "a"}, [], {}, {})
+    batch = app.scheduler(harness.engine()).run([uri])
+    assert (batch.elsewhere, batch.finished, batch.failures, batch.postponed) == ({uri: "a"}, [], {}, {})
     share.alive.clear()
-    app.batch_runner(harness.engine()).run([uri])
+    app.scheduler(harness.engine()).run([uri])
     harness.check_exact()
 
 
@@ -393,13 +393,13 @@ def test_an_attempt_that_a_living_run_lost_track_of_is_not_left_to_it_for_ever()
     uri = harness.deliver("a", GOOD)
     first = harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED))
     with pytest.raises(DiedError):
-        first.batch_runner(harness.engine()).run([uri])
+        first.scheduler(harness.engine()).run([uri])
     app = harness.app()
     vars(app)["share"] = SomeShare({"a"}, alive={first.run_id})
     harness.clock.advance(LEFT_SECONDS - 1)
-    assert app.batch_runner(harness.engine()).run([uri]).elsewhere == {uri: "a"}
+    assert app.scheduler(harness.engine()).run([uri]).elsewhere == {uri: "a"}
     harness.clock.advance(1)
-    assert [each.ending for each in app.batch_runner(harness.engine()).run([uri]).results] == [Ending.COMMITTED]
+    assert [each.ending for each in app.scheduler(harness.engine()).run([uri]).finished] == [Ending.COMMITTED]
     harness.check_exact()
 
 
@@ -410,11 +410,11 @@ def test_an_attempt_of_a_clock_that_was_ahead_is_not_left_to_its_run_for_ever() 
     harness.clock.advance(LEFT_SECONDS)
     first = harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED))
     with pytest.raises(DiedError):
-        first.batch_runner(harness.engine()).run([uri])
+        first.scheduler(harness.engine()).run([uri])
     harness.clock.advance(-LEFT_SECONDS)
     app = harness.app()
     vars(app)["share"] = SomeShare({"a"}, alive={first.run_id})
-    assert [each.ending for each in app.batch_runner(harness.engine()).run([uri]).results] == [Ending.COMMITTED]
+    assert [each.ending for each in app.scheduler(harness.engine()).run([uri]).finished] == [Ending.COMMITTED]
     harness.check_exact()
 
 
@@ -422,9 +422,9 @@ def test_an_attempt_that_another_run_forestalled_counts_as_wasted() -> None:
     """A job that was paused amid an attempt wakes after its manifest was taken over: no row twice."""
     harness = Harness()
     uri = harness.deliver("a", GOOD)
-    woken = harness.app(on_crash_point=taken_over_at(harness, uri)).batch_runner(harness.engine())
+    woken = harness.app(on_crash_point=taken_over_at(harness, uri)).scheduler(harness.engine())
     batch = woken.run([uri])
-    assert [result.wasted for result in batch.results] == [True]
+    assert [result.wasted for result in batch.finished] == [True]
     harness.check_exact()
     report = harness.run_once()
     assert report.committed == 0

@@ -4,15 +4,27 @@ import heapq
 import random
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import count
 
 import pytest
 
-from compactor.job.delivery.shared_slots import LEAST_BYTES, Begun, SharedSlots
-from compactor.job.delivery.work_queue import OTHERS_FIRST
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import Accepted
+from compactor.job.lanes import LEAST_BYTES, OTHERS_FIRST, SharedSlots
+from compactor.job.results import Delivery
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
+
+
+def manifest(size: int, *, alone: bool) -> Delivery:
+    """A manifest of so many bytes that has begun."""
+    now = datetime(2026, 1, 2, tzinfo=UTC)
+    files = (ManifestFile(uri="/raw/a.ndjson", size_bytes=size),)
+    named = Manifest(manifest_id="m", date="2026-01-02", created_at=now, files=files)
+    accepted = Accepted(manifest_id="m", kind="manifest", date="2026-01-02", accepted_at=now, manifest=named)
+    return Delivery("/m/m.json", "", accepted, alone=alone)
 
 
 @dataclass
@@ -22,12 +34,12 @@ class Waiting:
     sizes: deque[tuple[int, bool]] = field(default_factory=deque)
     begun: list[int] = field(default_factory=list)
 
-    def begin_one(self, others: int) -> Begun | None:
+    def begin_one(self, others: int) -> Delivery | None:
         if not self.sizes or (self.sizes[0][1] and others + len(self.begun) > 0):
             return None
         size, alone = self.sizes.popleft()
         self.begun.append(size)
-        return Begun("m", size, alone)
+        return manifest(size, alone=alone)
 
     def needs_all(self) -> bool:
         return bool(self.sizes) and self.sizes[0][1]
@@ -41,7 +53,7 @@ def dealt(shared: SharedSlots, waiting: dict[str, Waiting], rounds: int) -> Coun
         for name, each in waiting.items():
             for size in each.begun:
                 served[name] += size
-                shared.ended(name, Begun("m", 0, alone=False))
+                shared.ended(name, manifest(0, alone=False))
             each.begun.clear()
     return served
 
@@ -81,15 +93,15 @@ def test_one_that_needs_the_job_for_itself_gets_it_in_the_end() -> None:
     waiting["b"].sizes.extend([(MIB, False)] * 100)
     shared.deal()
     shared.join("a", had := Waiting(deque([(GIB, False)])))  # so that its clock is ahead of that of the other
-    shared.ended("b", Begun("m", 0, alone=False))
+    shared.ended("b", manifest(0, alone=False))
     waiting["b"].begun.pop()
     shared.deal()
-    shared.ended("a", Begun("m", had.begun.pop(), alone=False))
+    shared.ended("a", manifest(had.begun.pop(), alone=False))
     shared.join("a", waiting["a"])
     shared.deal()
     waiting["a"].sizes.append((MIB, True))
     while not waiting["a"].begun:
-        shared.ended("b", Begun("m", 0, alone=False))
+        shared.ended("b", manifest(0, alone=False))
         waiting["b"].begun.pop()
         shared.deal()
     assert 100 - len(waiting["b"].sizes) == OTHERS_FIRST * 2 - 1  # and the one of its own
@@ -97,7 +109,7 @@ def test_one_that_needs_the_job_for_itself_gets_it_in_the_end() -> None:
     left = len(waiting["b"].sizes)
     shared.deal()
     assert len(waiting["b"].sizes) == left  # nothing begins beside it
-    shared.ended("a", Begun("m", 0, alone=True))
+    shared.ended("a", manifest(0, alone=True))
     shared.deal()
     assert len(waiting["b"].sizes) == left - 2
 
@@ -119,16 +131,16 @@ HOURS = 6 * 3600
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Sized:
     stream: str
     size: int
     arrived: tuple[float, ...]  # of its files
     ready: float
 
 
-def arrivals(name: str, megabytes_per_second: float, chance: random.Random) -> list[Manifest]:
+def arrivals(name: str, megabytes_per_second: float, chance: random.Random) -> list[Sized]:
     """What the sealer makes of a stream of files: a manifest when 512 MiB wait, or two minutes have passed."""
-    made: list[Manifest] = []
+    made: list[Sized] = []
     for second in range(0, HOURS, int(SEALER_EVERY)):
         size = megabytes_per_second * MIB * SEALER_EVERY * chance.uniform(0.5, 1.5)
         files = tuple(second + chance.uniform(0, SEALER_EVERY) for _ in range(5))
@@ -136,28 +148,28 @@ def arrivals(name: str, megabytes_per_second: float, chance: random.Random) -> l
         pieces = max(1, round(size / (512 * MIB)))
         if pieces == 1:
             ready += SEALED_AFTER - SEALER_EVERY
-        made += [Manifest(name, int(size / pieces), files, ready) for _ in range(pieces)]
+        made += [Sized(name, int(size / pieces), files, ready) for _ in range(pieces)]
     return made
 
 
-def simulated(made: list[Manifest], names: tuple[str, ...], *, fair: bool) -> dict[str, list[float]]:
+def simulated(made: list[Sized], names: tuple[str, ...], *, fair: bool) -> dict[str, list[float]]:
     """The times from arrival to visible of all files, by stream, with real slots and a clock of its own."""
     shared = SharedSlots(SLOTS, dict.fromkeys(names if fair else ("all",), 1))
-    queues: dict[str, deque[Manifest]] = {name: deque() for name in shared.weights}
-    number, ends, latency = count(), list[tuple[float, int, Manifest]](), {name: list[float]() for name in names}
+    queues: dict[str, deque[Sized]] = {name: deque() for name in shared.weights}
+    number, ends, latency = count(), list[tuple[float, int, Sized]](), {name: list[float]() for name in names}
     now = 0.0
 
     @dataclass
     class Stream:
         name: str
 
-        def begin_one(self, others: int) -> Begun | None:  # noqa: ARG002 - part of the port
+        def begin_one(self, others: int) -> Delivery | None:  # noqa: ARG002 - part of the port
             if not queues[self.name]:
                 return None
             begun = queues[self.name].popleft()
             seconds = FIXED_SECONDS + begun.size / (BYTES_PER_SECOND / SLOTS)
             heapq.heappush(ends, (now + seconds, next(number), begun))
-            return Begun("m", begun.size, alone=False)
+            return manifest(begun.size, alone=False)
 
         def needs_all(self) -> bool:
             return False
@@ -168,7 +180,7 @@ def simulated(made: list[Manifest], names: tuple[str, ...], *, fair: bool) -> di
     while waiting or ends:
         if ends and (not waiting or ends[0][0] <= waiting[0].ready):
             now, _, ended = heapq.heappop(ends)
-            shared.ended(ended.stream if fair else "all", Begun("m", 0, alone=False))
+            shared.ended(ended.stream if fair else "all", manifest(0, alone=False))
             latency[ended.stream] += [now - arrived for arrived in ended.arrived]
         else:
             now = waiting[0].ready

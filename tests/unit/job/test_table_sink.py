@@ -13,9 +13,9 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Commit
-from compactor.job import batches, table_commits
+from compactor.job import scheduler, table_commits
 from compactor.job import service as service_module
-from compactor.job.run_report import ManifestsUnfinished
+from compactor.job.report import ManifestsUnfinished
 from compactor.job.service import Service
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 
@@ -112,7 +112,7 @@ def test_no_more_than_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_that_is_to_end_gives_up_with_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the table nor the queue has room: the stream waits for the queue, and must not wait for ever."""
-    monkeypatch.setattr(batches, "WAITING_MANIFESTS", 3)
+    monkeypatch.setattr(scheduler, "WAITING_MANIFESTS", 3)
     harness = Harness(table={"max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
     for number in range(12):
         harness.deliver(f"m{number}", GOOD)
@@ -150,7 +150,7 @@ def test_a_run_that_has_given_up_still_takes_what_there_is_room_for(monkeypatch:
 
 def test_an_object_that_only_a_listing_finds_waits_for_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """While table and queue are full, a sweep finds one: once the catalog is back, everything is committed."""
-    monkeypatch.setattr(batches, "WAITING_MANIFESTS", 3)
+    monkeypatch.setattr(scheduler, "WAITING_MANIFESTS", 3)
     monkeypatch.setattr(service_module, "SWEEP_SECONDS", 0.0)
     harness = Harness(table={"commit_seconds": 0.01, "max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
     names = [f"m{number}" for number in range(8)]
@@ -172,7 +172,7 @@ def test_an_object_that_only_a_listing_finds_waits_for_no_room(monkeypatch: pyte
 
 def test_after_a_death_the_first_manifests_wait_for_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is taken first after a death may be more than table and queue take: the job commits it all the same."""
-    monkeypatch.setattr(batches, "WAITING_MANIFESTS", 2)
+    monkeypatch.setattr(scheduler, "WAITING_MANIFESTS", 2)
     harness = Harness(table={"commit_seconds": 0.01, "max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
     names = [f"m{number}" for number in range(8)]
     harness.deliver(names[0], GOOD)

@@ -14,7 +14,7 @@ import pytest
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.layout import ManifestKey
-from compactor.job.batch_metrics import batch_metrics
+from compactor.job.report import batch_metrics
 from tests.support.harness import GOOD, Harness
 
 FILE = "/w/columns.toml"
@@ -68,8 +68,8 @@ def test_values_and_what_does_not_fit() -> None:
 def test_rescued_values_of_a_batch() -> None:
     """The metric sums the values of all manifests of a batch."""
     harness = typed_world()
-    results = harness.runner().run([harness.deliver("m1", LINES), harness.deliver("m2", LINES)]).results
-    values = batch_metrics(results, failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=1000)
+    results = harness.runner().run([harness.deliver("m1", LINES), harness.deliver("m2", LINES)])
+    values = batch_metrics(results, retrying=0, seconds=1.0, target_file_bytes=1000)
     assert values["ValuesRescued"] == 10
 
 

@@ -10,7 +10,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest
-from compactor.job.run_report import ManifestsUnfinished
+from compactor.job.report import ManifestsUnfinished
 from compactor.ledger.ledger import FOLD_AT
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at

@@ -10,20 +10,21 @@ from hypothesis import strategies as st
 from compactor.core.documents.records import Accepted
 from compactor.core.rules.attempts import Lane
 from compactor.core.rules.shares import NO_SHARE, Share
-from compactor.job.delivery.work_queue import FRESH_BEFORE_RETRY, OTHERS_FIRST, Work, WorkQueue
-from compactor.job.steps.intake import Delivery
+from compactor.job.lanes import FRESH_BEFORE_RETRY, OTHERS_FIRST, WorkQueue
+from compactor.job.results import Delivery
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def work(manifest_id: str, lane: Lane = Lane.FRESH, *, uri: str = "", deaths: int = 0, share: Share = NO_SHARE) -> Work:
+def work(
+    manifest_id: str, lane: Lane = Lane.FRESH, *, uri: str = "", deaths: int = 0, share: Share = NO_SHARE
+) -> Delivery:
     accepted = Accepted(manifest_id=manifest_id, kind="manifest", date="2026-01-02", accepted_at=NOW)
-    return Work(
-        Delivery(uri or f"/m/{manifest_id}.json", "", accepted), lane, 1, deaths or int(lane is Lane.SUSPECT), share
-    )
+    deaths = deaths or int(lane is Lane.SUSPECT)
+    return Delivery(uri or f"/m/{manifest_id}.json", "", accepted, lane=lane, deaths=deaths, share=share)
 
 
-def queue(slots: int, *works: Work) -> WorkQueue:
+def queue(slots: int, *works: Delivery) -> WorkQueue:
     made = WorkQueue(slots)
     for each in works:
         made.add(each)
@@ -51,7 +52,7 @@ def test_repeated_attempts_leave_room_for_first_ones() -> None:
 
 
 def in_order(made: WorkQueue) -> list[str]:
-    """Work on one after the other until nothing waits."""
+    """Delivery on one after the other until nothing waits."""
     order = []
     while (each := made.next()) is not None:
         order.append(each.manifest_id)

@@ -26,7 +26,7 @@ from compactor.adapters.source_listing import SourceListing
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.inputs.source_places import SourcePlace
-from compactor.job.steps.results import CompactionResult
+from compactor.job.results import Result
 from compactor.manifests.changed_files import changed_files
 from compactor.manifests.plan import LeftOut
 from compactor.manifests.sources.planning import OnReplaced, SourcePlanner
@@ -207,7 +207,7 @@ class FolderLife(RuleBasedStateMachine):
         if dies is not None:
             harness.runner(on_crash_point=dying_at(dies)).run(harness.waiting())
 
-        def on_result(result: CompactionResult) -> None:
+        def on_result(result: Result) -> None:
             if isinstance(result.outcome, Commit):
                 commits.append(result.outcome)
 

@@ -11,7 +11,7 @@ from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Redrive
 from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.layout import ManifestKey, base_name, redriven_id
-from compactor.job.steps.intake import Intake
+from compactor.job.receiving import Intake
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.kafka.chains import Chains
 from compactor.manifests.linked import drafts_left

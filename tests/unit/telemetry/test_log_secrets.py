@@ -17,7 +17,7 @@ from compactor.core.layout import base_name
 from compactor.engines.engine import Engine
 from compactor.engines.native.bin_task import BinTask, write_bin
 from compactor.engines.native.kernel import RefusedPlace
-from compactor.job.steps.result_log import log_result
+from compactor.job.results import log_result
 from compactor.telemetry.logs import LOGGER, configure_logs
 from tests.support import extras
 from tests.support.engines import PLAIN, WITHOUT_SPARK

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -13,11 +12,11 @@ import pytest
 from compactor.adapters.memory.store import MemoryMetrics
 from compactor.adapters.metrics_sinks import DroppedMetrics
 from compactor.core.distributions import Distribution
-from compactor.core.errors import AccessError
+from compactor.core.errors import AccessError, StoreUnavailable, StuckError
 from compactor.engines.engine import Staged, StageRequest
-from compactor.job.batch_metrics import batch_metrics
+from compactor.job.report import batch_metrics
+from compactor.job.results import Ending, Result, Results
 from compactor.job.service import FLUSH_SECONDS
-from compactor.job.steps.results import CompactionResult, Ending
 from compactor.telemetry.metrics import CATALOGUE
 from tests.support.fakes import PlainEngine
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness
@@ -51,8 +50,8 @@ def test_functions_can_measure() -> None:
 
 def test_what_was_for_nothing_is_counted_apart() -> None:
     """An attempt that another run forestalled is an attempt, and no commit."""
-    result = CompactionResult("m1", Ending.ALREADY_DONE, attempts=1, wasted=True)
-    values = batch_metrics([result], failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=TARGET)
+    result = Result(ending=Ending.ALREADY_DONE, manifest_id="m1", attempts=1, wasted=True)
+    values = batch_metrics(Results((result,)), retrying=0, seconds=1.0, target_file_bytes=TARGET)
     assert (values["Attempts"], values["AttemptsWasted"], values["ManifestsCommitted"]) == (1, 1, 0)
 
 
@@ -63,13 +62,16 @@ def test_figures_of_a_batch() -> None:
     harness.store.delete(["/w/raw/m2-0.ndjson"])
     uris.append(harness.deliver("m3", GOOD))
     harness.store.put("/w/raw/m3-0.ndjson", FLAWED)  # changed, which no operator need fix
-    results = harness.runner().run(uris).results
-    values = batch_metrics(results, failed=1, stuck=2, retrying=0, seconds=2.0, target_file_bytes=TARGET)
+    results = harness.runner().run(uris)
+    others = [Result(ending=Ending.FAILED, manifest_id="m4", error=StoreUnavailable("503"))]
+    others += [Result(ending=Ending.STUCK, manifest_id=name, error=StuckError("no")) for name in ("m5", "m6")]
+    values = batch_metrics(Results((*results.all, *others)), retrying=0, seconds=2.0, target_file_bytes=TARGET)
     assert set(values) <= set(CATALOGUE)
     output_bytes = sum(info.size_bytes for info in harness.store.list("/w/output/"))
     expected = {
         "ManifestsCommitted": 3,
         "ManifestsDeadLettered": 1,
+        "ManifestsStuck": 2,
         "BatchDurationSeconds": 2.0,
         "RecordsIn": 6,
         "RecordsOut": 4,
@@ -90,8 +92,8 @@ def test_figures_of_a_batch() -> None:
 def test_hit_rate(target: int, rate: float | None) -> None:
     """The hit rate is told only where files could have been right-sized."""
     harness = Harness()
-    results = harness.runner().run([harness.deliver("m1", GOOD)]).results
-    values = batch_metrics(results, failed=0, stuck=0, retrying=0, seconds=0.0, target_file_bytes=target)
+    results = harness.runner().run([harness.deliver("m1", GOOD)])
+    values = batch_metrics(results, retrying=0, seconds=0.0, target_file_bytes=target)
     assert values.get("OutputFileSizeHitRate") == rate
     assert "InputBytesPerSecond" not in values
 
@@ -103,19 +105,18 @@ def test_repeats_count_nothing() -> None:
     harness.runner().run(uris)
     harness.put_manifest("m1.json", harness.store.read("/w/state/archive/2026-01-02/m1.json"))
     harness.put_manifest("bad.json", b"{")
-    results = harness.runner().run(uris).results
-    assert len(results) == 2
-    values = batch_metrics(results, failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=TARGET)
+    results = harness.runner().run(uris)
+    assert len(results.finished) == 2
+    values = batch_metrics(results, retrying=0, seconds=1.0, target_file_bytes=TARGET)
     assert {name for name, value in values.items() if value} == {"BatchDurationSeconds", "Heartbeat"}
 
 
 def test_rolled_forward_counts_once() -> None:
     """A commit that an earlier driver decided, and did not live to count, is counted when it becomes visible."""
     harness = Harness()
-    [result] = harness.runner().run([harness.deliver("m1", GOOD)]).results
-    values = batch_metrics(
-        [replace(result, attempts=0)], failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=TARGET
-    )
+    [result] = harness.runner().run([harness.deliver("m1", GOOD)]).finished
+    found = Results((replace(result, attempts=0),))
+    values = batch_metrics(found, retrying=0, seconds=1.0, target_file_bytes=TARGET)
     assert (values["ManifestsCommitted"], values["RecordsOut"], values["Attempts"]) == (1, 2, 0)
 
 
@@ -141,10 +142,10 @@ def test_arrival_to_visible() -> None:
     harness.clock.advance(30)
     uri = harness.put_manifest("m1.json", harness.manifest("m1", [early, late, missing, untimed]).to_json())
     harness.clock.advance(10)
-    results = harness.runner().run([uri]).results
+    results = harness.runner().run([uri])
     assert latencies(results) == {100: 1, 40: 1, 10: 1}
     harness.put_manifest("again.json", harness.store.read("/w/state/archive/2026-01-02/m1.json"))
-    assert latencies(harness.runner().run(harness.waiting()).results) is None
+    assert latencies(harness.runner().run(harness.waiting())) is None
 
 
 def test_arrival_of_a_manifest_that_was_rolled_forward() -> None:
@@ -159,7 +160,7 @@ def test_arrival_of_a_manifest_that_was_rolled_forward() -> None:
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=die).run([uri])
     harness.clock.advance(3600)
-    assert latencies(harness.runner().resume(["m1"]).results) == {3600: 2}
+    assert latencies(harness.runner().resume(["m1"])) == {3600: 2}
 
 
 def test_arrivals_of_many_files() -> None:
@@ -171,13 +172,13 @@ def test_arrivals_of_many_files() -> None:
         harness.clock.advance(7)
     files[0] = files[0].model_copy(update={"event_time": harness.clock.now() + timedelta(hours=1)})
     uri = harness.put_manifest("m1.json", harness.manifest("m1", files).to_json())
-    counts = latencies(harness.runner().run([uri]).results)
+    counts = latencies(harness.runner().run([uri]))
     assert counts is not None
     assert (len(counts) <= 150, sum(counts.values()), min(counts)) == (True, 400, 0)
 
 
-def latencies(results: Sequence[CompactionResult]) -> dict[float, int] | None:
-    values = batch_metrics(results, failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=TARGET)
+def latencies(results: Results) -> dict[float, int] | None:
+    values = batch_metrics(results, retrying=0, seconds=1.0, target_file_bytes=TARGET)
     found = values.get("ArrivalToVisibleSeconds")
     assert found is None or isinstance(found, Distribution)
     return None if found is None else dict(found.counts)

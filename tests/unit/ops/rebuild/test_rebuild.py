@@ -13,7 +13,7 @@ from compactor.core.documents.records import Commit
 from compactor.core.errors import AccessError, StagingLost
 from compactor.core.layout import ManifestKey
 from compactor.job import service
-from compactor.job.steps.publication import Publisher
+from compactor.job.publication import Publisher
 from tests.support.fakes import FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, most_read, rebuild, visible_files, visible_rows

@@ -6,7 +6,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.layout import ManifestKey
-from compactor.job.steps.publication import Publisher
+from compactor.job.publication import Publisher
 from compactor.ops.report.period import Period
 from compactor.ops.trace.trace import TraceState
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness

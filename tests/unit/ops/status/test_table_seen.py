@@ -14,7 +14,7 @@ from compactor.core.errors import StoreUnavailable, TableHeldBack
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.cost.prices import CLASSIC
-from compactor.job.run_report import ManifestsUnfinished
+from compactor.job.report import ManifestsUnfinished
 from compactor.ledger.table.progress import ProgressNotes
 from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report

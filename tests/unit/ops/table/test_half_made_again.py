@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from compactor.core.errors import OperatorError
-from compactor.job.run_report import ManifestsUnfinished
+from compactor.job.report import ManifestsUnfinished
 from compactor.ops.table.merged_leftovers import MergedLeftovers
 from compactor.table.named import Placed
 from compactor.table.standing import MANY_FAILURES

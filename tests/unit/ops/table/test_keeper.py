@@ -8,7 +8,7 @@ from compactor.adapters.memory.table import MemoryTable
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import OperatorError, SettingsError
 from compactor.job import table_commits
-from compactor.job.run_report import ManifestsUnfinished
+from compactor.job.report import ManifestsUnfinished
 from compactor.ops.table.table_report import TableReport
 from compactor.table.catalog import TableFile, TableHead
 from tests.support.harness import DAY, GOOD, Harness, sink_of

@@ -1,13 +1,77 @@
-"""Decides which manifest is worked on next, and beside which others. A data structure, no I/O and no threads."""
+"""Decides which manifest is worked on next, and beside which others: in one stream, and among several of one job.
+
+The slots of a job are divided among its streams by weights, so that a flood in one starves none.
+
+Start-time fair queueing: each stream has a clock that runs by the bytes of what it begins, divided by its weight, and
+the stream whose clock is behind begins next. The clock of a stream without work does not stand still: it is set to that
+of the others when work comes, so that nothing is saved up, and until then the others have its share.
+"""
 
 import heapq
-from collections import Counter, deque
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
 
 from compactor.core.rules.attempts import Lane
-from compactor.core.rules.shares import NO_SHARE, Share
-from compactor.job.delivery.fair_queue import FairQueue
-from compactor.job.steps.intake import Delivery
+from compactor.core.rules.shares import Share
+from compactor.job.results import Delivery
+
+T = TypeVar("T")
+
+
+class FairQueue(Generic[T]):
+    """Items by share, which take turns: first those of different sizes, then those of different sources.
+
+    Every operation costs the same, however many wait.
+    """
+
+    def __init__(self) -> None:
+        self._classes: OrderedDict[int, OrderedDict[str, deque[T]]] = OrderedDict()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[T]:
+        """Go through all items, in no order."""
+        for sources in self._classes.values():
+            for items in sources.values():
+                yield from items
+
+    def push(self, item: T, share: Share) -> None:
+        """Add an item behind the others of its share."""
+        sources = self._classes.setdefault(share.size_class, OrderedDict())
+        sources.setdefault(share.source, deque()).append(item)
+        self._count += 1
+
+    def pop(self, *, newest: bool = False) -> T:
+        """Take the first item of the share whose turn it is; with `newest`, the last one.
+
+        Raises:
+            IndexError: It is empty.
+        """
+        if not self._count:
+            raise IndexError
+        size_class, sources = next(iter(self._classes.items()))
+        source, items = next(iter(sources.items()))
+        item = items.pop() if newest else items.popleft()
+        self._count -= 1
+        if items:
+            sources.move_to_end(source)
+        else:
+            del sources[source]
+        if sources:
+            self._classes.move_to_end(size_class)
+        else:
+            del self._classes[size_class]
+        return item
+
+    def clear(self) -> None:
+        self._classes.clear()
+        self._count = 0
+
 
 _ALONE = (Lane.ISOLATED, Lane.UNDECIDED)
 _REPEATED = (Lane.PASSING, Lane.RETRY)
@@ -20,45 +84,6 @@ FRESH_BEFORE_RETRY = 8
 
 What fails for good then costs the others at most a ninth of their turns, where half of the slots would go to it else.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One manifest to work on.
-
-    Attributes:
-        lane: What may run beside it.
-        batch: The number of the batch that it belongs to.
-        deaths: How many of its attempts ended with their driver.
-        share: Which other manifests it takes turns with.
-        alone: Whether nothing else is in flight until it ends; known when it begins.
-    """
-
-    delivery: Delivery
-    lane: Lane
-    batch: int
-    deaths: int = 0
-    share: Share = NO_SHARE
-    alone: bool = False
-
-    @property
-    def manifest_id(self) -> str:
-        return self.delivery.accepted.manifest_id
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """The manifest and the object that it was delivered in."""
-        return self.manifest_id, self.delivery.uri
-
-    @property
-    def files(self) -> int:
-        manifest = self.delivery.accepted.manifest
-        return len(manifest.files) if manifest else 0
-
-    @property
-    def input_bytes(self) -> int:
-        manifest = self.delivery.accepted.manifest
-        return sum(file.weight_bytes for file in manifest.files) if manifest else 0
 
 
 @dataclass(slots=True)
@@ -82,12 +107,14 @@ class WorkQueue:
     """
 
     slots: int
-    in_flight: dict[str, Work] = field(default_factory=dict)
+    in_flight: dict[str, Delivery] = field(default_factory=dict)
     files: int = 0
-    _fresh: FairQueue[Work] = field(default_factory=FairQueue)
-    _again: dict[Lane, deque[Work]] = field(default_factory=lambda: {lane: deque() for lane in (*_REPEATED, *_ALONE)})
-    _suspects: list[tuple[int, int, Work]] = field(default_factory=list)
-    _later: dict[str, deque[Work]] = field(default_factory=dict)  # further deliveries of what waits or is in flight
+    _fresh: FairQueue[Delivery] = field(default_factory=FairQueue)
+    _again: dict[Lane, deque[Delivery]] = field(
+        default_factory=lambda: {lane: deque() for lane in (*_REPEATED, *_ALONE)}
+    )
+    _suspects: list[tuple[int, int, Delivery]] = field(default_factory=list)
+    _later: dict[str, deque[Delivery]] = field(default_factory=dict)  # more deliveries of what waits or is in flight
     _known: set[tuple[str, str]] = field(default_factory=set)
     _added: int = 0
     _lanes: Counter[Lane] = field(default_factory=Counter)
@@ -111,7 +138,7 @@ class WorkQueue:
         """The objects that those that wait or are in flight were delivered in."""
         return frozenset(uri for _, uri in self._known)
 
-    def add(self, work: Work) -> bool:
+    def add(self, work: Delivery) -> bool:
         """Add a manifest that waits; return False if the same delivery of it waits or is in flight already."""
         if work.place in self._known:  # guard: a URI that comes twice in a batch is worked on once
             return False
@@ -133,7 +160,7 @@ class WorkQueue:
         self._again[Lane.RETRY].extend(self._again[Lane.UNDECIDED])
         self._again[Lane.UNDECIDED].clear()
 
-    def next(self, others: int = 0) -> Work | None:
+    def next(self, others: int = 0) -> Delivery | None:
         """Take the manifest to begin now; None if none may begin yet.
 
         Args:
@@ -159,7 +186,7 @@ class WorkQueue:
         self._last = lane
         return chosen
 
-    def done(self, work: Work) -> None:
+    def done(self, work: Delivery) -> None:
         """Note that the work on a manifest ended, whatever came of it."""
         begun = self.in_flight.pop(work.manifest_id)
         self._lanes[begun.lane] -= 1
@@ -172,7 +199,7 @@ class WorkQueue:
         else:
             del self._later[work.manifest_id]
 
-    def drop_waiting(self) -> list[Work]:
+    def drop_waiting(self) -> list[Delivery]:
         """Forget and return everything that waits."""
         dropped = [*self._fresh, *(work for _, _, work in self._suspects)]
         for works in (*self._again.values(), *self._later.values()):
@@ -186,7 +213,7 @@ class WorkQueue:
         self.files = 0
         return dropped
 
-    def _push(self, work: Work) -> None:
+    def _push(self, work: Delivery) -> None:
         self._added += 1
         self._wary += work.deaths > 0
         if work.lane is Lane.FRESH:
@@ -196,7 +223,7 @@ class WorkQueue:
         else:
             self._again[Lane.ISOLATED if work.lane is Lane.SUSPECT else work.lane].append(work)
 
-    def _pop(self, lane: Lane) -> Work:
+    def _pop(self, lane: Lane) -> Delivery:
         if lane is Lane.FRESH:
             return self._fresh.pop(newest=self._wary > 0 or self._trusted < self.slots)
         if lane is Lane.SUSPECT:
@@ -254,3 +281,122 @@ class WorkQueue:
             return self._last is Lane.FRESH
         repeated = len(self.in_flight) - self._lanes[Lane.FRESH]
         return repeated < self.slots // 2
+
+
+LEAST_BYTES = 16 * 1024 * 1024
+"""What a manifest costs at least: a small one takes its time, too, however few bytes it has."""
+
+
+class Beginner(Protocol):
+    """The waiting manifests of one stream."""
+
+    def begin_one(self, others: int) -> Delivery | None:
+        """Begin the manifest whose turn it is; None if none may begin.
+
+        Args:
+            others: How many manifests of other streams are in flight.
+        """
+
+    def needs_all(self) -> bool:
+        """Return whether a manifest waits until nothing else is in flight in the whole job."""
+
+
+@dataclass(slots=True)
+class _Share:
+    """One stream: its weight, its clock in bytes, and what it has in flight."""
+
+    weight: int
+    clock: float = 0.0
+    in_flight: int = 0
+    beginner: Beginner | None = None
+
+
+@dataclass(slots=True)
+class SharedSlots:
+    """The slots of a job. Thread-safe; `deal` calls the beginners, so its caller holds no lock of theirs.
+
+    Attributes:
+        slots: How many manifests are in flight at once, of all streams together.
+        weights: The weight of each stream.
+        in_flight: The ids of all manifests in flight.
+    """
+
+    slots: int
+    weights: Mapping[str, int]
+    in_flight: set[str] = field(default_factory=set, init=False)
+    _shares: dict[str, _Share] = field(init=False)
+    _clock: float = 0.0
+    _alone: bool = False
+    _begun_since_alone: int = 0
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self._shares = {name: _Share(weight) for name, weight in self.weights.items()}
+
+    def of(self, stream: str) -> "StreamSlots":
+        """The slots as one stream sees them."""
+        return StreamSlots(self, stream)
+
+    def join(self, stream: str, beginner: Beginner) -> None:
+        """Let a stream take part, in place of what it took part with before."""
+        with self._lock:
+            self._shares[stream].beginner = beginner
+
+    def ended(self, stream: str, begun: Delivery) -> None:
+        """Note that a manifest ended."""
+        with self._lock:
+            self._shares[stream].in_flight -= 1
+            self.in_flight.discard(begun.manifest_id)
+            self._alone = self._alone and not begun.alone
+
+    def deal(self) -> None:
+        """Let streams begin manifests as long as there are slots, the one whose clock is behind first."""
+        with self._lock:
+            while self._slots_taken < self.slots and not self._alone and self._begin_one():
+                pass
+
+    @property
+    def _slots_taken(self) -> int:
+        return sum(each.in_flight for each in self._shares.values())
+
+    def _begin_one(self) -> bool:
+        in_order = sorted(self._shares.values(), key=lambda each: max(each.clock, self._clock))
+        joined = [(each, each.beginner) for each in in_order if each.beginner is not None]
+        is_owed = self._begun_since_alone >= self.slots * OTHERS_FIRST
+        needing = [each for each in joined if is_owed and each[1].needs_all()]
+        if needing and self._slots_taken:
+            return False  # everything in flight ends first
+        for share, beginner in [*needing, *joined]:
+            begun = beginner.begin_one(self._slots_taken - share.in_flight)
+            if begun is not None:
+                self._note(share, begun)
+                return True
+        return False
+
+    def _note(self, share: _Share, begun: Delivery) -> None:
+        start = max(share.clock, self._clock)
+        share.clock = start + max(begun.input_bytes, LEAST_BYTES) / share.weight
+        share.in_flight += 1
+        self.in_flight.add(begun.manifest_id)
+        self._clock, self._alone = start, begun.alone
+        self._begun_since_alone = 0 if begun.alone else self._begun_since_alone + 1
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSlots:
+    """The slots of a job for one of its streams."""
+
+    shared: SharedSlots
+    stream: str
+
+    def join(self, beginner: Beginner) -> None:
+        """Take part with these waiting manifests; see `SharedSlots`."""
+        self.shared.join(self.stream, beginner)
+
+    def ended(self, begun: Delivery) -> None:
+        """Note that a manifest ended."""
+        self.shared.ended(self.stream, begun)
+
+    def deal(self) -> None:
+        """Let streams begin manifests as long as there are slots."""
+        self.shared.deal()

@@ -1,28 +1,20 @@
 """One manifest's life, from delivered to done: open, attempt, decide, publish."""
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from functools import partial
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Accepted, Attempt, Commit, DeadLetter
 from compactor.core.errors import EngineLost, ManifestError
 from compactor.core.rules.attempts import Attempts
+from compactor.job.attempts import AttemptFailures, AttemptReviewer, Review, SelfTest
+from compactor.job.publication import Publisher
+from compactor.job.results import Delivery, Ending, Result, result_of
 from compactor.job.shards import Share, WholeShare
-from compactor.job.steps.attempt_failures import AttemptFailures
-from compactor.job.steps.attempt_review import AttemptReviewer, Review
-from compactor.job.steps.intake import Delivery
-from compactor.job.steps.placed import Table, Waiting
-from compactor.job.steps.publication import Publisher
-from compactor.job.steps.results import CompactionResult, Ending
-from compactor.job.steps.self_test import SelfTest
-from compactor.job.steps.staging import Stager
+from compactor.job.staging import Stager
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
-from compactor.ledger.work_time import arrival_seconds
 from compactor.table.named import needs_table
-from compactor.telemetry.logs import log_event
 
 LEFT_SECONDS = 900.0
 """The age up to which the attempt of a living run is left to it.
@@ -30,16 +22,6 @@ LEFT_SECONDS = 900.0
 A run may have lost track of an older one, as when the record of an attempt was written and the answer was lost, and its
 manifest went to another shard before it was tried again. One more attempt is then at worst for nothing.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class _Decision:
-    """An outcome of a manifest that is recorded, or will be."""
-
-    outcome: Commit | DeadLetter
-    attempts: int = 0
-    new_columns: int = 0
-    wasted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +37,7 @@ class ManifestCompactor:
         self_test: Tells manifests that always fail from an environment in which all do.
         share: Which manifests this run takes, and which other runs live.
         on_crash_point: Called at each crash point.
-        table: Takes placed manifests; None without a table sink.
+        leaves_placed: Whether manifests whose files a table has to list are left to it once they are placed.
     """
 
     state: State
@@ -67,31 +49,25 @@ class ManifestCompactor:
     self_test: SelfTest
     share: Share = field(default_factory=WholeShare)
     on_crash_point: OnCrashPoint = ignore_crash_point
-    table: Table | None = None
+    leaves_placed: bool = False
 
-    def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
-        """Bring a delivered manifest to done.
-
-        Args:
-            delivery: The manifest as intake received it.
-            alone: Whether no other manifest is in flight meanwhile.
+    def compact(self, delivery: Delivery) -> Result:
+        """Bring a delivered manifest to done, or to its place.
 
         Raises:
             TryAgainError: Passing trouble, or a staged result that did not add up; the attempt is on record.
             OperatorError: A person must act.
         """
         accepted = delivery.accepted
-        if self.table is not None and accepted.manifest_id in self.table:
-            return CompactionResult(accepted.manifest_id, Ending.PLACED)
         self.failures.record()
         found = self.state.ledger.state(accepted.key)
         if self._is_elsewhere(found):  # guard: what a living run works on is left to it
-            return CompactionResult(accepted.manifest_id, Ending.ELSEWHERE)
+            return result_of(delivery, Ending.ELSEWHERE)
         if found.outcome is not None and found.is_done:  # guard: a done manifest is a no-op
             self.publisher.clean_up(accepted, found.outcome)
-            result = CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, found.outcome)
+            result = result_of(delivery, Ending.ALREADY_DONE, found.outcome)
         else:
-            result = self._publish(delivery, self._decided(delivery, found, alone=alone))
+            result = self._published(self._decided(delivery, found))
         if delivery.uri != accepted.source_uri:
             self.publisher.remove_delivery(delivery.uri, delivery.digest)
         return result
@@ -105,32 +81,31 @@ class ManifestCompactor:
         is_left = run_id != self.state.ledger.run_id and abs(age.total_seconds()) < LEFT_SECONDS
         return is_left and self.share.is_living(run_id)
 
-    def _decided(self, delivery: Delivery, found: LedgerState, *, alone: bool) -> _Decision:
+    def _decided(self, delivery: Delivery, found: LedgerState) -> Result:
         """Return the recorded outcome; without one, the result of a refusal or of one more attempt."""
         accepted = delivery.accepted
         if found.outcome is not None:  # guard: a decided manifest is rolled forward, not worked on again
-            return _Decision(found.outcome)
+            return result_of(delivery, Ending.DECIDED, found.outcome)
         if delivery.refusal is not None:
-            return self._decide(accepted, _Decision(self._dead_letter(accepted, delivery.refusal)))
+            return self._decide(delivery, self._dead_letter(accepted, delivery.refusal))
         self._open(accepted)
         attempts = found.attempts
         verified = self.stager.verified(accepted, _numbers(attempts)) if attempts.unfolded else None
         if verified is not None:  # guard: verified work is not done again
-            return self._decide(accepted, _Decision(verified, attempts.last_number))
-        review = self._reviewed(accepted, attempts, alone=alone)
+            return self._decide(delivery, verified, attempts.last_number)
+        review = self._reviewed(accepted, attempts, alone=delivery.alone)
         if review.verdict is not None:
-            letter = self._dead_letter(accepted, review.verdict)
-            return self._decide(accepted, _Decision(letter, attempts.last_number))
+            return self._decide(delivery, self._dead_letter(accepted, review.verdict), attempts.last_number)
         self.state.ledger.fold(accepted.key, attempts)
         attempt = self.state.ledger.begin(
             accepted.key,
             after=attempts.last_number,
-            alone=alone,
+            alone=delivery.alone,
             after_progress=review.after_progress,
             after_self_test=review.after_self_test,
         )
         self.on_crash_point(CrashPoint.ATTEMPTED, accepted.manifest_id)
-        return self._attempt(accepted, attempt)
+        return self._attempt(delivery, attempt)
 
     def _reviewed(self, accepted: Accepted, attempts: Attempts, *, alone: bool) -> Review:
         """Review the attempts, with a self-test if that can tell of the last one, or the next one may tell with it."""
@@ -145,11 +120,13 @@ class ManifestCompactor:
         self.state.ledger.open(accepted.key)
         self.on_crash_point(CrashPoint.OPENED, accepted.manifest_id)
 
-    def _attempt(self, accepted: Accepted, attempt: Attempt) -> _Decision:
+    def _attempt(self, delivery: Delivery, attempt: Attempt) -> Result:
+        """Stage the manifest, keep what was verified, and decide it."""
+        accepted = delivery.accepted
         try:
             commit, new_columns = self.stager.stage(accepted, attempt)
         except ManifestError as exc:
-            return self._decide(accepted, _Decision(self._dead_letter(accepted, exc), attempt.number))
+            return self._decide(delivery, self._dead_letter(accepted, exc), attempt.number)
         except EngineLost as lost:
             # Without a record of its end: if it was alone, the manifest may have killed the engine.
             if self.failures.is_stopping:  # but what asked this process to end may have ended the engine
@@ -162,13 +139,14 @@ class ManifestCompactor:
             decided = self.state.ledger.state(accepted.key).outcome
             if decided is not None:  # guard: a driver whose staging was cleaned up under it finds that it lost
                 self.failures.drop(accepted.key, attempt)
-                return _Decision(decided, attempt.number, wasted=True)
+                found = result_of(delivery, Ending.DECIDED, decided)
+                return replace(found, attempts=attempt.number, wasted=True)
             self.stager.discard(accepted, attempt)
             self.failures.record()
             raise
         try:
             self.stager.keep(commit)
-            return self._decide(accepted, _Decision(commit, attempt.number, new_columns))
+            return self._decide(delivery, commit, attempt.number, new_columns)
         except Exception as exc:
             # The verified commit stays in staging, where the next attempt finds it. It may be there although the answer
             # to its write was lost, and another driver may be deciding it now: nothing of it may be deleted.
@@ -189,43 +167,31 @@ class ManifestCompactor:
             decided_at=self.state.clock.now(),
         )
 
-    def _decide(self, accepted: Accepted, decision: _Decision) -> _Decision:
+    def _decide(
+        self, delivery: Delivery, outcome: Commit | DeadLetter, attempts: int = 0, new_columns: int = 0
+    ) -> Result:
         """Record the outcome. Return the valid one, which another driver may have recorded first."""
-        outcome = decision.outcome
         winner = self.state.ledger.decide(outcome)
-        self.on_crash_point(CrashPoint.DECIDED, accepted.manifest_id)
+        self.on_crash_point(CrashPoint.DECIDED, delivery.manifest_id)
         if winner == outcome and isinstance(outcome, Commit):
+            manifest = delivery.accepted.manifest
             self.failures.note_commit()
-            self.history.add(outcome, arrived_at=accepted.manifest.created_at if accepted.manifest else None)
+            self.history.add(outcome, arrived_at=manifest.created_at if manifest else None)
         is_late = winner != outcome and isinstance(outcome, Commit)
-        return replace(decision, outcome=winner, wasted=is_late)
+        decided = result_of(delivery, Ending.DECIDED, winner)
+        return replace(decided, attempts=attempts, new_columns=new_columns, wasted=is_late)
 
-    def _publish(self, delivery: Delivery, decision: _Decision) -> CompactionResult:
-        accepted = delivery.accepted
-        if self.table is None or not needs_table(decision.outcome):
-            return self._ended(accepted, decision, self.publisher.roll_forward(accepted, decision.outcome))
-        placed = self.publisher.place(accepted, decision.outcome)
+    def _published(self, decided: Result) -> Result:
+        accepted, outcome = decided.accepted, decided.outcome
+        if outcome is None:
+            raise TypeError(f"manifest {decided.manifest_id}: expected an outcome")
+        if not self.leaves_placed or not needs_table(outcome):
+            return decided.done(self.publisher.roll_forward(accepted, outcome))
+        placed = self.publisher.place(accepted, outcome)
         if not isinstance(placed, Commit):
             raise TypeError(f"manifest {accepted.manifest_id}: a commit was superseded by a dead letter")
-        ended = partial(self._ended, accepted, replace(decision, outcome=placed))
-        self.table.take(Waiting(delivery.uri, accepted, placed, ended, self.state.clock.now()))
-        return CompactionResult(accepted.manifest_id, Ending.PLACED, placed)
-
-    def _ended(self, accepted: Accepted, decision: _Decision, done_at: datetime) -> CompactionResult:
-        outcome = decision.outcome
-        is_commit = isinstance(outcome, Commit)
-        if decision.wasted:
-            log_event("attempt.wasted", manifest_id=accepted.manifest_id, attempts=decision.attempts)
-        if outcome.generation > 1 or decision.wasted:  # its rows are counted by the run that first committed it
-            return CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, outcome, wasted=decision.wasted)
-        return CompactionResult(
-            accepted.manifest_id,
-            Ending.COMMITTED if is_commit else Ending.DEAD_LETTERED,
-            outcome,
-            decision.attempts,
-            decision.new_columns,
-            arrival_seconds(accepted, outcome, done_at) if isinstance(outcome, Commit) else (),
-        )
+        waiting = replace(decided.delivery, since=self.state.clock.now()) if decided.delivery else None
+        return replace(decided, ending=Ending.PLACED, outcome=placed, delivery=waiting)
 
 
 def _numbers(attempts: Attempts) -> list[int]:

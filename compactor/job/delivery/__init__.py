@@ -1,1 +1,0 @@
-"""How manifests reach the work: from the stream, in a fair order, and onto slots."""

@@ -1,0 +1,188 @@
+"""Sums up a run from its batches."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from compactor.core.distributions import Distribution, distribution_of
+from compactor.core.documents.closed_dates import commit_totals
+from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.errors import TryAgainError
+from compactor.job.results import FINISHED, Ending, Result, Results
+from compactor.ledger.sizing import sizes_by_partition, sizing_hits
+from compactor.telemetry.error_text import described
+
+MAX_DISTINCT_LATENCIES = 150
+"""The most distinct values that CloudWatch takes for one metric in one request."""
+
+
+def batch_metrics(
+    results: Results, *, retrying: int, seconds: float, target_file_bytes: int
+) -> dict[str, float | Distribution]:
+    """The figures of manifests that ended.
+
+    Args:
+        results: What came of them.
+        retrying: How many manifests failed and wait for their next attempt.
+        seconds: How long ago the first of them was taken in.
+        target_file_bytes: How large an output file should be.
+    """
+    fresh = [result for result in results.finished if result.ending is not Ending.ALREADY_DONE]
+    wasted = sum(result.wasted for result in results.finished)
+    commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
+    found = [commit_totals(commit, with_source=False) for commit in commits]
+    hits = [sizing_hits(each, target_file_bytes) for commit in commits for each in sizes_by_partition(commit)]
+    counted = sum(files for _, files in hits)
+    bytes_in = sum(each.input_bytes for each in found)
+    values: dict[str, float | Distribution] = {
+        "ManifestsCommitted": len(commits),
+        "ManifestsDeadLettered": sum(isinstance(result.outcome, DeadLetter) for result in fresh),
+        "ManifestsStuck": len(results.stuck),
+        "ManifestsRetrying": retrying,
+        "BatchDurationSeconds": seconds,
+        "RecordsIn": sum(each.lines - each.blank_lines for each in found),
+        "RecordsOut": sum(each.rows for each in found),
+        "RecordsRejected": sum(each.rejected_lines for each in found),
+        "FilesQuarantined": sum(each.quarantined_by_status.total() for each in found),
+        "BytesIn": bytes_in,
+        "BytesOut": sum(each.output_bytes for each in found),
+        "OutputFiles": sum(each.output_files for each in found),
+        **_partition_metrics(commits, target_file_bytes),
+        "ValuesRescued": sum(each.rescued_values for each in found),
+        "BinsRedone": sum(commit.redone_bins for commit in commits),
+        "ColumnsRefused": sum(commit.refused_keys for commit in commits),
+        "NewColumns": sum(result.new_columns for result in fresh),
+        "Attempts": sum(result.attempts > 0 for result in fresh) + len(results.failures) + wasted,
+        "AttemptsWasted": wasted,
+        "Heartbeat": 1,
+    }
+    used = [100 * commit.columns / commit.max_columns for commit in commits if commit.max_columns]
+    if used:
+        values["ColumnsUsedPercent"] = max(used)
+    if seconds > 0:
+        values["InputBytesPerSecond"] = bytes_in / seconds
+    if counted:
+        values["OutputFileSizeHitRate"] = 100 * sum(hit for hit, _ in hits) / counted
+    arrivals = [seconds for result in fresh for seconds in result.arrival_seconds]
+    if arrivals:
+        values["ArrivalToVisibleSeconds"] = distribution_of(arrivals).coarsened(MAX_DISTINCT_LATENCIES)
+    return values
+
+
+def _partition_metrics(commits: Sequence[Commit], target_file_bytes: int) -> dict[str, float | Distribution]:
+    """What partitions make of the output; nothing without them."""
+    divided = [commit for commit in commits if commit.partition_by]
+    sizes = [each for commit in divided for each in sizes_by_partition(commit)]
+    small = sum(len(each) for each in sizes if not sizing_hits(each, target_file_bytes)[1])
+    outside = sum(file.rows for commit in divided for file in commit.outputs if None in file.partition)
+    return {"SmallPartitionFiles": small, "RowsOfNoPartition": outside} if divided else {}
+
+
+class ManifestsUnfinished(TryAgainError):
+    """A run that was to do everything gave up on some manifests; a later run tries them again.
+
+    Args:
+        failures: The last error of each unfinished manifest, by manifest id; at least one.
+    """
+
+    next_move = "run it again, nothing has been lost; `compactor trace` shows what became of each attempt"
+
+    def __init__(self, failures: Mapping[str, str]) -> None:
+        self.failures = dict(failures)
+        manifest_id, error = next(iter(failures.items()))
+        super().__init__(f"{len(failures)} manifests are not done; manifest {manifest_id}: {error}")
+
+
+_FIGURES = (
+    "committed",
+    "dead_lettered",
+    "quarantined_files",
+    "records",
+    "rejected_lines",
+    "input_files",
+    "input_bytes",
+    "output_bytes",
+    "output_files",
+)
+
+
+@dataclass(slots=True)
+class RunReport:
+    """What a run did.
+
+    Attributes:
+        committed: Manifests that this run committed or carried to done.
+        dead_lettered: Manifests that it made dead letters.
+        quarantined_files: Files that it quarantined.
+        records: Rows that became visible.
+        rejected_lines: Lines that became rejects.
+        input_files: Input files, which are the compacted ones; those of redriven lines are none.
+        input_bytes: Their stored bytes.
+        output_bytes: Parquet bytes.
+        output_files: Parquet files of rows.
+        failures: The last error of each manifest that did not finish, by manifest id.
+        stuck: What is wrong with each manifest that only a person can fix, by manifest id.
+    """
+
+    committed: int = 0
+    dead_lettered: int = 0
+    quarantined_files: int = 0
+    records: int = 0
+    rejected_lines: int = 0
+    input_files: int = 0
+    input_bytes: int = 0
+    output_bytes: int = 0
+    output_files: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    stuck: dict[str, str] = field(default_factory=dict)
+    _unreceived: dict[str, str] = field(default_factory=dict)
+
+    def add(self, results: Results) -> None:
+        """Count what came of manifests."""
+        for each in results.all:
+            if each.ending in {Ending.COMMITTED, Ending.DEAD_LETTERED}:
+                self._add_result(each)
+            if each.ending in FINISHED:
+                self._forget(each.manifest_id)
+            if (each.delivery is not None or each.ending is Ending.GONE) and each.uri in self._unreceived:
+                self._forget(self._unreceived.pop(each.uri))
+            if each.ending is Ending.NOT_DUE:
+                due = "later" if each.due_at is None else f"at {each.due_at:%Y-%m-%d %H:%M:%S} UTC"
+                self.failures.setdefault(each.manifest_id, f"it failed before, and its next attempt is due {due}")
+            if each.error is not None:
+                kind = self.stuck if each.ending is Ending.STUCK else self.failures
+                kind[each.manifest_id] = described(each.error)
+                if each.delivery is None and each.uri:
+                    self._unreceived[each.uri] = each.manifest_id
+
+    def _forget(self, manifest_id: str) -> None:
+        self.failures.pop(manifest_id, None)
+        self.stuck.pop(manifest_id, None)
+
+    def merge(self, other: "RunReport") -> None:
+        """Add what a later run did."""
+        self._add_figures(other)
+        self.failures, self.stuck = other.failures, other.stuck
+
+    def add_stream(self, other: "RunReport") -> None:
+        """Add what a run on another stream did."""
+        self._add_figures(other)
+        self.failures.update(other.failures)
+        self.stuck.update(other.stuck)
+
+    def _add_figures(self, other: "RunReport") -> None:
+        for name in _FIGURES:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def _add_result(self, result: Result) -> None:
+        if not isinstance(result.outcome, Commit):
+            self.dead_lettered += 1
+            return
+        self.committed += 1
+        own, among_all = (commit_totals(result.outcome, with_source=each) for each in (False, True))
+        self.quarantined_files += own.quarantined_by_status.total()
+        self.records += own.rows
+        self.rejected_lines += own.rejected_lines
+        self.input_files += among_all.input_files
+        self.input_bytes += among_all.input_bytes
+        self.output_bytes += own.output_bytes
+        self.output_files += own.output_files

@@ -1,0 +1,206 @@
+"""A manifest on its way through the job: how it was delivered, and what came of it."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from compactor.core.documents.closed_dates import commit_totals
+from compactor.core.documents.records import Accepted, Commit, DeadLetter
+from compactor.core.errors import ManifestError, StuckError
+from compactor.core.rules.attempts import Lane
+from compactor.core.rules.shares import NO_SHARE, Share
+from compactor.ledger.work_time import arrival_seconds
+from compactor.table.named import Placed
+from compactor.telemetry.logs import log_event
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One manifest as it was delivered.
+
+    Attributes:
+        uri: The object; a repeated delivery may be another object.
+        digest: Of its bytes.
+        accepted: The record that binds its id.
+        refusal: The reason why it is refused; None if it is accepted.
+        since: When it was taken in, or placed: since when it waits.
+        lane: What may run beside it.
+        deaths: How many of its attempts ended with their driver.
+        share: Which other manifests it takes turns with.
+        alone: Whether nothing else is in flight until it ends; known when it begins.
+    """
+
+    uri: str
+    digest: str
+    accepted: Accepted
+    refusal: ManifestError | None = None
+    since: datetime | None = None
+    lane: Lane = Lane.FRESH
+    deaths: int = 0
+    share: Share = NO_SHARE
+    alone: bool = False
+
+    @property
+    def manifest_id(self) -> str:
+        return self.accepted.manifest_id
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The manifest and the object that it was delivered in."""
+        return self.manifest_id, self.uri
+
+    @property
+    def files(self) -> int:
+        return len(self.accepted.manifest.files) if self.accepted.manifest else 0
+
+    @property
+    def input_bytes(self) -> int:
+        manifest = self.accepted.manifest
+        return sum(file.weight_bytes for file in manifest.files) if manifest else 0
+
+
+class Ending(StrEnum):
+    """How far a manifest came."""
+
+    COMMITTED = "committed"
+    DEAD_LETTERED = "dead_lettered"
+    ALREADY_DONE = "already_done"
+    ELSEWHERE = "elsewhere"  # a living run of another shard works on it
+    DECIDED = "decided"  # its outcome is on record
+    PLACED = "placed"  # its files are in their final places; it is done once the table has them
+    GONE = "gone"  # nothing is left to do: its object is gone, or is left to its own planner or another shard
+    NOT_DUE = "not_due"  # it failed before, and its next attempt is due later
+    FAILED = "failed"  # a retry may help
+    STUCK = "stuck"  # only a person can fix it
+
+
+FINISHED = {Ending.COMMITTED, Ending.DEAD_LETTERED, Ending.ALREADY_DONE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came of one manifest.
+
+    Attributes:
+        ending: How far it came.
+        manifest_id: Its id; of an object that was not taken in, the id in its name.
+        uri: The object.
+        delivery: As it was taken in; None if it was not.
+        outcome: What is on record.
+        attempts: How many attempts there were, this one included.
+        new_columns: How many columns it added to the schema.
+        arrival_seconds: For each file whose rows became visible, the time since its arrival.
+        wasted: Whether an attempt was made, and another run decided first.
+        error: Why it failed, or is stuck.
+        due_at: The time of its next attempt; None if the store could not tell.
+    """
+
+    ending: Ending
+    manifest_id: str
+    uri: str = ""
+    delivery: Delivery | None = None
+    outcome: Commit | DeadLetter | None = None
+    attempts: int = 0
+    new_columns: int = 0
+    arrival_seconds: tuple[float, ...] = ()
+    wasted: bool = False
+    error: Exception | None = None
+    due_at: datetime | None = None
+
+    @property
+    def commit(self) -> Commit:
+        """The commit of a manifest that has one."""
+        if not isinstance(self.outcome, Commit):
+            raise TypeError(f"manifest {self.manifest_id}: expected a commit")
+        return self.outcome
+
+    @property
+    def accepted(self) -> Accepted:
+        """The record of a manifest that was taken in."""
+        if self.delivery is None:
+            raise TypeError(f"manifest {self.manifest_id}: expected that it was taken in")
+        return self.delivery.accepted
+
+    @property
+    def placed(self) -> Placed:
+        """How the table names it."""
+        return Placed(self.commit.key, self.commit.generation)
+
+    def done(self, done_at: datetime) -> "Result":
+        """This decided manifest, done: by now, readers see all its files."""
+        outcome = self.outcome
+        if outcome is None:
+            raise TypeError(f"manifest {self.manifest_id}: expected an outcome")
+        if self.wasted:
+            log_event("attempt.wasted", manifest_id=self.manifest_id, attempts=self.attempts)
+        if outcome.generation > 1 or self.wasted:  # its rows are counted by the run that first committed it
+            return replace(self, ending=Ending.ALREADY_DONE, attempts=0, new_columns=0)
+        if not isinstance(outcome, Commit):
+            return replace(self, ending=Ending.DEAD_LETTERED)
+        seconds = arrival_seconds(self.accepted, outcome, done_at)
+        return replace(self, ending=Ending.COMMITTED, arrival_seconds=seconds)
+
+
+def result_of(delivery: Delivery, ending: Ending, outcome: Commit | DeadLetter | None = None) -> Result:
+    """What came of a manifest that was taken in."""
+    return Result(ending=ending, manifest_id=delivery.manifest_id, uri=delivery.uri, delivery=delivery, outcome=outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What came of several manifests."""
+
+    all: tuple[Result, ...] = field(default=())
+
+    def _of(self, *endings: Ending) -> list[Result]:
+        return [each for each in self.all if each.ending in endings]
+
+    @property
+    def finished(self) -> list[Result]:
+        return self._of(*FINISHED)
+
+    @property
+    def postponed(self) -> dict[str, Result]:
+        """Those that were taken in and are to be tried again, by their ids."""
+        found = self._of(Ending.NOT_DUE, Ending.FAILED)
+        return {each.manifest_id: each for each in found if each.delivery is not None}
+
+    @property
+    def failures(self) -> dict[str, Exception]:
+        return {each.manifest_id: each.error for each in self._of(Ending.FAILED) if each.error}
+
+    @property
+    def stuck(self) -> dict[str, StuckError]:
+        return {each.manifest_id: each.error for each in self.all if isinstance(each.error, StuckError)}
+
+    @property
+    def elsewhere(self) -> dict[str, str]:
+        """The ids of manifests that another shard works on, by their objects."""
+        return {each.uri: each.manifest_id for each in self._of(Ending.ELSEWHERE)}
+
+    def seconds(self, now: datetime) -> float:
+        """How long ago the first of them was taken in."""
+        begun = [each.delivery.since for each in self.all if each.delivery and each.delivery.since]
+        return (now - min(begun)).total_seconds() if begun else 0.0
+
+
+def log_result(result: Result) -> None:
+    """Log how a manifest ended."""
+    outcome = result.outcome
+    if isinstance(outcome, Commit):
+        found = commit_totals(outcome, with_source=False)
+        log_event(
+            "manifest.committed",
+            manifest_id=result.manifest_id,
+            input_files=found.input_files,
+            input_bytes=found.input_bytes,
+            rows=found.rows,
+            rejected_lines=found.rejected_lines,
+            output_files=found.output_files,
+            output_bytes=found.output_bytes,
+            seconds=round((outcome.decided_at - outcome.started_at).total_seconds(), 3),
+        )
+    elif outcome is not None:
+        log_event(
+            "manifest.dead_lettered", manifest_id=result.manifest_id, reason=outcome.reason, message=outcome.message
+        )

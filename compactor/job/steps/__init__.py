@@ -1,1 +1,0 @@
-"""One manifest's life, from delivered to done: its steps, and what they ask and report."""
