@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from compactor.core.documents.records import Commit
-from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import ManifestKey, folder, is_within
+from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.state import State
 from compactor.ops.canary.progress import Hop, Progress, Stage, passed
 from compactor.schema.schema import RESCUED_COLUMN
@@ -62,11 +62,11 @@ class CanaryChecker:
     def leftovers(self) -> Iterator[str]:
         """Remove the canaries of checks that ended long ago, or were interrupted; yields those that were removed."""
         now = self.state.clock.now()
-        for key in self.state.ledger.manifests(self.date):
-            commit = self._commit(key)
+        for account in accounts(self.state, Scope(date=self.date)):
+            commit = account.checked().commit
             if commit is None or (now - commit.decided_at).total_seconds() < LEFT_SECONDS:
                 continue
-            if self.clean(key):
+            if self.clean(account.key):
                 yield from (report.uri for report in commit.files)
 
     def uri(self, canary_id: str) -> str:
@@ -127,11 +127,8 @@ class CanaryChecker:
         return True
 
     def _commit(self, key: ManifestKey) -> Commit | None:
-        try:
-            outcome = self.state.ledger.outcome(key)
-        except ObjectNotFound:
-            return None
-        return outcome if isinstance(outcome, Commit) else None
+        [account] = accounts(self.state, Scope(keys=[key]))
+        return account.checked().commit
 
     def _rows(self, uri: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = pq.read_table(BytesIO(self.state.store.read(uri))).to_pylist()

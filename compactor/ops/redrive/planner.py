@@ -16,8 +16,8 @@ from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import ManifestKey, canonical, number_of_redrive, redriven_id, root_id
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ClaimTable, Clock, ObjectInfo
-from compactor.job.receiving import redrive_on_record
-from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.account import Account, AccountState
+from compactor.ledger.accounts.reading import account_of
 from compactor.ledger.planned.given import check_given, is_planned, names_planned
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
@@ -172,30 +172,24 @@ def _kept(letter: DeadLetter, state: State) -> bytes:
         raise ManifestError(letter.reason, f"{uri}: the original is gone; expected it to be kept") from exc
 
 
+_NOT_DONE = {
+    AccountState.UNWRITTEN: "manifest {} is on record as a redrive; expected it to be done first",
+    AccountState.WAITING: "manifest {} waits; expected it to be done first",
+    AccountState.IN_WORK: "manifest {} is in work; expected it to be done first",
+    AccountState.REVOKED: "the id {} was revoked by its planner, and its files were planned again",
+}
+
+
 def committed_under(manifest_id: str, state: State) -> Commit | None:
     """The commit under an id; None if no manifest has that id, or if it is a dead letter.
 
     Raises:
         ManifestError: That id is revoked, or its manifest is not done yet.
     """
-    holder = state.ledger.accepted(manifest_id)
-    if holder is None:
-        if redrive_on_record(state, manifest_id) is not None:
-            raise _used(f"manifest {manifest_id} is on record as a redrive; expected it to be done first")
-        if state.store.stat(state.layout.manifest(manifest_id)) is None:
-            return None
-        raise _used(f"manifest {manifest_id} waits; expected it to be done first")
-    if holder.kind == "revoked":
-        raise _used(f"the id {manifest_id} was revoked by its planner, and its files were planned again")
-    try:
-        outcome = state.ledger.outcome(holder.key)
-    except ObjectNotFound as exc:
-        raise _used(f"manifest {manifest_id} is in work; expected it to be done first") from exc
-    return outcome if isinstance(outcome, Commit) else None
-
-
-def _used(message: str) -> ManifestError:
-    return ManifestError("id_already_used", message)
+    account = account_of(state, manifest_id)
+    if account.state in _NOT_DONE:
+        raise ManifestError("id_already_used", _NOT_DONE[account.state].format(manifest_id))
+    return account.commit
 
 
 _GONE = "there is no such object; expected it to be there by now, or `compactor dismiss` to give it up"

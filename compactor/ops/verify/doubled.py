@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import IO, Self
 
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
-from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.layout import ManifestKey, canonical
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
 
@@ -175,14 +175,10 @@ def _of_partition(outcome: Commit | DeadLetter, digest: bytes) -> Iterator[FileR
 
 def doubled_versions(state: State, first: ManifestKey, second: ManifestKey) -> Discrepancy | None:
     """What two manifests have compacted both; None if that is nothing."""
-    files: list[dict[bytes, str]] = []
-    for key in (first, second):
-        try:
-            outcome = state.ledger.outcome(key)
-        except (ObjectNotFound, RecordUnreadable):  # reported with the manifest of that record
-            return None
-        reports = outcome.files if isinstance(outcome, Commit) else []
-        files.append({digest: file.uri for file in reports if (digest := version_digest(file))})
+    # What cannot be read is reported with the manifest of that record.
+    commits = [each.commit for each in accounts(state, Scope(keys=(first, second)))]
+    reports = [commit.files if commit is not None else () for commit in commits]
+    files = [{digest: file.uri for file in each if (digest := version_digest(file))} for each in reports]
     common = files[0].keys() & files[1].keys()
     return _doubled(first, second, files[0][min(common)], len(common)) if common else None
 

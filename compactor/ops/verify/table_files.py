@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from compactor.core.documents.records import Commit, DeadLetter, StagedFile
 from compactor.core.documents.table_records import MergedFile
-from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StagingError, StuckError
+from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StagingError
 from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.engines.parquet_files import parquet_facts
+from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ledger.table.merges import Merges
@@ -102,13 +103,10 @@ def _named(state: State, expired: ExpiredParts, item: tuple[str, ManifestKey | N
     uri, key = item
     if key is None or not key.id:
         return uri, _Named(None, None, is_needed=False, is_allowed=False)
-    try:
-        found = state.ledger.state(key)
-    except StuckError:  # the record itself is a discrepancy
-        return uri, _Named(None, None, is_needed=False, is_allowed=True)
-    commit = found.outcome
-    if not isinstance(commit, Commit):
-        return uri, _Named(None, None, is_needed=False, is_allowed=False)
+    [found] = accounts(state, Scope(keys=[key]))
+    commit = found.commit
+    if commit is None:  # a fault is a discrepancy by itself
+        return uri, _Named(None, None, is_needed=False, is_allowed=found.fault is not None)
     file = next((each for each in commit.outputs if each.final == uri), None)
     # Until a rebuild is done, the table has the files of the generation before, or those of this one.
     is_allowed = commit.generation > 1 and not found.is_done

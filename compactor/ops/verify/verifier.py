@@ -1,7 +1,8 @@
 """Proves from what is stored that every line of a manifest is where the ledger says: `compactor verify`."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from compactor.core.documents.closed_dates import ManifestSums
@@ -94,8 +95,7 @@ class Verifier:
         """Verify some manifests, and that no file that is named after one of them is surplus."""
         listed = self._listed(keys=frozenset(keys))
         report = self._verified_manifests(Scope(keys=keys), with_sources=False, table=listed)
-        for key in keys:
-            report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
+        self._add_surplus(report, keys)
         if listed is not None:
             listed.add_to(report)
         return report
@@ -144,9 +144,7 @@ class Verifier:
         self._add_manifests(report, Scope(keys=found.keys), found=found, table=listed)
         for date in found.open_dates:
             self._add_folders(report, date)
-        for key in found.keys:
-            if key.date in found.totals.dates:
-                report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
+        self._add_surplus(report, (key for key in found.keys if key.date in found.totals.dates))
         if listed is not None:
             listed.add_to(report)
             if not listed.found.error and (listed.summed_files, listed.summed_rows) != summed:
@@ -166,13 +164,16 @@ class Verifier:
         listed, known = self._listed(dates=dates), report.table
         if listed is None:
             return
-        manifests = (each for date in sorted(dates) for each in listed_in(self.state, Scope(date=date)))
-        for key, records in map_ordered(lambda each: (each.key, verify_records(self.state, each)), manifests):
-            if records.outcome is not None:
-                listed.note(key, records.outcome, is_done=records.is_done)
+        for account in chain.from_iterable(accounts(self.state, Scope(date=date)) for date in sorted(dates)):
+            if account.outcome is not None:
+                listed.note(account.key, account.outcome, is_done=account.is_done)
         listed.add_to(report)
         if known is not None and not listed.found.error:
             report.table = known
+
+    def _add_surplus(self, report: VerifyReport, keys: Iterable[ManifestKey]) -> None:
+        for key in keys:
+            report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
 
     def _add_folders(self, report: VerifyReport, date: str) -> None:
         report.add_surplus(surplus_of_date(self.state, date, has_table=self.table is not None))
@@ -191,8 +192,7 @@ class Verifier:
         if date is not None:
             self._add_folders(report, date)
         else:
-            for key in keys:
-                report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
+            self._add_surplus(report, keys)
         return report
 
     def _verify_records(self) -> VerifyReport:
