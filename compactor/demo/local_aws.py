@@ -1,6 +1,5 @@
 """An AWS emulator on this machine: moto, in a process of its own, on a free port of 127.0.0.1."""
 
-import logging
 import os
 import subprocess
 import sys
@@ -25,7 +24,7 @@ def local_aws() -> Iterator[str]:
     """
     # It has its own session: Ctrl-C must not end it before the commands that still use it.
     server = subprocess.Popen(
-        [sys.executable, "-m", "compactor.demo.local_aws"],
+        [sys.executable, "-m", "compactor.demo.moto_server"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -43,19 +42,3 @@ def local_aws() -> Iterator[str]:
     finally:
         server.kill()
         server.communicate(timeout=_END_SECONDS)
-
-
-def _serve() -> None:
-    """Serve until the parent process closes standard input, also by dying."""
-    from compactor.demo.moto_server import started  # noqa: PLC0415 - moto is an optional dependency, for this process only
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    _, port = started(_HOST).get_host_and_port()
-    sys.stdout.write(f"http://{_HOST}:{port}\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-    os._exit(0)  # it has nothing to finish
-
-
-if __name__ == "__main__":
-    _serve()

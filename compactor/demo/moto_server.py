@@ -1,6 +1,9 @@
 """The AWS emulator: moto, whose conditional writes are decided one at a time, as those of AWS are."""
 
 import io
+import logging
+import os
+import sys
 from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any
@@ -49,6 +52,21 @@ def started(host: str) -> ThreadedMotoServer:
     """Start the emulator in a thread, on a free port of this address."""
     server = ThreadedMotoServer(host, port=0, verbose=False)
     server.start()
-    inner: Any = server._server  # noqa: SLF001 - moto has no way to wrap its application
+    # moto has no way to wrap its application. If it keeps its server elsewhere, this raises as the demo starts.
+    inner: Any = server._server  # noqa: SLF001
     inner.app = ConditionsInTurn(inner.app)
     return server
+
+
+def _serve() -> None:
+    """Serve until the parent process closes standard input, also by dying."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    host, port = started("127.0.0.1").get_host_and_port()
+    sys.stdout.write(f"http://{host}:{port}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    os._exit(0)  # it has nothing to finish
+
+
+if __name__ == "__main__":
+    _serve()
