@@ -12,11 +12,11 @@ from compactor.core.kinesis.places import STREAM_EXPECTED, KinesisStream, is_kin
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
-from compactor.ops.doctor import account_checks, catalog_checks, kafka_checks
+from compactor.ops.doctor import account_checks, service_checks
 from compactor.ops.doctor.findings import Account, Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
 from compactor.ops.doctor.runner import Check
-from compactor.ops.doctor.stream_checks import try_stream
+from compactor.ops.doctor.service_checks import try_stream
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
@@ -66,7 +66,7 @@ def _kafka_checks(env: Environment, settings: Settings) -> Iterator[Check]:
     """The checks of the clusters, and of each topic that input may come from."""
     parts = settings.streams or (settings,)
     for name in settings.kafka.clusters:
-        yield Check(f"kafka {name}", partial(kafka_checks.cluster, env.kafka(settings), name))
+        yield Check(f"kafka {name}", partial(service_checks.cluster, env.kafka(settings), name))
     for each in parts:
         planned = set(each.topics)
         named = {topic for prefix in each.input.allowed_prefixes if (topic := _topic(prefix)) is not None}
@@ -79,13 +79,13 @@ def _iceberg_checks(env: Environment, settings: Settings) -> Iterator[Check]:
     """The checks of the tables that list the output."""
     for each in settings.streams or (settings,):
         if (table := env.listed(each)) is not None:
-            check = partial(catalog_checks.iceberg_table, table, each.layout().table_owner)
+            check = partial(service_checks.iceberg_table, table, each.layout().table_owner)
             yield Check("iceberg table", check, stream=each.name)
 
 
 def _topic_check(env: Environment, settings: Settings, topic: Topic, *, is_planned: bool) -> list[Finding]:
     wait_seconds = settings.topic_late_seconds + env.waiting_seconds(settings)
-    return kafka_checks.topic(env.kafka(settings), topic, wait_seconds=wait_seconds, is_planned=is_planned)
+    return service_checks.topic(env.kafka(settings), topic, wait_seconds=wait_seconds, is_planned=is_planned)
 
 
 def _topic(prefix: str) -> Topic | None:
@@ -206,7 +206,7 @@ def _job_check(env: Environment, settings: Settings, config: str) -> Check:
 
 def _table_check(env: Environment, settings: Settings) -> Check:
     name, columns = settings.schema.table, partial(env.columns, settings)
-    return Check("table", lambda: catalog_checks.table(env.account(), name, columns), _ON_AWS)
+    return Check("table", lambda: service_checks.table(env.account(), name, columns), _ON_AWS)
 
 
 def _resource_check(

@@ -14,7 +14,7 @@ from compactor.adapters.aws.account import AwsAccount
 from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import StoreUnavailable
-from compactor.ops.doctor import catalog_checks
+from compactor.ops.doctor import service_checks
 from compactor.ops.doctor.findings import Absent, Finding, ok, warning
 from tests.contract.doctor.workspace import ACCOUNT, Workspace, examined, make_job, make_table, only_fault
 from tests.support.aws_stand_in import REGION
@@ -127,16 +127,16 @@ def test_table_of_the_catalog(workspace: Workspace) -> None:
     """The table has to exist, with the columns of the latest schema version and its own dates."""
     account = AwsAccount(StoreSpec(REGION, workspace.endpoint, timeout_seconds=3, attempts=1))
     table = make_catalog_table(workspace)
-    assert catalog_checks.table(account, table, lambda: COLUMNS) == ok(f"{table} has the columns of the output")
-    lacking = catalog_checks.table(account, table, lambda: {**COLUMNS, "late": "bigint"})
+    assert service_checks.table(account, table, lambda: COLUMNS) == ok(f"{table} has the columns of the output")
+    lacking = service_checks.table(account, table, lambda: {**COLUMNS, "late": "bigint"})
     assert lacking == warning(f"{table} lacks 1 column, such as late", "compactor schema publish")
-    wrong = catalog_checks.table(account, table, lambda: {**COLUMNS, "id": "bigint"})
+    wrong = service_checks.table(account, table, lambda: {**COLUMNS, "id": "bigint"})
     assert (wrong.state, wrong.next_move) == ("fault", "correct the types in the catalog")
     assert "1 column of another type, such as id: string, expected bigint" in wrong.found
     found = workspace.client("glue").get_table(DatabaseName=table.partition(".")[0], Name="events")["Table"]
     changed = {"Name": "events", "StorageDescriptor": found["StorageDescriptor"]}
     workspace.client("glue").update_table(DatabaseName=table.partition(".")[0], TableInput=changed)
-    assert "partition projection is off" in catalog_checks.table(account, table, lambda: COLUMNS).found
+    assert "partition projection is off" in service_checks.table(account, table, lambda: COLUMNS).found
 
 
 def test_missing_table_of_the_catalog(workspace: Workspace) -> None:

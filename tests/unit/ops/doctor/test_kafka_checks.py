@@ -8,7 +8,7 @@ import pytest
 from compactor.core.errors import AccessError, CompactorError, ExtraMissing, StoreUnavailable
 from compactor.core.kafka.ports import TopicFacts
 from compactor.core.kafka.ranges import Topic
-from compactor.ops.doctor import kafka_checks
+from compactor.ops.doctor import service_checks
 from compactor.ops.doctor.findings import Finding
 from compactor.settings.settings import Settings, parse_settings
 from compactor.wiring import doctor
@@ -39,7 +39,7 @@ class AskedKafka(MemoryKafka):
 
 def topic_findings(facts: TopicFacts | None, *, is_planned: bool = True) -> list[Finding]:
     log = AskedKafka(facts={TOPIC: facts} if facts else {})
-    return kafka_checks.topic(log, TOPIC, wait_seconds=WAIT, is_planned=is_planned)
+    return service_checks.topic(log, TOPIC, wait_seconds=WAIT, is_planned=is_planned)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def topic_findings(facts: TopicFacts | None, *, is_planned: bool = True) -> list
 )
 def test_a_cluster_that_cannot_be_used(error: CompactorError, next_move: str) -> None:
     """What was said, and what to do."""
-    found = kafka_checks.cluster(AskedKafka(error=error), "main")
+    found = service_checks.cluster(AskedKafka(error=error), "main")
     assert (found.state, found.found) == ("fault", str(error))
     assert found.next_move.startswith(next_move)
 

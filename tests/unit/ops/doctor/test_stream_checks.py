@@ -8,7 +8,7 @@ from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.kafka.ports import NoKafka
 from compactor.ops.doctor.checkup import Environment, checks_of
 from compactor.ops.doctor.runner import run_checks
-from compactor.ops.doctor.stream_checks import try_stream
+from compactor.ops.doctor.service_checks import try_stream
 from compactor.settings.settings import load_settings
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
 from tests.support.settings_files import write_settings

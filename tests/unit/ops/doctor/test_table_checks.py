@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from compactor.adapters.memory.table import MemoryTable
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError, CompactorError, ExtraMissing, OperatorError, StoreUnavailable
-from compactor.ops.doctor.catalog_checks import iceberg_table
+from compactor.ops.doctor.service_checks import iceberg_table
 from compactor.table.catalog import TableCatalog, TableChange
 from compactor.table.listed import ListedTable
 from tests.support.iceberg_tables import NAME, sql_place

@@ -1,0 +1,170 @@
+"""Judges what a deployment reads and writes beside S3: topics of Kafka, streams of Kinesis, and tables of catalogs.
+
+Whether brokers answer and accept the user; whether topics and streams are there, may be read and keep records long; and
+whether the table of the Glue Data Catalog has its columns, and whose Iceberg's is.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+
+from compactor.core.errors import AccessError, CompactorError, ExtraMissing, TryAgainError
+from compactor.core.kafka.ports import KafkaLog, OpenKafka, TopicFacts
+from compactor.core.kafka.ranges import Topic
+from compactor.core.kinesis.places import KinesisStream
+from compactor.core.kinesis.ports import KinesisLog
+from compactor.core.text.formatting import count, shown_seconds
+from compactor.ops.doctor.account_checks import DEPLOY
+from compactor.ops.doctor.findings import Absent, Account, Finding, fault, ok, warning
+from compactor.schema.catalog import drift, table_columns
+from compactor.table.listed import ListedTable
+
+
+def try_stream(log: KinesisLog, stream: KinesisStream, *, wait_seconds: float, is_planned: bool) -> list[Finding]:
+    """Describe a stream, list its shards, and read from one as planning does.
+
+    Args:
+        log: The streams.
+        stream: The stream.
+        wait_seconds: How long a record may wait until it is landed.
+        is_planned: Whether jobs plan the stream.
+
+    Raises:
+        CompactorError: One of these is refused, or does not answer.
+    """
+    live = log.stream(stream)
+    if live is None:
+        named = "kinesis.streams" if is_planned else "input.allowed_prefixes"
+        return [fault(f"{stream}: there is no such stream", f"create it, or correct {named}")]
+    shards = log.shards(stream)
+    for shard in shards[:1]:
+        reading = log.read(stream, shard.shard_id, 0)
+        list(islice(reading, 1))
+        reading.close()
+    by_command = "" if is_planned else "; no job plans it: `compactor plan` does, or name it in kinesis.streams"
+    found = ok(f"{stream}: can describe, list and read {count(len(shards), 'shard')}{by_command}")
+    kept = live.retention.total_seconds()
+    if kept >= MARGIN * wait_seconds:
+        return [found]
+    less = f"less than {MARGIN} times the {shown_seconds(wait_seconds)} for which they may wait to be landed"
+    move = f"raise the retention of stream {stream.name}"
+    return [found, warning(f"{stream}: records are kept for {shown_seconds(kept)}, {less}", move)]
+
+
+_SHOWN = 3
+_PUBLISH = "compactor schema publish"
+_MOVES: Mapping[type[CompactorError], str] = {
+    ExtraMissing: "install it in the Python of the compactor, and of the job",
+    AccessError: "allow reading and committing to the table, or correct the credentials of the catalog",
+    TryAgainError: "correct table.uri, or make the catalog answer",
+}
+"""What helps where the catalog cannot be used. Other errors say themselves what was expected."""
+
+
+def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) -> Finding:
+    """Whether the table `database.table` exists, projects its dates, and has the wanted columns."""
+    database, _, own_name = name.partition(".")
+    found = account.describe("glue", "get_table", DatabaseName=database, Name=own_name)
+    if found is Absent.MISSING:
+        return fault(f"{name} does not exist", f"{DEPLOY}, or correct schema.table")
+    if isinstance(found, Absent):
+        return warning(f"{name}: not allowed to describe it", "allow glue:GetTable, or check with other credentials")
+    described = found["Table"]
+    differs = drift(table_columns(described), wanted())
+    if differs.other_types:
+        column, (has, expected) = next(iter(differs.other_types.items()))
+        shown = f"{name}: {count(len(differs.other_types), 'column')} of another type, such as {column}"
+        return fault(f"{shown}: {has}, expected {expected}", "correct the types in the catalog")
+    if differs.missing:
+        names = ", ".join([*differs.missing][:_SHOWN])
+        return warning(f"{name} lacks {count(len(differs.missing), 'column')}, such as {names}", _PUBLISH)
+    if described.get("Parameters", {}).get("projection.enabled", "").lower() != "true":
+        return warning(f"{name}: partition projection is off, so that new dates are not found", DEPLOY)
+    return ok(f"{name} has the columns of the output")
+
+
+def iceberg_table(listed: ListedTable, owner: str) -> Finding:
+    """Whether the catalog of a table of Iceberg answers, and the table is of this state, or is not there yet.
+
+    Args:
+        listed: The table.
+        owner: How the table names the state that it is of.
+    """
+    try:
+        head = listed.catalog().head()
+    except CompactorError as exc:
+        text, _, expected = str(exc).partition(" -> ")
+        moves = (move for kind, move in _MOVES.items() if isinstance(exc, kind))
+        return fault(text, next(moves, expected or "correct the section [table] of the settings"))
+    if head is None:
+        return ok(f"{listed.name}: the catalog answers; the first commit makes the table")
+    if head.owner != owner:
+        return fault(
+            f"{listed.name} is of the state {head.owner}, expected {owner}", "name another table in table.name"
+        )
+    return ok(f"{listed.name}: up to batch {head.fence:,}")
+
+
+MARGIN = 4
+"""Retention should be this many times as long as records may wait: an outage lasts longer than a delay."""
+
+
+def cluster(kafka: OpenKafka, name: str) -> Finding:
+    """Whether brokers of a cluster answer, and accept the user of the settings."""
+    try:
+        nodes = kafka.open().nodes(name)
+    except ExtraMissing as exc:
+        return fault(str(exc), "install it in the Python of the compactor, and of Spark's executors")
+    except AccessError as exc:
+        return fault(_line(exc), f"correct the user, the password or the certificates in kafka.clusters.{name}")
+    except TryAgainError as exc:
+        move = (
+            "check bootstrap.servers, security.protocol and the network path, also to the addresses that brokers name"
+        )
+        return fault(_line(exc), f"{move}, for kafka.clusters.{name}")
+    return ok(f"{count(nodes, 'broker')} {'answers' if nodes == 1 else 'answer'}")
+
+
+def topic(kafka: OpenKafka, of: Topic, *, wait_seconds: float, is_planned: bool) -> list[Finding]:
+    """Whether a topic is there and may be read, and whether its records are kept long enough.
+
+    Args:
+        kafka: The brokers.
+        of: The topic.
+        wait_seconds: How long a record may wait until it is read.
+        is_planned: Whether jobs plan the topic.
+    """
+    log: KafkaLog = kafka.open()
+    try:
+        facts = log.inspect(of)
+    except AccessError as exc:
+        return [fault(_line(exc), f"allow Describe and Read on topic {of.name}")]
+    if facts is None:
+        found = f"{of}: there is no such topic, or it may not be described"
+        return [fault(found, f"create it, correct its name, or allow Describe on topic {of.name}")]
+    if facts.may_read is False:
+        return [fault(f"{of}: may be described, and not be read", f"allow Read on topic {of.name}")]
+    by_command = "" if is_planned else "; no job plans it: `compactor plan` does, or name it in kafka.topics"
+    return [ok(f"{of}: {count(facts.partitions, 'partition')}{by_command}"), _retention(of, facts, wait_seconds)]
+
+
+def _retention(of: Topic, facts: TopicFacts, wait_seconds: float) -> Finding:
+    if facts.not_told:
+        move = f"allow DescribeConfigs on topic {of.name}, or see that it keeps records far longer than"
+        return warning(f"{of}: its retention is not known: {facts.not_told}", f"{move} {shown_seconds(wait_seconds)}")
+    kept = "for ever" if facts.retention_seconds is None else f"for {shown_seconds(facts.retention_seconds)}"
+    raise_it = f"raise retention.ms of topic {of.name}"
+    if facts.retention_seconds is not None and facts.retention_seconds <= wait_seconds:
+        waits = f"may wait for {shown_seconds(wait_seconds)} before they are read"
+        return fault(f"{of}: records are kept {kept}, and {waits}", raise_it)
+    if facts.retention_seconds is not None and facts.retention_seconds < MARGIN * wait_seconds:
+        waits = f"less than {MARGIN} times the {shown_seconds(wait_seconds)} for which they may wait"
+        return warning(f"{of}: records are kept {kept}, {waits}", raise_it)
+    if facts.retention_bytes is not None:
+        size = f"up to {facts.retention_bytes:,} bytes a partition"
+        move = f"see that this is far above what comes in {shown_seconds(wait_seconds)}, or unset retention.bytes"
+        return warning(f"{of}: records are kept {kept}, and {size}", move)
+    return ok(f"{of}: records are kept {kept}")
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
