@@ -23,8 +23,7 @@ from compactor.core.inputs.source_places import of_stream
 from compactor.core.layout import base_name, index_folder
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ClaimTable, ObjectStore
-from compactor.ledger.history.run_levels import RunLevels
-from compactor.ledger.history.sorted_runs import digest_of
+from compactor.ledger.history.run_levels import RunLevels, digest_of
 
 
 @dataclass(frozen=True, slots=True)

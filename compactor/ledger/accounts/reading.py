@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Flag, auto
-from itertools import groupby
+from itertools import groupby, islice
 
 from compactor.core.documents.records import Accepted, Commit, Done, FileReport, FileStatus, RedrivenInput
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
@@ -15,11 +15,23 @@ from compactor.core.layout import ManifestKey, base_name, done_name
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.account import Account, Kind, quarantined_files
-from compactor.ledger.accounts.kept_letters import kept_letters, letter_id
 from compactor.ledger.history.redrive_log import RedriveLog
-from compactor.ledger.history.unsummarised import dates_of_records, members_with_rejects, unsummarised_if_readable
+from compactor.ledger.history.unsummarised import (
+    Unsummarised,
+    dates_of_records,
+    members_with_rejects,
+    unsummarised_if_readable,
+)
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
+
+PAGE_OBJECTS = 1_000
+"""As many objects as S3 lists in one request."""
+
+ASKED_FOR = 20
+"""Up to so many dead letters are asked for by name at once."""
+
+_REASON = ".reason.json"
 
 DAYS_AT_ONCE = 4
 """Dates that are listed at once. Each holds the manifests that it found until they are taken."""
@@ -135,7 +147,7 @@ def _with_things(state: State, kind: Kind) -> Iterable[Listed]:
     """The manifests that may have things of a kind: those that summaries name, and all that are in none."""
     found = unsummarised_if_readable(state)
     if kind == "manifests":
-        return (Listed(ManifestKey("", letter_id(info))) for info in kept_letters(state, found).waiting)
+        return (Listed(ManifestKey("", each)) for each in sorted(kept_letters(state, found).waiting))
     if found is None:
         return _in_folder(state, state.layout.ledger_folder)
     if kind == "files":
@@ -143,6 +155,46 @@ def _with_things(state: State, kind: Kind) -> Iterable[Listed]:
     else:
         keys = set(members_with_rejects(state, found.totals))
     return map(Listed, sorted({*keys, *found.keys}, key=lambda key: f"{key.date}/{key.id}/"))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLetters:
+    """The dead letters that are kept.
+
+    Attributes:
+        manifests: All of them, redriven or not.
+        waiting: When those were written that were not redriven before their dates were closed, by manifest id.
+    """
+
+    manifests: int
+    waiting: Mapping[str, datetime]
+
+
+def kept_letters(state: State, found: Unsummarised | None) -> KeptLetters:
+    """The dead letters that are kept, given what is in no summary; without that, the whole folder is listed.
+
+    Where dates are closed, the summaries have the dead letters of closed dates, and the marks of other manifests tell
+    most commits. So only the rest is looked for: by name or, if that is much, by one request for their folder.
+    """
+    layout = state.layout
+    if found is None:
+        reasons = _letters(state.store.list(layout.failed_folder))
+        return KeptLetters(len(reasons), reasons)
+    closed = {each.manifest_id for each in found.totals.letters}
+    wanted = closed | {key.id for key in found.keys if key not in found.commits}
+    if len(wanted) > ASKED_FOR:
+        page = list(islice(state.store.list(layout.failed_folder), PAGE_OBJECTS))
+        if len(page) < PAGE_OBJECTS:
+            reasons = _letters(page)
+            return KeptLetters(len(reasons), {each: at for each, at in reasons.items() if each in wanted})
+    asked = map_ordered(state.store.stat, sorted(map(layout.failure_reason, wanted)))
+    waiting = _letters(info for info in asked if info is not None)
+    return KeptLetters(found.totals.sums.dead_letters + len(waiting.keys() - closed), waiting)
+
+
+def _letters(reasons: Iterable[ObjectInfo]) -> dict[str, datetime]:
+    named = ((base_name(info.uri), info.modified_at) for info in reasons)
+    return {name.removesuffix(_REASON): at for name, at in named if name.endswith(_REASON)}
 
 
 @dataclass(frozen=True, slots=True)

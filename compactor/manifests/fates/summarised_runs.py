@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from compactor.core.layout import Layout, ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.ledger.history.run_levels import RunLevels, number_of, place_and_member
-from compactor.ledger.history.sorted_runs import Row, digest_of
+from compactor.ledger.history.run_levels import Row, RunLevels, digest_of, number_of, place_and_member
 from compactor.manifests.fates.summarised_files import Known, Shorter
 from compactor.manifests.file_search import Naming
 

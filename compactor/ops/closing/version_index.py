@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from compactor.core.errors import ObjectNotFound
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
-from compactor.ledger.history.run_levels import RunLevels, number_of, place_and_member
-from compactor.ledger.history.sorted_runs import Row
+from compactor.ledger.history.run_levels import Row, RunLevels, number_of, place_and_member
 
 if TYPE_CHECKING:
     from array import array

@@ -10,8 +10,7 @@ from compactor.core.layout import ManifestKey, done_name, schema_number
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.account import Account
-from compactor.ledger.accounts.kept_letters import kept_letters
-from compactor.ledger.accounts.reading import Detail, Scope, accounts
+from compactor.ledger.accounts.reading import Detail, Scope, accounts, kept_letters
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import unsummarised_if_readable

@@ -8,9 +8,8 @@ from datetime import datetime
 from compactor.core.documents.records import DeadLetter, RecentCommit
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import QuarantinedFile
-from compactor.ledger.accounts.kept_letters import kept_letters, letter_id
 from compactor.ledger.accounts.later_rows import KnownRows, Version
-from compactor.ledger.accounts.reading import Detail, Scope, accounts
+from compactor.ledger.accounts.reading import Detail, Scope, accounts, kept_letters
 from compactor.ledger.accounts.settling import Settling, named_versions
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
@@ -58,8 +57,8 @@ class FailureReader:
     def dead_letters(self, recent: Sequence[RecentCommit]) -> DeadLetters:
         """The dead letters, of which the latest are read."""
         kept = kept_letters(self.state, unsummarised_if_readable(self.state, begun_only=True))
-        latest = sorted(kept.waiting, key=lambda info: info.modified_at, reverse=True)[:LETTERS_READ]
-        written_at = {letter_id(info): info.modified_at for info in latest}
+        latest = sorted(kept.waiting.items(), key=lambda letter: letter[1], reverse=True)[:LETTERS_READ]
+        written_at = dict(latest)
         self.cache.settled &= written_at.keys()
         asked = tuple(each for each in written_at if each not in self.cache.settled)
         scope = Scope(manifest_ids=asked, details=Detail.ACCEPTED | Detail.LINEAGE)

@@ -6,8 +6,7 @@ import pytest
 
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import RecordUnreadable, StoreUnavailable
-from compactor.ledger.history.run_levels import FANOUT, RunLevels
-from compactor.ledger.history.sorted_runs import PAGE_ROWS, digest_of, open_run, write_run
+from compactor.ledger.history.run_levels import FANOUT, PAGE_ROWS, RunLevels, digest_of, open_run, write_run
 from tests.support.fakes import FaultyStore
 
 FOLDER = "/log-index/"

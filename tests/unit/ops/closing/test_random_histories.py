@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.ledger.accounts import kept_letters as kept_letters_module
+from compactor.ledger.accounts import reading as kept_letters_module
 from compactor.ledger.accounts.account import Kind
 from tests.support.histories import History, answer, letters, redrivable, rejected, reported, unclosed, verified
 
