@@ -372,7 +372,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     "tests/unit/schema/test_schema.py": {
         "a retired key gets no column again": "pass",
     },
-    "tests/unit/settings/test_publish.py": {
+    "tests/unit/settings/test_settings.py": {
         "nothing is written in place where readers list folders": "False",
     },
     "tests/unit/table/test_committer.py": {

@@ -1,9 +1,93 @@
 """Promises of what is said of a rejected line, for each reason."""
 
+import orjson
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from compactor.ndjson.diagnosis import Fault, column_of, diagnosed
-from compactor.ndjson.inspection import REASONS
+from compactor.ndjson.diagnosis import Fault, column_of, diagnosed, json_fault
+from compactor.ndjson.inspection import REASONS, refusals
+
+FAULTS = [
+    ('{"a": 1,}', 8, "a comma before '}'; expected another key, or no comma"),
+    ('{"a": [1,]}', 9, "a comma before ']'; expected another value, or no comma"),
+    ('{"a" 1}', 5, "found '1'; expected ':' after the key"),
+    ('{"a": 1 "b": 2}', 8, "found a string; expected ',' or '}' after the value; is a comma missing?"),
+    ('["a" "b"]', 5, "found a string; expected ',' or ']' after the value; is a comma missing?"),
+    ("{'a': 1}", 1, "found a single quote; expected a key in double quotes; JSON has double quotes"),
+    ("{“a”: 1}", 1, "found '“'; expected a key in double quotes; JSON has double quotes"),
+    ("{a: 1}", 1, "the key a has no double quotes"),
+    ('{"a": NaN}', 6, "NaN is no number of JSON; expected null"),
+    ('{"a": -Infinity}', 6, "-Infinity is no number of JSON; expected null"),
+    ('{"a": True}', 6, "True is no value of JSON; expected true"),
+    ('{"a": None}', 6, "None is no value of JSON; expected null"),
+    ('{"a": truex}', 6, "truex is no value of JSON; expected text in double quotes"),
+    ('{"a": 01}', 6, "a number may have no leading zero (RFC 8259)"),
+    ('{"a": 1.}', 8, "the number is cut off: expected a digit"),
+    ('{"a": +1}', 6, "a number begins with a digit or '-' and a digit"),
+    ('{"a": 12h}', 8, "a number is followed by h; expected text in double quotes"),
+    ('{"a": }', 6, "found '}'; expected a value"),
+    ('{"a": 1', 7, "the line ends inside the object that begins at column 1"),
+    ('{"ä": [1', 9, "the line ends inside the array that begins at column 7"),
+    ('{"ä": "x', 9, "the line ends inside the string that begins at column 7"),
+    ('{"a": "\t"}', 7, "a control character (0x09) in a string; expected \\t"),
+    ('{"a": "\\x"}', 7, "\\x is no escape of JSON"),
+    ('{"a": "\\u12"}', 7, "\\u is no escape of JSON"),
+    ('{"a": "\\ud800x"}', 7, "\\ud800 is half of a surrogate pair"),
+    ('{"a": "\\udc00"}', 7, "\\udc00 is half of a surrogate pair"),
+    ('{"a": 1} {"b": 2}', 9, "a second value on the line; expected a line feed before it"),
+    ('{"a": 1},', 8, "',' after the value; expected a line feed alone between two values"),
+    ('{"a": 1}}', 8, "found '}'; expected the end of the line after the value"),
+    ("plain text", 0, "found text; expected an object in braces"),
+    ('{"a": 1 // x', 8, "found a comment; expected ',' or '}' after the value"),
+    ('\ufeff{"a": 1}', 0, "found a byte order mark; expected a value"),
+    ("{\0}", 1, "found a NUL character; expected a key in double quotes"),
+    ("", 0, "the line ends; expected a value"),
+]
+
+
+@pytest.mark.parametrize(("line", "offset", "message"), FAULTS, ids=[each[0] for each in FAULTS])
+def test_faults(line: str, offset: int, message: str) -> None:
+    """The first place, and what was found and expected there."""
+    assert json_fault(line.encode()) == (offset, message)
+
+
+PIECES = [
+    *'{}[]",:\\ \t\r',
+    *"019-+.eE",
+    "true",
+    "null",
+    '"a"',
+    '"a": 1',
+    "\\ud83d",
+    "\\udE00",
+    "\\n",
+    "é",
+    "\x01",
+    "NaN",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+@example('{"a": 1e400}')
+@example('{"a": "\\ud83d\\ude00"}')
+@example('{"a": "\\\\ud800"}')
+def test_one_opinion_with_the_parser(text: str) -> None:
+    """A line has a fault exactly if inspection refuses it as JSON, and the fault lies in the line."""
+    line = text.encode()
+    found = json_fault(line)
+    assert (found is not None) == any(reason in {"invalid_json", ""} for _, reason in refusals([line]))
+    assert found is None or 0 <= found[0] <= len(line)
+
+
+def test_deep_and_long_lines() -> None:
+    """No recursion, and no more than linear time."""
+    deep = b"[" * 200_000
+    assert json_fault(deep) == (200_000, "the line ends inside the array that begins at column 200000")
+    quotes = b'{"a": ' + b'"\\"' * 200_000
+    assert json_fault(quotes) is not None
+    assert json_fault(orjson.dumps({"a": ["x"] * 200_000})) is None
+
 
 CASES = {
     "invalid_utf8": (b'{"a": "caf\xe9"}', 10, "byte 0xe9 is not UTF-8 (invalid continuation byte); in Latin-1 it is é"),

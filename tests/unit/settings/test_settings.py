@@ -3,7 +3,8 @@
 import json
 import pickle
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -14,13 +15,130 @@ from hypothesis import strategies as st
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.local_setup import make_buckets
+from compactor.adapters.kinesis_sources import stray_rules
+from compactor.adapters.local.native.kernel import is_installed
 from compactor.core.errors import SettingsError
+from compactor.core.kinesis.places import KinesisStream
 from compactor.core.layout import Layout, ManifestKey
 from compactor.settings.settings import REFUSED_SPARK_CONF, SECTIONS, Settings, load_settings, parse_settings
 from compactor.settings.validation import read_document, read_environment, validate
+from compactor.wiring.job.app import App
 from compactor.wiring.settings_files.job_arguments import job_arguments, overriding
 from compactor.wiring.settings_files.remote_settings import settings_at
 from tests.support.aws_stand_in import REGION
+from tests.support.settings_files import write_settings
+
+TABLE = {"catalog": "sql", "uri": "sqlite:////w/c.db", "warehouse": "/w/t", "name": "lake.events"}
+
+
+def published(output: Mapping[str, object], root: str = "/w", engine: str = "auto") -> dict[str, dict[str, object]]:
+    return {
+        "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
+        "input": {"allowed_prefixes": [f"{root}/raw"]},
+        "builder": {"claims": "@journal"},
+        "convert": {"engine": engine},
+        "output": dict(output),
+        "table": dict(TABLE),
+    }
+
+
+def in_place(**given: str) -> bool:
+    output = {"table": given.get("table", "iceberg"), "publish": given.get("publish", "auto")}
+    settings = parse_settings(published(output, given.get("root", "/w"), given.get("engine", "auto")))
+    return App(settings).is_in_place
+
+
+@pytest.mark.skipif(not is_installed(), reason="needs the native engine")
+def test_auto_saves_the_copy_of_a_table_on_s3() -> None:
+    """On a disk a copy is a link, and costs nothing."""
+    assert in_place(root="s3://lake")
+    assert not in_place()
+    assert not in_place(root="s3://lake", publish="copy")
+    assert not in_place(root="s3://lake", engine="spark")
+    assert not in_place(root="s3://lake", table="none")
+    assert in_place(publish="in_place")
+
+
+def test_why_not_in_place() -> None:
+    """Each reason is said, with the key and what was expected."""
+    with pytest.raises(SettingsError) as raised:
+        parse_settings(published({"publish": "in_place"}, engine="spark"))
+    because = 'output.publish: "in_place" -> expected "copy" or "auto", because '
+    assert [fault for fault in raised.value.faults if "publish" in fault] == [
+        f'{because}output.table is "none": readers of the folders would see files before they are decided',
+        f'{because}convert.engine is "spark", which writes through the committers of S3A',
+    ]
+
+
+def test_an_engine_that_is_not_installed() -> None:
+    """Where "auto" is Spark's engine, nothing can be written in place: the job says so before it begins."""
+    app = App(parse_settings(published({"table": "iceberg", "publish": "in_place"})))
+    app.__dict__["engine_choice"] = replace(app.engine_choice, name="spark", reason="it is not installed")
+    with pytest.raises(SettingsError, match="because the engine is spark"):
+        _ = app.is_in_place
+
+
+def loaded(root: Path, source: dict[str, Any], prefix: str = "kinesis://main/orders") -> Settings:
+    return load_settings(
+        write_settings(root, input={"allowed_prefixes": [prefix]}, kinesis={"sources": {"main": source}}), {}
+    )
+
+
+def test_streams_that_the_job_plans(tmp_path: Path) -> None:
+    """They have to be of a source and within the input, and a job has to run."""
+
+    def planning(*streams: str, mode: str = "always") -> Settings:
+        kinesis = {"sources": {"main": {}}, "streams": list(streams)}
+        given: dict[str, Any] = {"input": {"allowed_prefixes": ["kinesis://main/orders"]}, "control": {"mode": mode}}
+        return load_settings(write_settings(tmp_path, kinesis=kinesis, **given), {})
+
+    assert planning("kinesis://main/orders/").kinesis_streams == (KinesisStream("main", "orders"),)
+    assert planning().kinesis_streams == ()
+    for streams, expected in (
+        (["kinesis://main/others"], "expected a stream within input.allowed_prefixes: kinesis://main/orders"),
+        (["kinesis://away/orders"], "expected a stream of a source of kinesis.sources"),
+        (["kinesis://main"], "expected kinesis://source/stream"),
+        (["kinesis://main/orders"] * 2, "expected each stream once"),
+    ):
+        with pytest.raises(SettingsError, match=expected):
+            planning(*streams)
+    with pytest.raises(SettingsError, match=r"only a job that runs plans kinesis\.streams"):
+        planning("kinesis://main/orders", mode="on_work")
+
+
+def test_sources(tmp_path: Path) -> None:
+    """Every key may be left out."""
+    found = loaded(tmp_path, {"region": "eu-west-1", "consumer": "compactor", "strays": "drop"})
+    assert found.input.allowed_prefixes == ("kinesis://main/orders",)
+    assert stray_rules(found.kinesis.sources) == {"main": "drop"}
+    assert stray_rules(loaded(tmp_path, {}, "kinesis://main/").kinesis.sources) == {"main": "keep"}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"region": "Frankfurt"}, "region as a region such as eu-central-1"),
+        ({"strays": "both"}, "strays as keep or drop"),
+        ({"consumer": "a b"}, "consumer as the name of a registered consumer"),
+        ({"endpoint_url": "localhost"}, "endpoint_url as http"),
+        ({"landing": "s3://b"}, "some of region, consumer, strays, endpoint_url, and not landing"),
+    ],
+)
+def test_faults(tmp_path: Path, source: dict[str, Any], expected: str) -> None:
+    """Each is told with what was expected."""
+    with pytest.raises(SettingsError, match=expected):
+        loaded(tmp_path, source)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [("kinesis://other/orders", r"a source of kinesis\.sources"), ("kinesis://main/a/b", "kinesis://source/stream")],
+)
+def test_prefixes(tmp_path: Path, prefix: str, expected: str) -> None:
+    """Their source has to be named, and they name a stream or all of a source."""
+    with pytest.raises(SettingsError, match=expected):
+        loaded(tmp_path, {}, prefix)
+
 
 CONFIG = Path(__file__).parents[3] / "config"
 SHIPPED = ["local.toml", "dev.toml", "prod.toml"]

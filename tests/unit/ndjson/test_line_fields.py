@@ -4,18 +4,62 @@ from dataclasses import replace
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.kafka.ports import Record
 from compactor.core.kafka.record_columns import RECORD_COLUMNS, RecordColumn, are_record_columns
 from compactor.ndjson.files import line_fields
-from compactor.ndjson.files.line_fields import RecordValues, RedrivenValues, WithRecordValues, redriven_values
-from compactor.ndjson.inspection import inspect_lines
+from compactor.ndjson.files.line_fields import (
+    PathValues,
+    RecordValues,
+    RedrivenValues,
+    WithRecordValues,
+    places_in,
+    redriven_values,
+)
+from compactor.ndjson.inspection import inspect_lines, refusals
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, Receiver, Reject
+from compactor.ndjson.rawjson import texts
 from compactor.schema.schema import NO_NEW_KEYS
+
+COLUMNS = {"year": "2026", 'a"\n': "\u00e9"}
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [b"", b"{}", b" { } \r", b"{}x", b"{", b"[1]", b"null", b'{"year":null}', b'{"year": 1}', b"{,}", b" {{"]
+        ),
+        st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")),
+        st.dictionaries(st.text(max_size=4), st.integers()).map(lambda found: str(found).replace("'", '"').encode()),
+    ),
+    max_size=6,
+)
+
+
+@given(LINES)
+@example([b'{"a":1}', b'{"b":2}'])
+def test_lines_with_values_of_the_path(lines: list[bytes]) -> None:
+    """The same lines are records, with the values of the path before their own."""
+    values = PathValues(COLUMNS)
+    block = b"".join(line + b"\n" for line in lines)
+    changed = values.lines(block).split(b"\n")[:-1]
+    reasons = dict(refusals(lines))
+    assert dict(refusals(changed)) == reasons
+    for index, (line, made) in enumerate(zip(lines, changed, strict=True)):
+        if index not in reasons:
+            assert texts(made) == {**COLUMNS, **texts(line)}
+            assert values.original(made.strip(b" \t\r")) == line.strip(b" \t\r")
+    places = [(index, 0, 0, reason) for index, reason in reasons.items()]
+    found = [(number, block[start:end], reason) for number, start, end, reason in places_in(block, places)]
+    assert found == [(index, lines[index], reason) for index, reason in reasons.items()]
+
+
+def test_a_line_of_another_file() -> None:
+    """A line that has no values of the path is its own original."""
+    assert PathValues(COLUMNS).original(b'{"b":1}') == b'{"b":1}'
+
 
 LIMITS = Limits(max_line_bytes=64, max_decompressed_bytes=1 << 20)
 
