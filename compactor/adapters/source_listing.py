@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from compactor.adapters.local.beneath import links_left_out
+from compactor.adapters.local.links import links_left_out
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import AccessError
 from compactor.core.inputs.source_places import SourcePlace

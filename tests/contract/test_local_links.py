@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.local.beneath import skipped_links
+from compactor.adapters.local.links import skipped_links
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import CompactorError, LinkRefused, ObjectNotFound
 

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local import durable
-from compactor.adapters.local.beneath import beneath, root_of, status_of
+from compactor.adapters.local.links import beneath, root_of, status_of
 from compactor.core.errors import (
     AccessError,
     LinkRefused,

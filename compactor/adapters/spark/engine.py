@@ -26,7 +26,7 @@ from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageReq
 from compactor.engines.parquet_files import parquet_facts
 from compactor.engines.spark.footers import WholeFooterTask, copy_with_whole_footer
 from compactor.engines.spark.input_files import InspectedFile
-from compactor.engines.spark.made_rows import CELLS_PER_BYTE, RowsPlan
+from compactor.engines.spark.python_rows import CELLS_PER_BYTE, RowsPlan
 from compactor.ledger.sizing import partitioning, planned_files
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.local.beneath import OwnFolders
+from compactor.adapters.local.links import OwnFolders
 from compactor.adapters.local.native.kernel import NativeKernel, is_installed
 from compactor.adapters.spark.failures import TaskFailed, translated
 from compactor.adapters.stores import StoreSpec
@@ -19,7 +19,7 @@ from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules
 from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
-from compactor.engines.spark.made_rows import RowsPlan
+from compactor.engines.spark.python_rows import RowsPlan
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import KeyLimits, first_sources
 from compactor.telemetry.error_text import described

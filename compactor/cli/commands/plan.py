@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from compactor.adapters.local.beneath import skipped_links
+from compactor.adapters.local.links import skipped_links
 from compactor.api.arguments import date_fault
 from compactor.cli.destination import taken_destination
 from compactor.cli.inventory_plan import InventoryPlan, parsed_rate, planned_inventory, show_end

@@ -9,7 +9,7 @@ from compactor.core.partitions import folders
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
 from compactor.engines.partitioned.counting import Division, PartitionRules, divided
-from compactor.engines.partitioned.splitting import Splitter
+from compactor.engines.partitioned.splitting import PartitionSplitter
 from compactor.engines.rows_place import RowsPlace
 from compactor.ndjson.files.scratch import scratch_errors
 
@@ -73,7 +73,7 @@ class PartitionedEngine:
         ]
         uris = {output.uri for output in whole}
         mixed = [output for output in outputs if output.uri not in uris]
-        splitter = Splitter(self.store, self.rules, tuple(division.kept), place)
+        splitter = PartitionSplitter(self.store, self.rules, tuple(division.kept), place)
         if place.in_place:
             whole = list(map_ordered(partial(self._taken, place), enumerate(whole), threads=_AT_ONCE))
         return (*whole, *(splitter.split(mixed) if mixed else ()))

@@ -169,7 +169,7 @@ class _File:
 
 
 @dataclass(frozen=True, slots=True)
-class Splitter:
+class PartitionSplitter:
     """Divides the rows of one manifest.
 
     Attributes:

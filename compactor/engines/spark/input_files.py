@@ -13,8 +13,8 @@ from compactor.core.documents.records import FileReport
 from compactor.core.errors import ObjectChanged
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.ports import ObjectStore
-from compactor.engines.spark.made_rows import MadeRows, RowsPlan
 from compactor.engines.spark.names import spark_reads_as_is, spark_reads_name
+from compactor.engines.spark.python_rows import PythonRows, RowsPlan
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors
@@ -139,7 +139,7 @@ class _Inspector:
         """Make the rows of all files that were read to their end; returns their files, and the rescued values."""
         if self.task.rows is None:
             return (), 0
-        rows = MadeRows(self.task.rows)
+        rows = PythonRows(self.task.rows)
         outputs = rows.write(self.store, f"{self.task.staging}out/", self.task.task_number, self.copies)
         return outputs, rows.rescued_values
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.local.beneath import OwnFolders
+from compactor.adapters.local.links import OwnFolders
 
 
 @pytest.fixture

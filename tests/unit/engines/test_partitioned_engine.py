@@ -24,7 +24,7 @@ from compactor.core.partitions import PartitionValues, parse_fields
 from compactor.engines.engine import Staged, StagedOutput
 from compactor.engines.partitioned.counting import PartitionRules, divided
 from compactor.engines.partitioned.engine import PartitionedEngine
-from compactor.engines.partitioned.splitting import SortedRows, Splitter
+from compactor.engines.partitioned.splitting import PartitionSplitter, SortedRows
 from compactor.engines.rows_place import RowsPlace
 from compactor.engines.staged_files import verify_staged
 from compactor.schema.schema import RESCUED_COLUMN, RESCUED_TYPE, Column, SchemaVersion
@@ -132,7 +132,7 @@ def test_every_row_is_once_in_its_own_partition(
     store, how = MemoryStore(ManualClock()), rules(most=most)
     outputs = [staged_file(store, str(at), rows) for at, rows in enumerate(files)]
     kept = tuple(divided(store, outputs, how).kept)
-    made = list(Splitter(store, how, kept, STAGED, run_bytes, 100 * small).split(outputs))
+    made = list(PartitionSplitter(store, how, kept, STAGED, run_bytes, 100 * small).split(outputs))
     assert Counter(str(row) for output in made for row in rows_of(store, output)) == Counter(
         str(row) for output in outputs for row in rows_of(store, output)
     )
@@ -213,7 +213,7 @@ def test_large_partitions_have_files_of_the_right_size() -> None:
     ]
     outputs = [staged_file(store, str(at), rows[at::20]) for at in range(20)] + [staged_file(store, "x", some(2))]
     how = rules(["day(ts)"], target_file_bytes=60_000)
-    made = Splitter(store, how, tuple(divided(store, outputs, how).kept), STAGED, 100_000).split(outputs)
+    made = PartitionSplitter(store, how, tuple(divided(store, outputs, how).kept), STAGED, 100_000).split(outputs)
     sizes = [len(store.read(output.uri)) for output in made if output.partition == ("2025-09-01",)]
     assert len(sizes) > 2
     assert all(45_000 <= size <= 75_000 for size in sizes[:-1]), sizes
@@ -304,7 +304,9 @@ def test_a_failed_write_is_trouble_of_the_store(raised: type[Exception], small_b
     store.error = raised
     output = staged_file(store, "a", some(1, 2))
     store.puts_fail = True
-    splitter = Splitter(store, rules(), (("2025-09-01", "a"), ("2025-09-02", "a")), STAGED, small_bytes=small_bytes)
+    splitter = PartitionSplitter(
+        store, rules(), (("2025-09-01", "a"), ("2025-09-02", "a")), STAGED, small_bytes=small_bytes
+    )
     with pytest.raises(raised, match="503"):
         list(splitter.split([output]))
     assert [info.uri for info in store.list(STAGING)] == [output.uri]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import MemoryStore
-from compactor.engines.spark import made_rows
-from compactor.engines.spark.made_rows import MadeRows, RowsPlan
+from compactor.engines.spark import python_rows
+from compactor.engines.spark.python_rows import PythonRows, RowsPlan
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import canonical_text, value_of
 from compactor.schema.schema import RESCUED_TYPE, Column, SchemaVersion
@@ -60,7 +60,7 @@ def made(folder, files, rows_plan):
         path = folder / f"{number}.records"
         path.write_bytes(b"".join(line + b"\n" for line in lines))
         paths.append((path, f"s3://in/{number}"))
-    rows = MadeRows(rows_plan)
+    rows = PythonRows(rows_plan)
     uris = rows.write(store, "s3://out/", 7, paths)
     return [pq.read_table(pa.BufferReader(store.read(uri))) for uri in uris], rows.rescued_values
 
@@ -84,9 +84,9 @@ def test_every_value_is_there_once(tmp_path_factory, most_rows, line_bytes, file
     """In its column if it fits the type, else among the rescued data; in tables of any number of rows."""
     lines = [[b"{" + b",".join(b'"%s": %s' % each for each in record) + b"}" for record in file] for file in files]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(made_rows, "_LINE_BYTES", line_bytes)
+        patch.setattr(python_rows, "_LINE_BYTES", line_bytes)
         if most_rows < 2**15 - 1:
-            patch.setattr(made_rows, "ROW_GROUP_BYTES", int(most_rows * 14 * made_rows._CELL_BYTES) + 1)
+            patch.setattr(python_rows, "ROW_GROUP_BYTES", int(most_rows * 14 * python_rows._CELL_BYTES) + 1)
         tables, rescued_values = made(tmp_path_factory.mktemp("made"), lines, plan())
     rows = [row for table in tables for row in table.to_pylist()]
     every = [(f"s3://in/{number}", line) for number, file in enumerate(lines) for line in file]
@@ -106,7 +106,7 @@ def test_columns_are_written_as_the_engines_write_them(tmp_path):
     store = MemoryStore()
     path = tmp_path / "0.records"
     path.write_bytes(b'{"count": 1, "price": 1.5, "new": "x"}\n')
-    (uri,) = MadeRows(plan()).write(store, "s3://out/", 7, [(path, "s3://in/0")])
+    (uri,) = PythonRows(plan()).write(store, "s3://out/", 7, [(path, "s3://in/0")])
     assert uri.startswith("s3://out/000007-000-")
     parquet = pq.ParquetFile(pa.BufferReader(store.read(uri)))
     assert field_ids(pa.BufferReader(store.read(uri))) == {
@@ -124,7 +124,7 @@ def test_columns_are_written_as_the_engines_write_them(tmp_path):
 
 def test_files_end_at_the_target_size(tmp_path, monkeypatch):
     """A table of rows is the least that a file has."""
-    monkeypatch.setattr(made_rows, "_LINE_BYTES", 1_000)
+    monkeypatch.setattr(python_rows, "_LINE_BYTES", 1_000)
     lines = [b'{"text": "%064x"}' % (number**9) for number in range(500)]
     tables, _ = made(tmp_path, [lines], plan(target_file_bytes=4_000))
     assert len(tables) > 5

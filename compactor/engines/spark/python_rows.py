@@ -75,7 +75,7 @@ class _Column:
         return pa.DictionaryArray.from_arrays(_indices(places, numbers, rows), pa.array(distinct, kind.value_type))
 
 
-class MadeRows:
+class PythonRows:
     """Makes rows.
 
     Attributes:
