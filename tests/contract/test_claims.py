@@ -408,13 +408,13 @@ def test_the_index_of_another_journal_is_forgotten() -> None:
 
 
 def test_the_index_of_another_journal_of_the_same_length_is_forgotten() -> None:
-    """As after an earlier release, which writes no index, began the journal anew: every entry of the index is there."""
-    store, of_earlier_release = MemoryStore(), MemoryStore()
+    """As after a person began the journal anew and left the index: every entry of the index is there."""
+    store, begun_anew = MemoryStore(), MemoryStore()
     for number in range(BLOCK_ENTRIES + 1):
         journal(store).claim([f"f-{number}"], f"m-{number}", now=NOW, lease_seconds=90)
-        journal(of_earlier_release).claim([f"g-{number}"], f"n-{number}", now=NOW, lease_seconds=90)
-    for info in of_earlier_release.list("/claims/"):
-        store.put(info.uri, of_earlier_release.read(info.uri))
+        journal(begun_anew).claim([f"g-{number}"], f"n-{number}", now=NOW, lease_seconds=90)
+    for info in begun_anew.list("/claims/"):
+        store.put(info.uri, begun_anew.read(info.uri))
     assert holder_of(journal(store), "g-3") == "n-3"
     assert holder_of(journal(store), "f-3") is None
 

@@ -3,7 +3,6 @@
 Needs no driver and no package: messages are JSON, ended by a zero byte, on two file handles of the process.
 """
 
-import base64
 import itertools
 import json
 import os
@@ -129,13 +128,6 @@ class Browser:
         text = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=codes[key], **text)
-
-    def screenshot(self, path: Path) -> None:
-        """Keep a picture of the whole page."""
-        height = self.value("document.documentElement.scrollHeight")
-        clip = {"x": 0, "y": 0, "width": self.value("innerWidth"), "height": height, "scale": 1}
-        taken = self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(taken["data"]))
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:

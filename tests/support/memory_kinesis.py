@@ -21,7 +21,6 @@ STREAM = KinesisStream("main", "events")
 ITERATOR_LIFE = timedelta(minutes=5)
 CALLS_PER_SECOND = 5
 BYTES_PER_SECOND = 2 * 1024 * 1024
-MOST_BYTES = 10 * 1024 * 1024  # of one answer
 
 
 @dataclass

@@ -14,9 +14,9 @@ from bench.cliffs.lines import blocks, schema_file
 from bench.cliffs.meter import EngineMeter, Limits, ShapeFailed
 from bench.cliffs.named import NAMED, Named, keep, named_shapes
 from bench.cliffs.points import DIMENSIONS, LEVELS, ORDERED, Point, random_point
-from bench.cliffs.rule import GROWTH_LIMIT, LIMIT, exponent, growth, steepness
+from bench.cliffs.rule import GROWTH_LIMIT, exponent, growth
 from bench.cliffs.search import REPEATS, Cliff, Search
-from bench.cliffs.table import FAILED, PASSED, closing, lines
+from bench.cliffs.table import lines
 from bench.shapes import Written
 from tests.support.extras import NATIVE
 
@@ -122,16 +122,6 @@ def test_what_grows_faster_than_linear(power, unit) -> None:
         assert (growth(seconds, 1e-9) > GROWTH_LIMIT) == (power > 1.2075)
 
 
-@given(seconds=SECONDS, neighbours=st.lists(SECONDS, min_size=1, max_size=8), unit=st.sampled_from([0.5, 4.0]))
-def test_steepness_has_no_unit(seconds, neighbours, unit) -> None:
-    """It is by the median of neighbours; below the floor, nothing is steep."""
-    steep = steepness(seconds, neighbours, 0.0001)
-    assert steepness(seconds * unit, [each * unit for each in neighbours], 0.0001 * unit) == pytest.approx(steep)
-    assert steepness(seconds, [seconds] * 3, 0.0001) == 1
-    assert steepness(seconds, neighbours, 1000.0) == 1
-    assert steepness(seconds, [], 0.0001) == 0 < LIMIT
-
-
 @given(point=POINTS, dimension=st.sampled_from(DIMENSIONS))
 def test_neighbours_differ_in_one_dimension(point, dimension) -> None:
     """They are neighbours of each other; levels that are ordered differ by one."""
@@ -206,23 +196,6 @@ def test_named_shapes_are_kept(tmp_path) -> None:
     file.write_text('[[shapes]]\nname = "odd"\nkeys = 3\n')
     with pytest.raises(ValueError, match=r"odd: expected levels of bench/cliffs/points.py, found \{'keys': 3\}"):
         named_shapes(file)
-
-
-def test_the_table_and_what_it_comes_to() -> None:
-    """The slowest first, each with its growth; any cliff fails, and is named with its engine."""
-    quadratic = Point(keys=200)
-    search = Search(FakeMeter(lambda point, size: size if point == quadratic else 1.0), SIZES, floor_seconds=0.001)
-    search.known([(Point(), ""), (quadratic, "")])
-    shown = [" ".join(line.split()) for line in lines("native", search, 1)]
-    billion = "1,000,000,000.0"
-    assert shown[1:] == [
-        "10,000,000,000.0 40,000,000,000.0 160,000,000,000.0 4.00 2.00 keys=200",
-        f"{billion} {billion} {billion} 1.00 1.00 plain log",
-    ]
-    assert closing({"native": []}, 2)[0] == PASSED
-    code, said = closing({"native": search.cliffs}, 2)
-    assert (code, said[-1]) == (FAILED, "FAILED: 1 of 2 shapes cost too much.")
-    assert said[0].startswith("CLIFF: native: keys=200: a byte costs 4.00 times")
 
 
 @NATIVE.needed

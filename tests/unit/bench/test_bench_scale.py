@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.scale.__main__ import LEDGER_MEASURES, main
-from bench.scale.days import closed_days, make_state, table_lines
+from bench.scale.days import closed_days, make_state
 from bench.scale.days_probe import ALL, CLOSING, COMMANDS, ON_S3, TO_S3, dates_of, measured, settings_of
 from bench.scale.ledger import FIRST_DAY, write_decided, write_finished
 from bench.scale.probe import settings_at
@@ -154,11 +154,3 @@ def test_a_state_of_closed_dates(tmp_path: Path) -> None:
     measured(tmp_path, closed_days(5), look, manifests=DAY_MANIFESTS, page=1000)
     [report] = seen
     assert (report.closed_dates, report.manifests + report.dead_letters) == (5, 5 * DAY_MANIFESTS + 2)
-
-
-def test_a_command_that_is_not_flat_is_named() -> None:
-    """With the ratios to the fewest dates."""
-    flat, steep = ({"calls": calls, "seconds": 1.0, "bytes": 2.0**20} for calls in (100.0, 121.0))
-    lines = table_lines("verify", {1: flat, 400: steep})
-    assert lines[0] == "verify: 1 dates: 100 calls (1.00x), 1.00 CPU s (1.00x), 1 MiB (1.00x)"
-    assert lines[1].endswith("(1.00x)  NOT FLAT: calls")

@@ -13,16 +13,13 @@ from click.testing import CliRunner
 
 from bench import shape_lines
 from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
-from bench.contenders import Contender
 from bench.measure import Measurement
 from bench.protocol import Pass, first_keys
 from bench.scale.__main__ import main
 from bench.scale.shapes import over_s3, runs
-from bench.scale.shapes.command import method
 from bench.scale.shapes.over_s3 import Round, compared
 from bench.scale.shapes.runs import ShapeInput, compare, run_shape
 from bench.scale.shapes.table import (
-    HEADINGS,
     REFERENCE,
     REFERENCE_S3,
     TASK_BYTES,
@@ -30,7 +27,7 @@ from bench.scale.shapes.table import (
     ShapeRow,
     verdicts,
 )
-from bench.shapes import GB, SHAPES, Shape, Written, write_shape
+from bench.shapes import SHAPES, Shape, Written, write_shape
 from compactor.ndjson.codecs import sniff
 from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine
@@ -103,26 +100,6 @@ def test_files_hold_whole_lines_in_the_codec_of_the_shape(tmp_path, name):
     assert first_keys(files[0]) == ["a"]
 
 
-def test_one_file_stays_one_at_any_size():
-    """A smaller run makes fewer files of the same size; a shape of one file stays one file."""
-    scaled = {shape.name: shape.scaled(GB // 10) for shape in SHAPES}
-    assert (scaled["one file"].total_bytes, scaled["one file"].file_bytes) == (GB // 2, GB // 2)
-    assert (scaled["gzip"].total_bytes, scaled["gzip"].file_bytes) == (GB // 10, 16_000_000)
-
-
-def test_what_holds_is_said_in_one_line():
-    """A row as promised has its figures and no fault."""
-    cells = dict(zip(HEADINGS, ROW.cells(), strict=True))
-    assert (cells["MB/s"], cells["CPU s/GB"], cells["worker MiB"], cells["<= 512"], cells["right-sized"]) == (
-        "250",
-        "5.00",
-        "300",
-        "yes",
-        "1 of 2",
-    )
-    assert verdicts([ROW]) == ["As promised: no difference, and no task took more than it may."]
-
-
 def test_s3_is_compared_with_local_files_by_cpu_time():
     """The median of rounds, in each of which S3 took 5 s and files a part of it; a round with a fault is left out."""
     over_s3 = replace(ROW, shape=REFERENCE_S3)
@@ -150,13 +127,6 @@ def test_s3_is_compared_with_local_files_by_cpu_time():
 def test_what_does_not_hold_is_named(change, said):
     """Too much memory, lost rows, other values and a failed engine are each named with shape and engine."""
     assert verdicts([replace(ROW, **change)]) == [f"NOT AS PROMISED: tiny rows, compactor_native: {said}"]
-
-
-def test_what_a_peer_cannot_do_is_no_fault_of_ours():
-    """A failed peer is named with its error, which breaks no promise."""
-    row = replace(ROW, contender="duckdb_columns", is_promised=False, failure="no memory", compared=None)
-    assert row.faults() == []
-    assert verdicts([row])[-1] == "tiny rows: duckdb_columns cannot: no memory"
 
 
 def test_places_in_s3_are_files_of_its_folder(tmp_path):
@@ -233,28 +203,6 @@ def test_a_run_that_fails_is_told(tmp_path, asked):
     assert "80% as many bytes in a second of CPU time as from files (median of 2 rounds" in done.stdout
 
 
-def test_s3_without_a_server(tmp_path, asked, monkeypatch):
-    """The command says what is missing, and fails."""
-
-    def missing(*_):
-        raise RuntimeError("versitygw is missing")
-
-    monkeypatch.setattr(over_s3, "reference_over_s3", missing)
-    done = CliRunner().invoke(main, ["s3", "--work", str(tmp_path)])
-    assert (done.exit_code, asked) == (1, [])
-    assert "NOT CONVERTED: versitygw is missing" in done.stdout
-    assert "As promised" not in done.stdout
-
-
-def test_inputs_keep_apart(tmp_path, monkeypatch):
-    """Files stay where they are while the same input is made in S3."""
-    monkeypatch.setattr(runs, "_DISK_PER_INPUT_BYTE", 0)
-    with runs._place(tmp_path, 1) as files, runs._place(tmp_path, 1, runs._ON_S3) as on_s3:
-        assert files.is_dir()
-        assert on_s3.is_dir()
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_the_last_pass_left_is_compared(tmp_path, monkeypatch):
     """Each pass deletes the output of the pass before it."""
     made = Measurement("compactor_native", (Pass(1, 1_000, (1,), 10, cpu_seconds=1),) * 3, 2**30)
@@ -263,15 +211,3 @@ def test_what_the_last_pass_left_is_compared(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "compare", lambda _, __, timed_id: compared_ids.append(timed_id))
     run_shape(ShapeInput("tiny rows", WRITTEN, WRITTEN), runs.ENGINES[0], tmp_path, 3)
     assert compared_ids == ["pass-3"]
-
-
-def test_of_several_passes_one_is_shown(tmp_path, monkeypatch):
-    """That with the median CPU time; of an even number, the lower of the two."""
-    made = [Pass(10 - cpu, 1_000, (1,), 10, cpu_seconds=cpu) for cpu in (4.0, 1.0, 2.0, 3.0)]
-    monkeypatch.setattr(runs, "run_contender", lambda *_, passes: Measurement("duckdb", tuple(made[:passes]), 2**30))
-    given = ShapeInput("tiny rows", WRITTEN, WRITTEN)
-    for passes, cpu_seconds in ((1, 4.0), (3, 2.0), (4, 2.0)):
-        row = run_shape(given, Contender("duckdb", "unused"), tmp_path, passes)
-        assert (row.cpu_seconds, row.seconds) == (cpu_seconds, 10 - cpu_seconds)
-    assert "timed once. CPU" in method(7)
-    assert "timed 3 times: shown is the pass with the median CPU time. CPU" in method(7, 3)

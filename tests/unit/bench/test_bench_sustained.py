@@ -12,10 +12,8 @@ import pytest
 pytest.importorskip("psutil")
 
 import psutil
-from click.testing import CliRunner
 
 from bench.measure import family
-from bench.sustained.__main__ import main
 from bench.sustained.building import Building, Built, Inbox
 from bench.sustained.feeder import Fed, feed, source_name
 from bench.sustained.flow import Flow, Passage
@@ -223,19 +221,3 @@ def test_processes_are_watched_and_ended(tmp_path: Path) -> None:
     assert len(processes) == 2
     assert not any(process.is_running() for process in processes)
     assert watch.peak_bytes > MB
-
-
-def test_wrong_usage() -> None:
-    """A time or rate of zero is wrong usage."""
-    for arguments in (["--minutes", "0"], ["--megabytes-per-second", "0"], ["--engine", "other"]):
-        assert CliRunner().invoke(main, arguments).exit_code == 2
-
-
-def test_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk without room is an error before any process is started."""
-    usage = type(shutil.disk_usage(tmp_path))
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 0))
-    result = CliRunner().invoke(main, ["--work", str(tmp_path)])
-    assert result.exit_code == 1
-    assert "GB free, expected at least" in result.output
-    assert list(tmp_path.iterdir()) == []

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.profile.building import Built
-from bench.profile.figures import Profile, closing, table
+from bench.profile.figures import Profile
 from bench.profile.limits import MEANING, limits
 from bench.profile.runs import Spent, by_stage, spent
 from bench.profile.samples import SAMPLE_WORDS, Address, Maps, follows_call, read_samples
-from bench.profile.shapes import OPTIONS, PROFILED, numbers
+from bench.profile.shapes import PROFILED
 from bench.profile.stages import RULES, Place, Stage, stage_of, stage_of_place
 from bench.profile.symbols import parsed
 from bench.shapes import write_shape
@@ -88,13 +88,6 @@ KNOWN = [
 def test_a_known_place_has_its_stage(stage: Stage, module: str, function: str, source: str) -> None:
     """Each kind of place belongs to one stage."""
     assert stage_of([Place(module, function, source)]) is stage
-
-
-def test_each_rule_tells_something() -> None:
-    """No rule is hidden behind those before it, and each stage but `other` has one."""
-    first = {next(rule for rule in RULES if rule.holds(Place(*place))) for _, *place in KNOWN}
-    assert first == set(RULES)
-    assert {rule.stage for rule in RULES} == set(Stage) - {Stage.OTHER}
 
 
 @pytest.mark.parametrize(
@@ -202,17 +195,6 @@ def test_figures_are_without_the_start() -> None:
     assert profile("events").at_best == pytest.approx({Stage.SCAN: 0.2, Stage.WRITE: 0.1})
 
 
-def test_the_table() -> None:
-    """A row for each stage, with the limit of the first shape, and the sum of each column."""
-    head, _, *rows, whole = [line.strip("| ").split(" | ") for line in table([profile("a"), profile("b")]).splitlines()]
-    assert head == ["stage", "a", "b", "limit, a", "the limit is"]
-    assert [row[0].strip(" |") for row in rows] == list(Stage)
-    assert f"| scan | 2.00 | 2.00 | 0.20 | {MEANING[Stage.SCAN]} |" in table([profile("a"), profile("b")])
-    assert whole[:4] == ["**all**", "**2.40**", "**2.40**", "0.30"]
-    assert "A call takes 0.90 CPU seconds more, to start. Input: a 500 MB; 100 samples" in closing([profile("a")])
-    assert profile("a").document()["cpu_seconds_a_gb"]["scan"] == pytest.approx(2.0)
-
-
 def test_the_page_has_the_table() -> None:
     """Every stage and every shape, with the limits as they are called; `make profile` writes it."""
     begin, _, rest = PAGE.partition("<!-- stages: made by python -m bench.profile -->")
@@ -225,14 +207,6 @@ def test_the_page_has_the_table() -> None:
     assert all(
         line.endswith(f"| {MEANING.get(Stage(name), '')} |") for name, line in rows.items() if name in set(Stage)
     )
-
-
-def test_shapes_have_names_and_options() -> None:
-    """Numbers are numbers, and each set of options belongs to a shape."""
-    line = next(numbers(7)).splitlines()[0]
-    assert re.fullmatch(rb'\{("\w+":-?\d+(\.\d+)?,?){12}\}', line)
-    assert OPTIONS.keys() <= {shape.name for shape in PROFILED}
-    assert next(numbers(7)) == next(numbers(7)) != next(numbers(8))
 
 
 @pytest.fixture

@@ -7,22 +7,19 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 pytest.importorskip("psutil")
 
 from bench.contenders import SCOREBOARD, choose
 from bench.measure import Measurement
 from bench.protocol import Pass, first_keys
-from bench.scoreboard.__main__ import REQUIREMENTS, main, method, pages_with, run_set, with_pythons
+from bench.scoreboard.__main__ import run_set
 from bench.scoreboard.account import Account, read_account
 from bench.scoreboard.bluesky import bluesky
 from bench.scoreboard.figures import Figure, timed
-from bench.scoreboard.overview import overview
 from bench.scoreboard.report import HEADINGS, Scoreboard, SetFacts, cells
 from bench.scoreboard.sets import BAD_EVERY, SETS, with_late_key
 from bench.scoreboard.truth import Truth, read_truth
-from bench.side_by_side.environment import version
 from tests.support import extras
 
 WHOLE = Account(
@@ -146,65 +143,6 @@ def test_the_table_hides_nothing():
     stored = json.loads(board.json())
     assert stored["figures"][2]["account"]["rows"] == 10
     assert stored["sets"][0]["bad_lines"] == 2
-
-
-def untimed(name: str, data_set: str = "clean", **found: int) -> Figure:
-    account = replace(WHOLE, **found)
-    return Figure(data_set, name, account=account, reason=account.disagreement())
-
-
-def test_the_overview_marks_what_is_lost():
-    """A line a set and a column a contender; what is not timed says in two words why."""
-    lossy = replace(WHOLE, good=9)
-    figures = [
-        Figure("clean", "whole", 200.4, 3.94, 100.0, (1.0,), WHOLE),
-        Figure("clean", "late", 300.0, 5.0, 100.0, (1.0,), replace(WHOLE, late=0)),
-        untimed("lossy", good=9),
-        untimed("doubling", doubled=1),
-        untimed("stray", stray=1),
-        untimed("changing", different=1),
-        Figure("clean", "broken", reason="exit code 1"),
-        Figure("clean", "slow", account=WHOLE, reason="took over 600 s"),
-        Figure("dirty", "whole", 100.0, 4.0, 100.0, (1.0,), WHOLE),
-        Figure("dirty", "lossy", 90.0, 4.5, 100.0, (1.0,), lossy),
-        Figure("dirty", "slow", account=lossy, reason="took over 600 s"),
-    ]
-    heading, _, *lines = overview(figures).splitlines()
-    assert heading == "| set | `whole` | `late` | `lossy` | `doubling` | `stray` | `changing` | `broken` | `slow` |"
-    assert lines == [
-        "| clean | 200 · 3.9 | 300 · 5.0 * | other rows | other rows | other rows | other values | fails | fails |",
-        "| dirty | 100 · 4.0 | - | 90 · 4.5 * | - | - | - | - | fails |",
-    ]
-
-
-@pytest.mark.parametrize("option", ["--only", "--sets"])
-def test_pages_have_all_sets_and_contenders(option, monkeypatch):
-    """A part of the table does not replace the whole."""
-    monkeypatch.delattr("bench.scoreboard.__main__.run_set")
-    answer = CliRunner().invoke(main, ["--pages", option, "dirty"])
-    assert answer.exit_code == 2
-    assert "--pages: expected neither --only nor --sets" in answer.output
-
-
-def test_the_pages_take_the_tables():
-    """Each page has its own table, between its marks."""
-    made = pages_with("TABLE", "OVERVIEW")
-    assert [("\nTABLE\n" in text, "\nOVERVIEW\n" in text) for text in made.values()] == [(True, False), (False, True)]
-
-
-def test_what_is_run_is_said():
-    """Each contender says its options, and what needs an environment of its own has exact versions."""
-    assert all(each.said for each in SCOREBOARD)
-    assert version("chdb", REQUIREMENTS)[0].isdigit()
-    assert all("==" in line for line in REQUIREMENTS.read_text().splitlines())
-    assert "3 runs" in method(3, 7)
-
-
-def test_one_environment_is_enough_for_those_that_need_none(tmp_path):
-    """Without ClickHouse nothing is installed."""
-    chosen = choose("duckdb_columns", SCOREBOARD)
-    assert with_pythons(chosen, tmp_path / "environment") == list(chosen)
-    assert not (tmp_path / "environment").exists()
 
 
 @pytest.mark.full

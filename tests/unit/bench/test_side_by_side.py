@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.side_by_side.__main__ import HEAD, Outcome, line_of
-from bench.side_by_side.environment import REQUIREMENTS, version
+from bench.side_by_side.__main__ import HEAD
+from bench.side_by_side.environment import version
 from bench.side_by_side.folder import DAYS, FILES, LINES, DirtyFolder
-from bench.side_by_side.tools import Step, tools
+from bench.side_by_side.tools import tools
 from compactor import __version__
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "side-by-side.md").read_text()
@@ -34,12 +34,6 @@ def test_the_folder(tmp_path: Path) -> None:
     assert len(gzip.decompress((folder.raw / "cut.ndjson.gz").read_bytes()).splitlines()) == 1000
 
 
-def test_versions_are_exact() -> None:
-    """Of all packages, so that the table can be made again."""
-    assert re.sub(r"^[\w.-]+==[\w.]+\n", "", REQUIREMENTS.read_text(), flags=re.MULTILINE) == ""
-    assert version("dlt") in PAGE
-
-
 def test_the_page_has_the_table() -> None:
     """Each step of each tool, in its version, is a line of it; `make bench-dirty` writes them."""
     shown = [line.split(" | ")[:3] for line in PAGE.splitlines() if re.match(r"\| \d \|", line)]
@@ -51,11 +45,3 @@ def test_the_page_has_the_table() -> None:
     ]
     assert sorted(shown) == sorted(steps)
     assert HEAD in PAGE
-
-
-def test_a_line_of_the_table() -> None:
-    """What a step leaves, and the difficult files that it names."""
-    outcome = Outcome(3, 1.25, 0.5, "raw/broken.ndjson:501", good=9_000, wanted=9_001, doubled=2, empty=5, torn=0)
-    line = line_of(2, "x 1.0", Step("`x`", ("x",)), outcome)
-    assert line == "| 2 | x 1.0 | `x` | 3 | 1.2 | 0.5 | 9,000 of 9,001 | 2 | 5 | 0 | broken.ndjson |"
-    assert line.count("|") == HEAD.partition("\n")[0].count("|")

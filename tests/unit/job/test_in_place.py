@@ -103,7 +103,7 @@ def test_the_native_engine_samples_in_staging(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_files_that_were_staged_are_copied() -> None:
-    """An engine may stage although it could write in place, as one of another release does."""
+    """An engine may stage although it could write in place."""
     harness = in_place()
     harness.deliver("m1", GOOD)
     engine = harness.engine()

@@ -14,8 +14,6 @@ from compactor.manifests.sources.planning import OnReplaced
 from tests.support.harness import written
 from tests.unit.manifests.test_folder_life import FolderLife
 
-MONTH_AGO = 30 * 86_400
-
 
 class Reading(LocalSeenFiles):
     """Counts the files whose beginnings are read; `error` makes that fail."""

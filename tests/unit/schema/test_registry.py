@@ -161,7 +161,7 @@ VERSION_OF_AN_UNKNOWN_TYPE = (
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"version": 1}', b"\xff", VERSION_OF_AN_UNKNOWN_TYPE])
 def test_a_damaged_version(data: bytes) -> None:
-    """A version that cannot be parsed, or is of a later release, is reported as such."""
+    """A version that cannot be parsed is reported as such."""
     store = MemoryStore()
     store.put(LAYOUT.schema(1), data)
     for read in (registry(store).latest, lambda: registry(store).version(1), lambda: list(registry(store).versions())):

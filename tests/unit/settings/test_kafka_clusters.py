@@ -11,7 +11,6 @@ from compactor.settings.settings import parse_settings
 from tests.support.settings_files import folder_settings
 
 SERVERS = {"bootstrap.servers": "localhost:9092"}
-REFERENCES = "env:NAME, file:/path or secretsmanager:ARN"
 
 
 def faults(prefixes: list[str], clusters: dict[str, Any]) -> str:

@@ -85,7 +85,7 @@ def test_a_late_driver_doubles_no_row_of_a_rebuild(step: CrashPoint, rows_per_fi
 
 
 def test_nothing_of_an_earlier_commit_can_be_copied_any_more() -> None:
-    """A driver is late and stages the first commit once more, as one of an earlier release could. It is in vain."""
+    """A driver is late and stages the first commit once more. It is in vain."""
     harness = damaged()
     late = f"{harness.layout.staging('m1', 1)}part-0.parquet"
     left: list[bool] = []

@@ -22,7 +22,6 @@ from tests.support.retiring import LATER_DAY, closed_days, compacted, retire
 
 LONG_SECONDS = 86_400
 FOLDER = f"/w/output/merged-parquet-{DAY}/"
-STRANGERS = (f"{FOLDER}stranger.parquet", f"{FOLDER}m9-00001.snappy.parquet", "/elsewhere/a.parquet")
 
 VERIFY: dict[str, Callable[[App], VerifyReport]] = {
     "all": lambda app: app.verifier().verify_all(),
