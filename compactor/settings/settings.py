@@ -22,41 +22,7 @@ from compactor.core.text.safe_text import Suggestions, reading_lines
 from compactor.settings import compact_paths, places, sections
 from compactor.settings.grok import GrokPattern, check_grok, pattern_of
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
-from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, shown, validate
-
-_KEY = "output.partition_by"
-
-
-def check_partitions(source: Source) -> None:
-    """Record folders of partitions that have the name of the folder of the date."""
-    folder = source.values.get("output", {}).get("folder")
-    taken = {name.lower() for name in path_columns(f"/{folder}/file")} if isinstance(folder, str) else set()
-    for text, field in _fields(source):
-        if field.name.lower() in taken:
-            source.fault(_KEY, text, "another name than that of the folder of the date")
-
-
-def check_table_partitions(source: Source) -> None:
-    """Record what a table lacks: it finds the columns of its partitions by the schema file, which types them."""
-    if source.values.get("output", {}).get("table") != "iceberg":
-        return
-    if source.values.get("schema", {}).get("file", "") == "":
-        for text, _ in _fields(source):
-            source.fault(_KEY, text, 'none without a schema file that has its key, because output.table is "iceberg"')
-
-
-def _fields(source: Source) -> Iterator[tuple[str, PartitionField]]:
-    """The fields that can be parsed. The section's own check has recorded the others."""
-    texts = source.values.get("output", {}).get("partition_by", ())
-    for text in texts if isinstance(texts, list | tuple) else ():
-        try:
-            yield text, parse_field(text)
-        except (ValueError, TypeError, AttributeError):
-            continue
-
-
-__all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings", "parse_toml"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,13 +333,13 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     _check_target(source)
     _check_named(source, "kafka", "clusters", kafka_place)
     _check_named(source, "kinesis", "sources", kinesis_place)
-    check_partitions(source)
+    _check_partitions(source)
     check_grok(source)
     if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
         _check_declared(source)
         _check_table(source)
         _check_publish(source)
-        check_table_partitions(source)
+        _check_table_partitions(source)
     return None if source.faults else Settings(**valid)
 
 
@@ -525,6 +491,38 @@ _TABLE_NEEDS = {
     "uri": "where the catalog is",
     "warehouse": "the warehouse of the catalog",
 }
+
+
+def _check_partitions(source: Source) -> None:
+    """Record folders of partitions that have the name of the folder of the date."""
+    folder = source.values.get("output", {}).get("folder")
+    taken = {name.lower() for name in path_columns(f"/{folder}/file")} if isinstance(folder, str) else set()
+    for text, field in _partition_fields(source):
+        if field.name.lower() in taken:
+            source.fault("output.partition_by", text, "another name than that of the folder of the date")
+
+
+def _check_table_partitions(source: Source) -> None:
+    """Record what a table lacks: it finds the columns of its partitions by the schema file, which types them."""
+    if source.values.get("output", {}).get("table") != "iceberg":
+        return
+    if source.values.get("schema", {}).get("file", "") == "":
+        for text, _ in _partition_fields(source):
+            source.fault(
+                "output.partition_by",
+                text,
+                'none without a schema file that has its key, because output.table is "iceberg"',
+            )
+
+
+def _partition_fields(source: Source) -> Iterator[tuple[str, PartitionField]]:
+    """The fields that can be parsed. The section's own check has recorded the others."""
+    texts = source.values.get("output", {}).get("partition_by", ())
+    for text in texts if isinstance(texts, list | tuple) else ():
+        try:
+            yield text, parse_field(text)
+        except (ValueError, TypeError, AttributeError):
+            continue
 
 
 def _check_target(source: Source) -> None:

@@ -184,20 +184,8 @@ def _topic(text: str) -> str:
     return str(Topic.parse(text))
 
 
-def _each_once(topics: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(topics)) < len(topics):
-        raise ValueError("each topic once")
-    return topics
-
-
 def _kinesis_stream(text: str) -> str:
     return str(KinesisStream.parse(text))
-
-
-def _each_stream_once(streams: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(streams)) < len(streams):
-        raise ValueError("each stream once")
-    return streams
 
 
 def _source_name(name: str) -> str:
@@ -292,7 +280,7 @@ KafkaProperties = Annotated[
 Topics = Annotated[
     tuple[Annotated[str, AfterValidator(_topic)], ...],
     Field(strict=False),
-    AfterValidator(_each_once),
+    AfterValidator(_no_repeats),
     Expected(f"a list of topics, each {TOPIC_EXPECTED} and named once"),
 ]
 RecordColumns = Annotated[
@@ -304,7 +292,7 @@ RecordColumns = Annotated[
 KinesisStreams = Annotated[
     tuple[Annotated[str, AfterValidator(_kinesis_stream)], ...],
     Field(strict=False),
-    AfterValidator(_each_stream_once),
+    AfterValidator(_no_repeats),
     Expected(f"a list of streams, each {STREAM_EXPECTED} and named once"),
 ]
 KinesisSources = Annotated[

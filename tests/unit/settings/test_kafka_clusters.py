@@ -81,7 +81,7 @@ def test_own_places_are_never_topics(tmp_path: Path) -> None:
         (["kafka://other/orders"], "a topic of a cluster of kafka.clusters"),
         (["kafka://main/others"], "within input.allowed_prefixes: kafka://main/orders"),
         (["kafka://main"], "kafka://cluster/topic"),
-        (["kafka://main/orders", "kafka://main/orders/"], "each topic once"),
+        (["kafka://main/orders", "kafka://main/orders/"], "each of them once"),
     ],
 )
 def test_topics_that_the_job_plans(topics: list[str], expected: str) -> None:

@@ -20,7 +20,8 @@ from compactor.adapters.local.native.kernel import is_installed
 from compactor.core.errors import SettingsError
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.layout import Layout, ManifestKey
-from compactor.settings.settings import REFUSED_SPARK_CONF, SECTIONS, Settings, load_settings, parse_settings
+from compactor.settings.settings import SECTIONS, Settings, load_settings, parse_settings
+from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import read_document, read_environment, validate
 from compactor.wiring.job.app import App
 from compactor.wiring.settings_files.job_arguments import job_arguments, overriding
@@ -98,7 +99,7 @@ def test_streams_that_the_job_plans(tmp_path: Path) -> None:
         (["kinesis://main/others"], "expected a stream within input.allowed_prefixes: kinesis://main/orders"),
         (["kinesis://away/orders"], "expected a stream of a source of kinesis.sources"),
         (["kinesis://main"], "expected kinesis://source/stream"),
-        (["kinesis://main/orders"] * 2, "expected each stream once"),
+        (["kinesis://main/orders"] * 2, "expected each of them once"),
     ):
         with pytest.raises(SettingsError, match=expected):
             planning(*streams)
