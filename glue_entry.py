@@ -16,8 +16,7 @@ from compactor.settings.spark_conf import check_cluster
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.job.app import App
 from compactor.wiring.job.streams_app import StreamsApp
-from compactor.wiring.settings_files.job_arguments import job_arguments, overriding
-from compactor.wiring.settings_files.remote_settings import settings_at
+from compactor.wiring.settings_files import job_arguments, overriding, settings_at
 
 
 def main() -> None:

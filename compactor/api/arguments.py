@@ -8,8 +8,7 @@ from pathlib import Path
 from compactor.core.errors import SettingsError
 from compactor.core.layout import MANIFEST_ID, is_date
 from compactor.settings.settings import Settings
-from compactor.wiring.settings_files.remote_settings import settings_at
-from compactor.wiring.settings_files.settings_place import settings_place
+from compactor.wiring.settings_files import settings_at, settings_place
 
 Place = str | Path
 """A path, `file:///path`, or `s3://bucket/prefix`. What is in S3 has to be a `str`: a `Path` has no `//`."""

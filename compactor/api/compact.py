@@ -18,7 +18,7 @@ from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.manifests.plan import LeftOut
 from compactor.manifests.sources.planning import OnReplaced
 from compactor.settings.compact_paths import Options, parse_compact_paths, parse_exclusions
-from compactor.wiring.compact.folder import folder_settings
+from compactor.wiring.folder import folder_settings
 
 
 @dataclass(frozen=True, slots=True)

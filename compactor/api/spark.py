@@ -10,7 +10,7 @@ from compactor.core.extras import need
 from compactor.job.report import RunReport
 from compactor.job.results import log_result
 from compactor.wiring.job.app import App
-from compactor.wiring.job.spark_sessions import joined
+from compactor.wiring.job.engine_components import joined
 
 
 @dataclass(frozen=True, slots=True)

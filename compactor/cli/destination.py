@@ -16,7 +16,7 @@ def destination_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_output(word: str) -> bool:
     """Return whether a word is the local DST of an earlier `compact`, whose settings are there."""
-    from compactor.wiring.settings_files.settings_place import is_output as has_settings  # noqa: PLC0415 - pydantic is slow
+    from compactor.wiring.settings_files import is_output as has_settings  # noqa: PLC0415 - pydantic is slow
 
     return has_settings(word, os.environ)
 
@@ -34,7 +34,7 @@ def taken_destination(
     Raises:
         click.UsageError: There are too many words.
     """
-    from compactor.wiring.settings_files.settings_place import is_destination  # noqa: PLC0415 - pydantic is slow to load
+    from compactor.wiring.settings_files import is_destination  # noqa: PLC0415 - pydantic is slow to load
 
     if most is not None and len(words) > most + 1:
         raise click.UsageError(f"{words[-1]}: expected at most DST and {most} more")

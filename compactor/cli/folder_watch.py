@@ -25,7 +25,7 @@ from compactor.core.rules.backoff import pause_seconds
 from compactor.core.text.formatting import count, duration
 from compactor.manifests.plan import Plan
 from compactor.manifests.sources.planning import SourcePlanner
-from compactor.wiring.compact.folder import check_folders
+from compactor.wiring.folder import check_folders
 from compactor.wiring.job.app import App
 
 POLL_SECONDS = 1.0

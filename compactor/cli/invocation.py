@@ -79,7 +79,7 @@ class Invocation:
         return bool(self.place) or any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ)
 
     def _place(self) -> str:
-        from compactor.wiring.settings_files.settings_place import settings_place  # noqa: PLC0415 - pydantic is slow to load
+        from compactor.wiring.settings_files import settings_place  # noqa: PLC0415 - pydantic is slow to load
 
         return settings_place(self.config, self.destination, os.environ)
 
@@ -104,7 +104,7 @@ class Invocation:
     def deployment(self, **patience: Any) -> "Settings":
         """Read the settings as `settings` does, but take those of all streams unless one is named."""
         from compactor.settings.settings import load_settings  # noqa: PLC0415 - pydantic is slow to load
-        from compactor.wiring.settings_files.remote_settings import settings_at  # noqa: PLC0415
+        from compactor.wiring.settings_files import settings_at  # noqa: PLC0415
 
         place = self._place()
         found = settings_at(place, os.environ, **patience) if place else load_settings(None, os.environ)

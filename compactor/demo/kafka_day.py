@@ -16,7 +16,7 @@ from compactor.demo.outcome import REASON_OF_KIND, Outcome, read_outcome
 from compactor.settings.toml import toml_of
 from compactor.settings.types import MIB
 from compactor.wiring.job.app import App
-from compactor.wiring.settings_files.remote_settings import settings_at
+from compactor.wiring.settings_files import settings_at
 
 CLUSTER, TOPIC, PARTITIONS = "local", "orders", 3
 _SEED = 20251221

@@ -19,7 +19,7 @@ from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import Outcome, differences, read_outcome
 from compactor.demo.scene import BUCKETS, QUEUE, RAW_BUCKET, REGION, TABLE, Scene
 from compactor.wiring.job.app import App
-from compactor.wiring.settings_files.remote_settings import settings_at
+from compactor.wiring.settings_files import settings_at
 
 DEEP_BYTES = 250_000_000
 """Up to this much input the demo compares every value, which takes about a minute."""

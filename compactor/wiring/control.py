@@ -1,6 +1,8 @@
 """Puts the control plane together from the settings."""
 
+import os
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -10,10 +12,42 @@ from compactor.control.gathering import Sources, of_shard
 from compactor.control.notices import Notices
 from compactor.control.plane import ControlPlane
 from compactor.control.snapshot import JobRuns, Notifier, Queue
-from compactor.core.ports import MetricsSink
+from compactor.core.errors import SettingsError
+from compactor.core.layout import is_s3
+from compactor.core.ports import Clock, MetricsSink, ObjectStore
 from compactor.settings.control_policy import Policy
+from compactor.settings.settings import Settings
 from compactor.wiring.components import Components
-from compactor.wiring.emr_job import emr_job
+
+
+def emr_job(settings: Settings, store: ObjectStore, clock: Clock, client: Any) -> JobRuns:
+    """The runs of the job, each of which reads the settings of this process.
+
+    Raises:
+        SettingsError: `COMPACTOR_CONFIG` names no settings on S3, which a run could read.
+    """
+    from compactor.adapters.aws.emr_job import EmrJob  # noqa: PLC0415 - boto3 is slow to load
+
+    place = os.environ.get("COMPACTOR_CONFIG", "")
+    if not is_s3(place):
+        raise SettingsError(
+            [f'COMPACTOR_CONFIG: "{place}" -> expected settings on S3, which the runs on EMR Serverless read, too']
+        )
+
+    def defined_at() -> datetime | None:
+        found = store.stat(place)
+        return found.modified_at if found else None
+
+    return EmrJob(
+        emr=client,
+        name=settings.run_name,
+        wanted=settings.emr,
+        settings_place=place,
+        shard=settings.stream.shard,
+        clock=clock,
+        defined_at=defined_at,
+    )
+
 
 ATTEMPTS = 3
 """The most times that a request is sent: the next check, a minute later, repeats it anyway."""

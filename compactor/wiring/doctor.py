@@ -28,8 +28,8 @@ from compactor.schema.catalog import catalog_columns
 from compactor.settings.sections import Builder, Convert, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.engine_choice import engine_of, source_choice
+from compactor.wiring.grok_reader import grok_reader
 from compactor.wiring.operator_components import OperatorComponents
-from compactor.wiring.settings_files.grok_reader import grok_reader
 
 ANSWER_SECONDS = 3.0
 """The longest wait for one answer, whatever the job may wait."""

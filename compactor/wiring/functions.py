@@ -13,7 +13,7 @@ from compactor.manifests.building.sealer import SealReport
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
-from compactor.wiring.settings_files.remote_settings import settings_at
+from compactor.wiring.settings_files import settings_at
 
 C = TypeVar("C", bound=Components)
 

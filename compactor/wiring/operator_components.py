@@ -28,12 +28,14 @@ from compactor.schema.registry import SchemaRegistry, partition_faults
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
+from compactor.table.catalog import TableCatalog
+from compactor.table.listed import ListedTable
 from compactor.upkeep.cleaner import Cleaner
 from compactor.upkeep.expiring import BY_JOB, Expirer
 from compactor.upkeep.retention import Retention
-from compactor.wiring.catalog_components import CatalogComponents
+from compactor.wiring.components import Components
 from compactor.wiring.engine_choice import engine_of
-from compactor.wiring.settings_files.grok_reader import GrokReader, grok_reader, with_declared
+from compactor.wiring.grok_reader import GrokReader, grok_reader, with_declared
 
 # Each command needs one of these, and a short command would wait for all of them to load.
 # ruff: noqa: PLC0415
@@ -58,8 +60,39 @@ CATALOG_ATTEMPTS = 2
 """The job does not stop while it waits for the catalog, so it gives up soon; it tries again later."""
 
 
-class OperatorComponents(CatalogComponents):
+class OperatorComponents(Components):
     """The components of the commands of operators."""
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the output is listed in a table."""
+        return self.settings.output.table == "iceberg"
+
+    @cached_property
+    def table_catalog(self) -> TableCatalog:
+        """The catalog with the table of the output.
+
+        Raises:
+            ExtraMissing: Packages that it needs are not installed.
+        """
+        from compactor.wiring.iceberg_catalog import iceberg_catalog
+
+        return iceberg_catalog(self.settings)
+
+    @property
+    def listed_table(self) -> ListedTable | None:
+        """The table of the output; None if the settings name none."""
+        if not self.has_table:
+            return None
+        table, control = self.settings.table, self.settings.control
+        upkeep = {"maintain": table.maintain_hours, "merge": table.merge_hours}
+        return ListedTable(
+            name=table.name,
+            catalog=lambda: self.table_catalog,
+            late_seconds=table.commit_seconds + control.stall_seconds,
+            shards=control.shards,
+            upkeep=tuple(name for name, hours in upkeep.items() if hours),
+        )
 
     @cached_property
     def kafka(self) -> OpenKafka:

@@ -13,8 +13,8 @@ from compactor.core.errors import AccessError, SettingsError
 from compactor.ops.doctor import account_checks
 from compactor.settings.sections import Emr
 from compactor.settings.settings import parse_settings
-from compactor.wiring.emr_job import emr_job
-from compactor.wiring.settings_files.job_arguments import job_arguments
+from compactor.wiring.control import emr_job
+from compactor.wiring.settings_files import job_arguments
 from tests.support.emr_stand_in import APPLICATION, ROLE, EmrStandIn
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

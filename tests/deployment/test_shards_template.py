@@ -12,7 +12,7 @@ from cfnlint.api import lint_file
 
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, parse_settings
-from compactor.wiring.settings_files.job_arguments import job_arguments
+from compactor.wiring.settings_files import job_arguments
 from deploy.shards import with_shards
 from deploy.stack_parameters import settings_parameters
 from deploy.streams import with_streams

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from compactor.wiring.settings_files.job_arguments import job_arguments
+from compactor.wiring.settings_files import job_arguments
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ import pytest
 
 from compactor.core.errors import SettingsError
 from compactor.settings.toml import toml_of
-from compactor.wiring.settings_files.job_arguments import job_arguments, overriding
+from compactor.wiring.settings_files import job_arguments, overriding
 from tests.faults.conftest import wait_until
 from tests.support.extras import KAFKA
 from tests.support.kafka_broker import KafkaBroker

@@ -11,7 +11,7 @@ from botocore import xform_name
 
 from compactor.cli.entry import compactor as command
 from compactor.settings.spark_conf import S3A_PACKAGES
-from compactor.wiring.settings_files.job_arguments import job_arguments
+from compactor.wiring.settings_files import job_arguments
 from tests.support.document_lake import ROOT
 
 

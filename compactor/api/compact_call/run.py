@@ -39,10 +39,9 @@ from compactor.ops.accept.dismisser import Dismisser
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.compact.folder import FolderSettings, check_folders, check_rows_are_known
+from compactor.wiring.folder import FolderSettings, check_folders, check_rows_are_known
 from compactor.wiring.job.app import App
-from compactor.wiring.job.java_check import check_java
-from compactor.wiring.job.spark_sessions import joined, running
+from compactor.wiring.job.engine_components import check_java, joined, running
 
 
 @dataclass

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from compactor.api.display import StepDisplay
 from compactor.core.ports import ObjectInfo
 from compactor.core.text.formatting import count
-from compactor.wiring.compact.folder import FolderSettings
-from compactor.wiring.compact.schema import (
+from compactor.wiring.folder import (
+    FolderSettings,
     check_inferable,
     checked_schema,
     inferred_schema,

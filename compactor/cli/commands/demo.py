@@ -8,7 +8,7 @@ import click
 from compactor.cli.invocation import Invocation, body
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.terminal import echo
-from compactor.wiring.job.java_check import check_java
+from compactor.wiring.job.engine_components import check_java
 
 _SIZE = re.compile(r"(\d{1,6})\s*(mb|gb)", re.IGNORECASE)
 _UNIT_BYTES = {"mb": 1_000_000, "gb": 1_000_000_000}

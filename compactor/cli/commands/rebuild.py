@@ -20,7 +20,7 @@ from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport
 from compactor.ops.rebuild.scan import RebuildScan, RebuildScope
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
-from compactor.wiring.job.java_check import check_java
+from compactor.wiring.job.engine_components import check_java
 
 
 @click.command("rebuild")

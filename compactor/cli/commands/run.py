@@ -20,7 +20,7 @@ from compactor.job.report import RunReport
 from compactor.job.results import log_result
 from compactor.telemetry.logs import log_event
 from compactor.wiring.job.app import App
-from compactor.wiring.job.java_check import check_java
+from compactor.wiring.job.engine_components import check_java
 from compactor.wiring.job.streams_app import StreamsApp
 
 

@@ -142,7 +142,7 @@ def _publish(app: App, *, as_json: bool) -> ExitCode:
 
 
 def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | None, options: Options) -> None:
-    from compactor.wiring.compact.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
+    from compactor.wiring.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
 
     kept = invocation.settings() if invocation.has_settings else None
     if not sources and kept is not None:

@@ -144,7 +144,7 @@ def test_errors_are_those_of_the_command(raw: Path, name: str) -> None:
 def test_an_unwritable_destination(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is an error of the settings, with the words of the command."""
     write(raw / "a.ndjson", GOOD)
-    monkeypatch.setattr("compactor.wiring.compact.folder.os.access", lambda *_: False)
+    monkeypatch.setattr("compactor.wiring.folder.os.access", lambda *_: False)
     with pytest.raises(compactor.SettingsError) as raised:
         compactor.compact(raw, "rows")
     assert f"compactor: {raised.value}\n" == call(raw, "rows").stderr

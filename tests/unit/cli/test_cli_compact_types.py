@@ -14,7 +14,7 @@ from compactor.cli.entry import compactor as command
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import StopSignals
 from compactor.settings.compact_paths import Options, parse_compact_paths
-from compactor.wiring.compact.folder import folder_settings
+from compactor.wiring.folder import folder_settings
 from tests.support import extras
 from tests.support.compacting import call, write
 

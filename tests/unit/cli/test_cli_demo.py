@@ -33,7 +33,7 @@ from compactor.ndjson.inspection import REASONS, inspect_lines
 from compactor.ndjson.lines import Limits
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
-from compactor.wiring.settings_files.remote_settings import settings_at
+from compactor.wiring.settings_files import settings_at
 from tests.support.hostile_names import check_shown, passed
 
 SIZES = {"100mb": 100_000_000, "1gb": 1_000_000_000, "20 MB": 20_000_000}

@@ -9,7 +9,7 @@ import pytest
 
 from compactor.core.errors import SettingsError
 from compactor.settings.compact_paths import CompactPaths, Options
-from compactor.wiring.compact.folder import folder_settings
+from compactor.wiring.folder import folder_settings
 from tests.support import extras
 from tests.support.compacting import call, write
 

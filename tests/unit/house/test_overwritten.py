@@ -24,8 +24,7 @@ OVERWRITES = {
     "ledger/table/progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
     "ops/canary/checker.py": "a file of its own",
     "ops/table/metadata_eraser.py": "names of files to remove: those that are known and those of this erasure",
-    "wiring/compact/folder.py": "settings, which are no record",
-    "wiring/compact/schema.py": "a schema file, which is no record",
+    "wiring/folder.py": "settings and a schema file, which are no records",
 }
 """The modules that overwrite objects, and why nothing is lost by it. All else is created once."""
 

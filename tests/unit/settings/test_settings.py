@@ -24,8 +24,7 @@ from compactor.settings.settings import SECTIONS, Settings, load_settings, parse
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import read_document, read_environment, validate
 from compactor.wiring.job.app import App
-from compactor.wiring.settings_files.job_arguments import job_arguments, overriding
-from compactor.wiring.settings_files.remote_settings import settings_at
+from compactor.wiring.settings_files import job_arguments, overriding, settings_at
 from tests.support.aws_stand_in import REGION
 from tests.support.settings_files import write_settings
 

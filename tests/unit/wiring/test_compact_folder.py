@@ -8,7 +8,7 @@ import pytest
 
 from compactor.settings.compact_paths import Options, parse_compact_paths, settings_document
 from compactor.settings.settings import parse_settings
-from compactor.wiring.compact.folder import FolderSettings, folder_settings
+from compactor.wiring.folder import FolderSettings, folder_settings
 from tests.support.harness import Harness
 
 

@@ -18,9 +18,9 @@ from compactor.schema.suggestion import SuggestionRules
 from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Options
 from compactor.settings.settings import Settings, parse_settings
-from compactor.wiring.compact.folder import check_sources
 from compactor.wiring.engine_choice import engine_of
-from compactor.wiring.settings_files.grok_reader import grok_reader
+from compactor.wiring.folder import check_sources
+from compactor.wiring.grok_reader import grok_reader
 
 
 @dataclass(frozen=True, slots=True)

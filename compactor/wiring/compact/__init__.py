@@ -1,1 +1,0 @@
-"""Puts together what a call on a folder needs."""

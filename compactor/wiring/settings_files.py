@@ -1,0 +1,168 @@
+"""Finds and reads the settings of a command, of the functions and of a Glue job, whose arguments override them."""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from compactor.adapters.stores import StoreSpec
+from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
+from compactor.core.layout import MANIFEST_ID, folder, is_s3
+from compactor.core.ports import ObjectStore
+from compactor.settings.compact_paths import HOME_SUFFIX, SETTINGS_NAME
+from compactor.settings.places import parse_own_place, real_place
+from compactor.settings.settings import SECTIONS, Settings, load_settings, parse_settings, parse_toml
+from compactor.settings.validation import ENV_PREFIX, ENV_SEPARATOR, Source, read_environment
+
+
+def settings_at(
+    place: str, env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
+) -> Settings:
+    """Read the settings in S3 or in a local file, and apply the variables that override them.
+
+    AWS_REGION and the overrides of section `aws` say how to reach the place. The last arguments are fields of
+    `StoreSpec`.
+
+    Raises:
+        SettingsError: With every fault.
+        AccessError: The place may not be read.
+    """
+    if not is_s3(place):
+        return load_settings(Path(place), env)
+    try:
+        data = store_of_settings(env, timeout_seconds=timeout_seconds, attempts=attempts).read(place)
+    except ObjectNotFound as exc:
+        raise SettingsError([f"{place}: there is no such object -> expected a settings file"]) from exc
+    return parse_settings(parse_toml(data, place), env, place)
+
+
+def store_of_settings(
+    env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
+) -> ObjectStore:
+    """Open the store that has settings in S3. No settings are known yet, so variables say how to reach it."""
+    source = Source()  # its faults are told when the settings are read
+    read_environment(env, {"aws": SECTIONS["aws"]}, source)
+    aws = {key: str(value) for key, value in source.values.get("aws", {}).items()}
+    region = aws.get("region") or env.get("AWS_REGION")
+    return StoreSpec(region, aws.get("endpoint_url"), timeout_seconds=timeout_seconds, attempts=attempts).open()
+
+
+_KNOWN = re.compile(rf"--(CONFIG|STREAM|SHARD|{ENV_PREFIX}[^=]*)(=.*)?", re.DOTALL)
+
+
+def job_arguments(argv: Sequence[str]) -> dict[str, str]:
+    """The arguments that the compactor knows, by name, of `--NAME value` and `--NAME=value`.
+
+    The first of `argv` is the script. Arguments of Glue are left out. What reads environment variables checks the
+    names that begin with `COMPACTOR_`.
+
+    Raises:
+        SettingsError: `--CONFIG` is missing, an argument has no value, or one cannot be the name of a setting.
+    """
+    present = sorted({found[1] for text in argv[1:] if (found := _KNOWN.fullmatch(text))})
+    faults = [
+        f"--{name}: not the name of a setting -> expected --{ENV_PREFIX}<SECTION>{ENV_SEPARATOR}<KEY>"
+        for name in present
+        if name.startswith(ENV_PREFIX) and ENV_SEPARATOR not in name
+    ]
+    if "CONFIG" not in present:
+        faults.append("--CONFIG: not among the job's arguments -> expected the place of the settings")
+    if faults:
+        raise SettingsError(faults)
+    parser = _Parser(allow_abbrev=False, add_help=False)
+    for name in present:
+        parser.add_argument(f"--{name}", dest=name, required=True)
+    return vars(parser.parse_known_args(argv[1:])[0])
+
+
+def overriding(arguments: Mapping[str, str]) -> dict[str, str]:
+    """The arguments that override settings, by the names of the equivalent environment variables."""
+    return {name: value for name, value in arguments.items() if name.startswith(ENV_PREFIX)}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise SettingsError([f"arguments of the job: {message}"])
+
+
+def settings_place(config: str | None, destination: str | None, env: Mapping[str, str]) -> str:
+    """Where the settings of a call are: a path or `s3://bucket/key`; empty if variables alone have them.
+
+    The most specific one counts: `--config`, else DST, else COMPACTOR_CONFIG, else `compactor.toml` in the current
+    folder.
+
+    Raises:
+        SettingsError: There are none. The message says where they were looked for.
+        AccessError: The place of DST may not be read.
+    """
+    if config:
+        return config
+    if destination is not None:
+        return _of_destination(destination, env)
+    if named := env.get("COMPACTOR_CONFIG"):
+        return named
+    if Path(SETTINGS_NAME).is_file():
+        return SETTINGS_NAME
+    if any(name.startswith("COMPACTOR_") and "__" in name for name in env):
+        return ""
+    here = f"{folder(str(Path.cwd()))}{SETTINGS_NAME}"
+    found = f"no settings: no DST, no --config, no $COMPACTOR_CONFIG, and no {here}"
+    expected = "the DST of an earlier `compactor compact`, or a settings file: run `compactor init`"
+    raise SettingsError([f"{found} -> expected {expected}"])
+
+
+def is_destination(word: str, env: Mapping[str, str]) -> bool:
+    """Return whether a word of a command is meant as DST: it cannot be a manifest's id, or settings are there."""
+    if not MANIFEST_ID.fullmatch(word):
+        return True
+    return _found(_candidates(word), env) is not None
+
+
+def is_output(word: str, env: Mapping[str, str]) -> bool:
+    """Return whether a word names the local DST of an earlier `compact`, whose settings are there."""
+    try:
+        return not is_s3(word) and _found(_candidates(word), env) is not None
+    except SettingsError:  # a pattern, for example
+        return False
+
+
+def _of_destination(destination: str, env: Mapping[str, str]) -> str:
+    candidates = _candidates(destination)
+    found = _found(candidates, env)
+    if found is None:
+        looked = f"DST: {destination}: no settings there; looked for {' and '.join(candidates)}"
+        raise SettingsError(
+            [f"{looked} -> expected the DST of an earlier `compactor compact`, or the place of its --state"]
+        )
+    return found
+
+
+def _candidates(destination: str) -> tuple[str, ...]:
+    """Where the settings of a destination may be: beside it, in it (the place of --state), or it is the file itself."""
+    try:
+        # As `compact` does: a folder that is reached by another link has the same settings.
+        place = real_place(parse_own_place(destination))
+    except ValueError as exc:
+        raise SettingsError([f"DST: {destination!r} -> expected {exc}"]) from exc
+    if place.endswith(".toml"):
+        return (place,)
+    return f"{place}{HOME_SUFFIX}/{SETTINGS_NAME}", f"{folder(place)}{SETTINGS_NAME}"
+
+
+def _found(candidates: tuple[str, ...], env: Mapping[str, str]) -> str | None:
+    return next(filter(_exists(candidates[0], env), candidates), None)
+
+
+def _exists(place: str, env: Mapping[str, str]) -> Callable[[str], bool]:
+    if not is_s3(place):
+        return _is_local_file
+    store = store_of_settings(env)
+    return lambda uri: store.stat(uri) is not None
+
+
+def _is_local_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except PermissionError as exc:
+        raise AccessError(f"cannot read {path}: permission denied") from exc

@@ -1,1 +1,0 @@
-"""Finds and reads settings."""
