@@ -7,11 +7,12 @@ from functools import partial
 from typing import Literal
 
 from compactor.core.documents.manifest import FileRange, ManifestFile
-from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import ManifestKey, canonical, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.accounts.reading import Listed, Scope, listed, read_listed
 from compactor.ledger.backlog import read_waiting_manifest
 from compactor.ledger.state import State
 
@@ -87,16 +88,16 @@ class FileSearch:
 
     def on_date(self, date: str, uris: Container[str]) -> Iterator[Naming]:
         """Yield the manifests of a date that name one of the files, the last ones first; `uris` are canonical."""
-        manifests = list(self.state.ledger.manifests(date))
+        manifests = list(listed(self.state, Scope(date=date)))
         for found in map_ordered(partial(self._on_record, uris=uris), reversed(manifests), threads=MANIFESTS_AT_ONCE):
             yield from found
 
     def on_dates(self, uris_by_date: Mapping[str, Container[str]]) -> Iterator[Naming]:
         """Yield the manifests of several dates that name one of the files that are wanted of their date."""
-        listed = map_ordered(lambda date: list(self.state.ledger.manifests(date)), uris_by_date)
-        manifests = (key for of_date in listed for key in of_date if self._is_new(key.id))
+        by_date = map_ordered(lambda date: list(listed(self.state, Scope(date=date))), uris_by_date)
+        manifests = (each for of_date in by_date for each in of_date if self._is_new(each.key.id))
         for found in map_ordered(
-            lambda key: self._on_record(key, uris=uris_by_date[key.date]), manifests, threads=MANIFESTS_AT_ONCE
+            lambda each: self._on_record(each, uris=uris_by_date[each.key.date]), manifests, threads=MANIFESTS_AT_ONCE
         ):
             yield from found
 
@@ -106,14 +107,14 @@ class FileSearch:
 
     def of_manifests(self, keys: Iterable[ManifestKey], uris: Container[str]) -> Iterator[Naming]:
         """Yield those of some manifests that name one of the files or versions."""
-        for found in map_ordered(partial(self._on_record, uris=uris), keys, threads=MANIFESTS_AT_ONCE):
+        for found in map_ordered(partial(self._on_record, uris=uris), map(Listed, keys), threads=MANIFESTS_AT_ONCE):
             yield from found
 
     def waiting(self, uris: Container[str]) -> Iterator[Naming]:
         """Yield the manifests of the watched prefix that name one of the files; `uris` are canonical."""
-        listed = self.state.store.list(self.state.layout.manifests_folder)
-        listed = (info for info in listed if is_delivery(info.uri) and self._is_new(info.uri))
-        for found in map_ordered(partial(self._delivered, uris=uris), listed, threads=MANIFESTS_AT_ONCE):
+        infos = self.state.store.list(self.state.layout.manifests_folder)
+        new = (info for info in infos if is_delivery(info.uri) and self._is_new(info.uri))
+        for found in map_ordered(partial(self._delivered, uris=uris), new, threads=MANIFESTS_AT_ONCE):
             yield from found
 
     def _is_new(self, place: str) -> bool:
@@ -123,28 +124,22 @@ class FileSearch:
         self.passed.add(place)
         return is_new
 
-    def _on_record(self, key: ManifestKey, *, uris: Container[str]) -> list[Naming]:
+    def _on_record(self, found: Listed, *, uris: Container[str]) -> list[Naming]:
         try:
-            return self._recorded(key, uris)
+            account = read_listed(self.state, found).checked()
+            commit = account.commit
+            if commit is not None:
+                return self._namings(found.key, commit.files, uris, "compacted", commit.decided_at)
+            accepted = self.state.ledger.accepted(account.id)
         except RecordUnreadable:
             if self.skip_unreadable:
                 return []
             raise
-
-    def _recorded(self, key: ManifestKey, uris: Container[str]) -> list[Naming]:
-        outcome: Commit | DeadLetter | None
-        try:
-            outcome = self.state.ledger.outcome(key)
-        except ObjectNotFound:
-            outcome = None
-        if isinstance(outcome, Commit):
-            return self._namings(key, outcome.files, uris, "compacted", outcome.decided_at)
-        accepted = self.state.ledger.accepted(key.id)
         manifest = accepted.manifest if accepted is not None else None
         if manifest is None:
             return []
-        state: FileState = "in_work" if outcome is None else "dead_lettered"
-        return self._namings(key, manifest.files, uris, state, manifest.created_at)
+        state: FileState = "in_work" if account.outcome is None else "dead_lettered"
+        return self._namings(found.key, manifest.files, uris, state, manifest.created_at)
 
     def _delivered(self, info: ObjectInfo, *, uris: Container[str]) -> list[Naming]:
         try:
@@ -158,7 +153,7 @@ class FileSearch:
         found = self._namings(manifest.key, manifest.files, uris, "waiting", manifest.created_at)
         accepted = self.state.ledger.accepted(manifest.manifest_id) if found else None
         # The records know more than the object that is still in the prefix.
-        return found if accepted is None else self._on_record(accepted.key, uris=uris)
+        return found if accepted is None else self._on_record(Listed(accepted.key), uris=uris)
 
     def _namings(
         self,

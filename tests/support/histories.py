@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, timedelta
@@ -91,6 +91,36 @@ def letters(harness: Harness) -> tuple[tuple[int, int], int]:
     found = harness.app().status_reader.read().dead_letters
     assert sum(found.by_reason.values()) == found.open
     return (found.manifests, found.looked_at), found.open
+
+
+def needing_a_person(harness: Harness) -> tuple[set[str], set[str]]:
+    """The manifests that are dead letters, and those with quarantined files, which need a person.
+
+    All commands have to say the same of them, by the summaries and by all records.
+    """
+    report = verified(harness)
+    letters, files = _ids(report.open_letters), _ids(report.open_files)
+    whole = verified(harness, by_records=True)
+    assert (_ids(whole.open_letters), _ids(whole.open_files)) == (letters, files)
+    for each in (report, whole):
+        assert each.needs_operator == bool(letters or files or each.discrepancies)
+    traces = {each: harness.app().tracer.trace_manifest(each) for each in _ids(whole.dead_letter_manifests)}
+    assert {each for each, found in traces.items() if found.needs_operator} == letters
+    assert {each for each, found in traces.items() if found.next_moves} == letters
+    of_files = (each for each in whole.quarantined_files if harness.app().tracer.trace(each.uri).needs_operator)
+    assert files <= _ids(of_files)
+    status, [*_, figures] = harness.app().status_reader.read(), reported(harness)
+    assert (_ids(status.dead_letters.latest), status.dead_letters.open) == (letters, len(letters))
+    assert _ids(status.quarantined_files.latest) == files
+    assert _ids(each for each in figures.dead_letters.latest if not each.is_settled) == letters
+    assert _ids(each for each in figures.quarantined_files.latest if not each.is_settled) == files
+    assert {each for each, _ in redrivable(harness, "manifests")} == letters
+    assert {each for each, _ in redrivable(harness, "files")} == files
+    return letters, files
+
+
+def _ids(found: Iterable[Any]) -> set[str]:
+    return {each.manifest_id for each in found}
 
 
 def rejected(harness: Harness) -> list[tuple[str, dict[str, int], int, int]]:

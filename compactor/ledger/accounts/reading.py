@@ -94,6 +94,11 @@ def account_of(state: State, manifest_id: str, details: Detail = Detail.EVERYTHI
     return account.checked()
 
 
+def read_listed(state: State, found: "Listed", details: Detail = Detail.NONE) -> Account:
+    """The account of a manifest, as its records were when they were listed."""
+    return _Reader(state, Scope(details=details)).read(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A manifest to read: its date is empty if it is not known. Its records by their names, if they were listed."""

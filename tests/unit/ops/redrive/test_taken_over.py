@@ -1,7 +1,5 @@
 """A dead letter whose files later manifests took over is settled, and all commands say so."""
 
-from datetime import timedelta
-
 import pytest
 
 from compactor.core.crash_points import RedriveCrashPoint
@@ -9,11 +7,9 @@ from compactor.core.documents.records import FileStatus
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.manifests.packing import new_manifest_id
-from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
-from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, redrivable, unclosed, verified
+from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, needing_a_person, unclosed, verified
 from tests.support.redriving import LEASE_SECONDS, check, dead_letter, exhaust, new_harness, plan, redrive, whys
 
 
@@ -52,23 +48,7 @@ def deliver(harness: Harness, manifest_id: str, names: list[str], day: str = DAY
 
 def open_letters(harness: Harness) -> set[str]:
     """The dead letters that wait for a person, of which each command says the same."""
-    app, report = harness.app(), harness.verification()
-    found = {each.manifest_id for each in report.open_letters}
-    letters = [each.manifest_id for each in report.dead_letter_manifests]
-    assert {each for each in letters if harness.app().tracer.trace_manifest(each).needs_operator} == found
-    assert {each for each in letters if harness.app().tracer.trace_manifest(each).next_moves} == found
-    status = app.status_reader.read()
-    assert {each.manifest_id for each in status.dead_letters.latest} == found
-    assert status.dead_letters.open == len(found)
-    assert {each for each, _ in redrivable(harness, "manifests")} == found
-    now = harness.clock.now()
-    period = Period(now - timedelta(days=30), now + timedelta(seconds=1))
-    lines = ReportReader(app.state, app.registry).read(period, target_file_bytes=1 << 20, with_samples=False)
-    assert {each.manifest_id for each in lines.dead_letters.latest if not each.is_settled} == found
-    assert {each.manifest_id for each in verified(harness).dead_letter_manifests if not each.is_settled} == found, (
-        "by the summaries"
-    )
-    return found
+    return needing_a_person(harness)[0]
 
 
 @pytest.mark.parametrize("data", [b"no manifest", b'{"version": 1, "files": 7}'])
