@@ -26,8 +26,7 @@ from bench.scale.journal import index_on_s3
 from bench.scale.ledger import FIRST_DAY, write_finished
 from bench.scale.probe import settings_at
 from bench.scale.table import FLAT
-from compactor.adapters.local.sqlite.seen_files import seen_rows
-from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles, seen_rows
 from compactor.core.documents.closed_dates import ClosedDate, ClosingBegun, ManifestSums, Member
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.manifests.fates.history_search import known_at

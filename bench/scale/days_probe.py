@@ -21,9 +21,8 @@ from bench.scale.ledger import FIRST_DAY
 from bench.scale.probe import plain_engine, settings_at
 from bench.scale.s3 import settings_on_s3
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
-from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
-from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles, LocalSummarisedFiles
+from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.adapters.source_listing import SourceListing
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_s3
@@ -76,7 +75,7 @@ def _compact(app: App) -> None:
         listing=SourceListing(app.store, [raw]),
         sources=[SourcePlace(raw)],
         seen=LocalSeenFiles(app.store, "" if on_s3 else seen),
-        new_listed=SqliteListedFiles,
+        new_spill=SqliteSpill,
         summarised=StoredSummarisedFiles(app.store, app.layout) if on_s3 else LocalSummarisedFiles(seen),
     )
     planner.plan()

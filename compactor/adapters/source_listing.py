@@ -15,7 +15,7 @@ from compactor.manifests.plan import LeftOut
 
 @dataclass(frozen=True, slots=True)
 class SourceListing:
-    """A `compactor.manifests.sources.listing.Listing`.
+    """A `compactor.manifests.sources.planning.Listing`.
 
     Attributes:
         store: Has the sources.

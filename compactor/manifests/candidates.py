@@ -101,13 +101,6 @@ class Group:
         return replace(self, candidates=[each for each in self.candidates if each.key in keys])
 
 
-def listed_file(info: ObjectInfo, dated_by: str) -> ManifestFile:
-    """A listed file as manifests name it, dated by one of `compactor.core.inputs.dates.RULES`."""
-    return ManifestFile(
-        uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at, dated_by=dated_by
-    )
-
-
 def is_settled(info: ObjectInfo, now: datetime, settle_seconds: float) -> bool:
     """Return whether a file was last written long enough ago."""
     # A time in the future only means that clocks differ, so the file need not wait.

@@ -20,6 +20,7 @@ class SpilledFile(NamedTuple):
         uri: In its canonical spelling.
         modified_us: Time of its last write, in microseconds since 1970.
         rule: Which of `compactor.core.inputs.dates.RULES` gave its date.
+        stamp: As of `ObjectInfo`.
     """
 
     date: str
@@ -28,6 +29,7 @@ class SpilledFile(NamedTuple):
     etag: str
     modified_us: int
     rule: str
+    stamp: str = ""
 
     @classmethod
     def of(cls, date: str, file: ManifestFile) -> "SpilledFile":
@@ -39,7 +41,15 @@ class SpilledFile(NamedTuple):
     @classmethod
     def listed(cls, date: str, info: ObjectInfo, rule: str) -> "SpilledFile":
         """A file of a date, as it was listed."""
-        return cls(date, canonical(info.uri), info.size_bytes, info.etag, _microseconds(info.modified_at), rule)
+        return cls(
+            date, canonical(info.uri), info.size_bytes, info.etag, _microseconds(info.modified_at), rule, info.stamp
+        )
+
+    @property
+    def info(self) -> ObjectInfo:
+        """The file as it was listed."""
+        modified_at = _EPOCH + timedelta(microseconds=self.modified_us)
+        return ObjectInfo(self.uri, self.size_bytes, self.etag, modified_at, self.stamp)
 
     def as_named(self) -> ManifestFile:
         """The file as manifests name it, without the columns of its path."""
@@ -68,11 +78,11 @@ class FileSpill(Container[str], Protocol):
     def dates(self) -> list[tuple[str, int, int]]:
         """Each date in order, with the number of its files, and with their size in bytes."""
 
-    def pages(self, date: str, files: int) -> Iterator[list[SpilledFile]]:
-        """The files of a date in order of their URIs, up to so many at a time."""
+    def pages(self, files: int, date: str | None = None) -> Iterator[list[SpilledFile]]:
+        """The files of a date, or all, in order of their dates and URIs, up to so many at a time."""
 
-    def drop(self, uris: Iterable[str]) -> None:
-        """Remove some of the sorted files."""
+    def get(self, uri: str) -> SpilledFile | None:
+        """The sorted file at a canonical URI."""
 
     def note(self, namings: Iterable[Naming]) -> None:
         """Keep which manifests name files."""

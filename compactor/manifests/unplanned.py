@@ -68,7 +68,7 @@ class Unplanned(Source):
         plan.skip("repeated", files=self.spill.sort())
         self._unread = {date: (files, size_bytes) for date, files, size_bytes in self.spill.dates()}
         for date in list(self._unread):
-            for page in self.spill.pages(date, self.page_files):
+            for page in self.spill.pages(self.page_files, date):
                 files_left, bytes_left = self._unread[date]
                 self._unread[date] = files_left - len(page), bytes_left - sum(each.size_bytes for each in page)
                 files = self._unclaimed(page)

@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.adapters.aws.s3.store import S3Store
-from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles
 from compactor.api.compact import folder_run
 from compactor.api.progress import ProgressDisplay
 from compactor.cli.entry import compactor as command
-from compactor.manifests.fates.summarised_files import NothingSummarised
+from compactor.manifests.fates.history_search import NothingSummarised
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.settings.compact_paths import Options
 from compactor.wiring.job.app import App

@@ -1,7 +1,7 @@
 """Planners of sources on the store of a harness."""
 
-from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder
 from compactor.manifests.sources.planning import OnReplaced, SourcePlanner
@@ -19,7 +19,7 @@ def source_planner(
         listing=lambda source: app.store.list(folder(source.folder)),
         sources=[SourcePlace(place)],
         seen=LocalSeenFiles(app.store, ""),
-        new_listed=SqliteListedFiles,
+        new_spill=SqliteSpill,
         on_replaced=on_replaced,
         with_hidden=with_hidden,
     )

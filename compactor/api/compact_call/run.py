@@ -8,10 +8,8 @@ from typing import Any
 
 from compactor.adapters.local.machine import person
 from compactor.adapters.local.native.threads import usable_threads
-from compactor.adapters.local.sqlite.cache_place import seen_file
-from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
-from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
-from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles, LocalSummarisedFiles, seen_file
+from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.adapters.source_listing import SourceListing
 from compactor.api.compact_call.closing import Closing
 from compactor.api.compact_call.types import FolderTypes
@@ -27,13 +25,12 @@ from compactor.job.service import Service
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.candidates import LINKS
-from compactor.manifests.changed_files import changed_files
-from compactor.manifests.fates.grown_files import is_of
-from compactor.manifests.fates.summarised_files import NothingSummarised, SummarisedFiles
+from compactor.manifests.fates.file_fates import is_of
+from compactor.manifests.fates.history_search import NothingSummarised, SummarisedFiles
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.manifests.plan import Plan
 from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
-from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, left_out
+from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, changed_files, left_out
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
 from compactor.ops.accept.dismisser import Dismisser
 from compactor.ops.verify.report import VerifyReport
@@ -101,7 +98,7 @@ class FolderRun:
             sources=self.folder.paths.sources,
             seen=LocalSeenFiles(app.store, seen_file(app.layout)),
             summarised=self._summarised(app),
-            new_listed=SqliteListedFiles,
+            new_spill=SqliteSpill,
             on_replaced=self.on_replaced,
             with_hidden=self.with_hidden,
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import NamedTuple, Protocol
 
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import FileReport
@@ -14,15 +15,73 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.ledger.state import State
-from compactor.manifests.fates.file_fates import Fates, fates
-from compactor.manifests.fates.grown_files import gone_versions, is_of
-from compactor.manifests.fates.history_search import HistorySearch
-from compactor.manifests.fates.summarised_files import NothingSummarised, Shorter, SummarisedFiles
+from compactor.manifests.fates.file_fates import Fates, fates, gone_versions, is_of
+from compactor.manifests.fates.history_search import HistorySearch, NothingSummarised, Shorter, SummarisedFiles
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.manifests.sources.listed_files import Listed, ListedFiles
-from compactor.manifests.sources.seen_files import SeenFiles
+from compactor.manifests.spill import FileSpill, SpilledFile
+
+Version = tuple[str, str]
+"""The canonical URI of a file, and an etag."""
+
+
+class SeenFiles(Protocol):
+    """Remembers files of a local disk: what their bytes were, and whether they were written without another time."""
+
+    def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
+        """The URIs of files that were written since they were remembered, although length and time are the same."""
+
+    def remembered(self, uris: Iterable[str]) -> dict[str, str]:
+        """The versions of files as they were remembered, by canonical URI."""
+
+    def digest(self, file: ObjectInfo) -> str:
+        """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
+
+        Args:
+            file: As it was listed.
+
+        Raises:
+            TryAgainError: The file changed meanwhile, or the store failed.
+            AccessError: The file may not be read.
+        """
+
+    def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
+        """Those of some beginnings that a file has; none where the store has other means.
+
+        Raises:
+            TryAgainError: As `digest`.
+            AccessError: As `digest`.
+        """
+
+    def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
+        """The beginning of a file up to the end of its last whole line; None if no line begins at a byte.
+
+        Args:
+            file: As it was listed.
+            start: The byte; the beginning ends there if no line does behind it.
+
+        Raises:
+            TryAgainError: As `digest`.
+            AccessError: As `digest`.
+        """
+
+    def passed(self, versions: Iterable[Version]) -> set[Version]:
+        """Those of some versions that `pass_over` was called with since they were there last."""
+
+    def pass_over(self, versions: Iterable[Version]) -> None:
+        """Remember versions that are gone, and that no file begins with which is there now."""
+
+    def remember(self, files: Sequence[ObjectInfo]) -> None:
+        """Remember the files as they are now."""
+
 
 _NAMINGS_AT_ONCE = 10_000
+
+
+class Listed(NamedTuple):
+    """A file as it was listed, and as manifests name it."""
+
+    listed: SpilledFile
+    file: ManifestFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +103,7 @@ class SourceFates:
     allowed_prefixes: Sequence[str]
     sources: Sequence[SourcePlace]
     seen: SeenFiles
-    listed: ListedFiles
+    listed: FileSpill
     summarised: SummarisedFiles = field(default_factory=NothingSummarised)
     may_learn: bool = True
     unread: list[str] = field(default_factory=list, init=False)
@@ -54,8 +113,8 @@ class SourceFates:
         if not files:
             return Fates()
         remembered = self.seen.remembered(files)
-        earlier = (etag for uri, etag in remembered.items() if etag != files[uri].info.etag)
-        versions = {each.info.etag for each in files.values() if each.info.stamp}
+        earlier = (etag for uri, etag in remembered.items() if etag != files[uri].listed.etag)
+        versions = {each.listed.etag for each in files.values() if each.listed.stamp}
         versions |= set(earlier)
         by_uri = {uri: each.file for uri, each in files.items()}
         # What files on S3 begin with is not read.
@@ -119,15 +178,15 @@ class SourceFates:
 
     def _info(self, file: ManifestFile) -> ObjectInfo:
         """What was listed of a file that may be planned."""
-        info = self.listed.get(canonical(file.uri))
-        if info is None:
+        listed = self.listed.get(canonical(file.uri))
+        if listed is None:
             raise LookupError(file.uri)
-        return info
+        return listed.info
 
     def _beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterator[set[Beginning]]:
         def of(uri: str) -> set[Beginning]:
             try:
-                info = self.listed.get(uri) or self.state.store.stat(uri)
+                info = self._info_at(uri)
                 size_bytes = info.size_bytes if info else 0
                 shorter = {length: digests for length, digests in asked.items() if length < size_bytes}
                 return self.seen.beginnings(info, shorter) if info and shorter else set()
@@ -158,7 +217,12 @@ class SourceFates:
 
     def _version_at(self, uri: str) -> str | None:
         try:
-            info = self.listed.get(uri) or self.state.store.stat(uri)
+            info = self._info_at(uri)
         except AccessError:
             return None
         return info.etag if info else None
+
+    def _info_at(self, uri: str) -> ObjectInfo | None:
+        """What is at a place: as it was listed, or as it is now if it is in no source."""
+        listed = self.listed.get(uri)
+        return listed.info if listed is not None else self.state.store.stat(uri)

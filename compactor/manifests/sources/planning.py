@@ -1,28 +1,92 @@
 """Plans the files of sources: each version once, whatever happened to the files between two calls."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
+from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.errors import RecordUnreadable
 from compactor.core.inputs.source_places import SourcePlace
-from compactor.core.layout import canonical, is_s3
+from compactor.core.layout import canonical, folder, is_s3
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
-from compactor.manifests.candidates import Candidate, is_settled, listed_file
-from compactor.manifests.claiming import ClaimState, claim_key
+from compactor.manifests.candidates import SKIP_REASONS, Candidate, is_settled, skip_reason
+from compactor.manifests.claiming import Claimer, ClaimState, claim_key
 from compactor.manifests.fates.file_fates import Fates, Replacement
-from compactor.manifests.fates.history_search import HistorySearch
-from compactor.manifests.fates.summarised_files import NothingSummarised, SummarisedFiles
+from compactor.manifests.fates.history_search import HistorySearch, NothingSummarised, SummarisedFiles
 from compactor.manifests.file_search import FileSearch
 from compactor.manifests.plan import LeftOut, Plan
 from compactor.manifests.planner import Planner, Source
-from compactor.manifests.sources.fates import SourceFates
-from compactor.manifests.sources.listed_files import Listed, ListedFiles, ListedInfo
-from compactor.manifests.sources.listing import Listing, source_files
-from compactor.manifests.sources.seen_files import SeenFiles
+from compactor.manifests.sources.fates import Listed, SeenFiles, SourceFates
+from compactor.manifests.spill import FileSpill, SpilledFile
+
+Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
+"""Lists the files below a source, and what of it cannot be listed."""
+
+
+def source_files(
+    listing: Listing,
+    sources: Sequence[SourcePlace],
+    plan: Plan,
+    *,
+    excludes: Callable[[str], bool],
+    with_hidden: bool = False,
+) -> Iterator[ObjectInfo]:
+    """Yield the files that are input; counts all others in a plan, with what could not be listed."""
+
+    def reason_for(source: SourcePlace, found: ObjectInfo | LeftOut) -> str:
+        reason = _reason(source, found, with_hidden=with_hidden)
+        return "excluded" if reason in {"", "bad_name"} and excludes(found.uri) else reason
+
+    for number, source in enumerate(sources):
+        for found in listing(source):
+            if not _is_meant(source, found) or any(_is_meant(each, found) for each in sources[:number]):
+                continue
+            reason = reason_for(source, found)
+            if not reason and isinstance(found, ObjectInfo) and found.target:
+                file = replace(found, uri=found.target)
+                if any(_is_meant(each, file) and not reason_for(each, file) for each in sources):
+                    reason = "linked_file"
+            if reason == "bad_name":
+                plan.left_out.append(LeftOut(found.uri, reason, SKIP_REASONS[reason]))
+            elif reason:
+                plan.skip(reason, found.uri)
+            elif isinstance(found, ObjectInfo):
+                yield found
+            else:
+                plan.left_out.append(found)
+
+
+def _is_meant(source: SourcePlace, found: ObjectInfo | LeftOut) -> bool:
+    """Whether a source names a file, or a folder above some of its files."""
+    is_meant = source.takes if isinstance(found, ObjectInfo) else source.reaches
+    return canonical(found.uri).startswith(folder(canonical(source.folder))) and is_meant(found.uri)
+
+
+def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bool) -> str:
+    """Why an object is skipped; empty for one that is input, or that a person has to know of."""
+    is_hidden = not with_hidden and source.is_hidden(found.uri)
+    if isinstance(found, ObjectInfo):
+        return skip_reason(found.uri, found.size_bytes, [source.folder], is_hidden=is_hidden) or ""
+    return "hidden" if is_hidden else ""
+
+
+def changed_files(commits: Iterable[Commit], claimer: Claimer) -> list[LeftOut]:
+    """The files of some commits that changed before they were read. Their claims are given up.
+
+    The next plan takes the version that is there by then, also if it is the one that was listed.
+    """
+    left_out: list[LeftOut] = []
+    for commit in commits:
+        changed = {file.uri: file for file in commit.files if file.status is FileStatus.CHANGED}
+        accepted = claimer.state.ledger.accepted(commit.manifest_id) if changed else None
+        if accepted is not None and accepted.manifest is not None:
+            claimer.release_claims([claim_key(file) for file in accepted.manifest.files if file.uri in changed])
+        left_out += [LeftOut(uri, "changed", f"after it was listed: {file.detail}") for uri, file in changed.items()]
+    return left_out
+
 
 OnReplaced = Literal["quarantine", "rebuild", "append"]
 """What to do with a file whose earlier version has rows: leave it out, make the rows again, or take all its lines."""
@@ -35,7 +99,7 @@ class SourcePlanner:
     Attributes:
         allowed_prefixes: Folders that input may be in.
         listing: Lists one of them.
-        new_listed: Makes what keeps the listing of one plan.
+        new_spill: Makes what keeps the listing of one plan.
         summarised: Remembers the files of closed dates.
         with_hidden: Whether to take hidden files.
     """
@@ -45,7 +109,7 @@ class SourcePlanner:
     listing: Listing
     sources: Sequence[SourcePlace]
     seen: SeenFiles
-    new_listed: Callable[[], ListedFiles]
+    new_spill: Callable[[], FileSpill]
     summarised: SummarisedFiles = field(default_factory=NothingSummarised)
     on_replaced: OnReplaced = "quarantine"
     with_hidden: bool = False
@@ -62,7 +126,7 @@ class SourcePlanner:
             settle_seconds: Take only files that were last written at least this long ago.
             dry_run: Claim and write nothing.
         """
-        with closing(self.new_listed()) as listed:
+        with closing(self.new_spill()) as listed:
             files = _NewFiles(self, listed, settle_seconds)
             plan = self.planner.plan(files, dry_run=dry_run)
             if not dry_run:
@@ -90,7 +154,7 @@ class _NewFiles(Source):
     """The files of sources that are new, were appended to, or are to be taken anew."""
 
     of: SourcePlanner
-    listed: ListedFiles
+    listed: FileSpill
     settle_seconds: float
     _found: Fates = field(default_factory=Fates, init=False)
     _taken: set[str] = field(default_factory=set, init=False)
@@ -100,6 +164,7 @@ class _NewFiles(Source):
 
     def candidates(self, plan: Plan) -> Iterator[Candidate]:
         self.listed.add(self._settled(plan))
+        self.listed.sort()
         open_ones, suspects = self._open_ones(plan)
         fates = self._fates(may_learn=not plan.dry_run)
         found = self._found = fates.of(open_ones, frozenset(suspects))
@@ -109,19 +174,19 @@ class _NewFiles(Source):
         plan.planned_before -= len(suspects & found.replaced.keys())
         plan.touched, plan.renamed, plan.grown = len(found.touched), len(found.renamed), len(found.grown)
         taken = self._taken = self._sorted(plan, found, suspects)
-        for uri, each in sorted(open_ones.items(), key=lambda each: each[1].date):
+        for uri, each in open_ones.items():
             if (part := found.grown.get(uri)) is not None:  # guard: of a file that grew, only the new lines are taken
                 grown = {"range": part, "size_bytes": part.size_bytes}
-                yield Candidate.of_file(each.date, each.file.model_copy(update=grown))
+                yield Candidate.of_file(each.listed.date, each.file.model_copy(update=grown))
             elif uri in taken or not (found.has(uri) or uri in suspects):
-                yield Candidate.of_file(each.date, each.file)
+                yield Candidate.of_file(each.listed.date, each.file)
 
     def remember(self, plan: Plan) -> None:
         """Remember the files as they are now, once they are planned."""
         seen = self.of.seen
         left = self._found.replaced.keys() - self._taken  # these stay as they were: replaced for the next plan, too
-        for page in self.listed.pages():
-            seen.remember([each.info for each in page if canonical(each.info.uri) not in left])
+        for page in self.listed.pages(self.of.planner.page_files):
+            seen.remember([each.info for each in page if each.uri not in left])
         if self._is_all_read and "unsettled" not in plan.skipped:  # else one of these may be found to have grown
             seen.pass_over([(each.uri, each.etag or "") for each in self._found.passed])
 
@@ -129,22 +194,16 @@ class _NewFiles(Source):
         """The files without claims, or whose bytes may be others (suspects), by canonical URI; counts the others."""
         open_ones: dict[str, Listed] = {}
         suspects: set[str] = set()
-        for page in self.listed.pages():
-            files = list(map(self._named, page))
-            keys = [claim_key(each.file) for each in files]
+        for page in self.listed.pages(self.of.planner.page_files):
+            keys = [claim_key(each.as_named()) for each in page]
             claimed = self.of.planner.claimer.states(keys)
             plan.count_claimed(claimed)
-            taken = [each.info for key, each in zip(keys, files, strict=True) if _state(claimed, key) == "taken"]
+            taken = [each.info for key, each in zip(keys, page, strict=True) if _state(claimed, key) == "taken"]
             suspects |= self.of.seen.rewritten(taken)
-            for key, each in zip(keys, files, strict=True):
-                uri = canonical(each.info.uri)
-                if _state(claimed, key) == "free" or uri in suspects:
-                    open_ones[uri] = each
+            for key, each in zip(keys, page, strict=True):
+                if _state(claimed, key) == "free" or each.uri in suspects:
+                    open_ones[each.uri] = Listed(each, self.of.state.rules.with_path_columns(each.as_named()))
         return open_ones, suspects
-
-    def _named(self, listed: ListedInfo) -> Listed:
-        file = listed_file(listed.info, listed.rule)
-        return Listed(listed.info, self.of.state.rules.with_path_columns(file), listed.date)
 
     def _fates(self, *, may_learn: bool) -> SourceFates:
         return SourceFates(
@@ -157,7 +216,7 @@ class _NewFiles(Source):
             may_learn=may_learn,
         )
 
-    def _settled(self, plan: Plan) -> Iterator[ListedInfo]:
+    def _settled(self, plan: Plan) -> Iterator[SpilledFile]:
         """The files that may be planned."""
         rules, now = self.of.state.rules, self.of.state.clock.now()
         for info in self.of.data(plan):
@@ -167,7 +226,7 @@ class _NewFiles(Source):
                 plan.left_out.append(LeftOut(info.uri, "unsettled", detail))
                 continue
             dated = rules.dates.of_file(info.uri, info.modified_at)
-            yield ListedInfo(info, dated.date, dated.rule)
+            yield SpilledFile.listed(dated.date, info, dated.rule)
 
     def _sorted(self, plan: Plan, found: Fates, suspects: set[str]) -> set[str]:
         """Sort the replaced files by what is done with them; returns those to take with all their lines."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.local.sqlite.cache_place import seen_file
+from compactor.adapters.local.sqlite.seen_files import seen_file
 from compactor.core.layout import Layout
 from tests.support.harness import Harness
 

@@ -42,7 +42,7 @@ def test_as_a_list_would(rounds: list[list[SpilledFile]], page: int) -> None:
         for each in sorted(files):
             if each.uri not in last or each.modified_us > last[each.uri].modified_us:
                 last[each.uri] = each
-        pages = {date: list(spill.pages(date, page)) for date, _, _ in spill.dates()}
+        pages = {date: list(spill.pages(page, date)) for date, _, _ in spill.dates()}
         found = [each for date in pages for some in pages[date] for each in some]
         assert dropped == len(files) - len(last)
         assert [(each.date, each.uri, each.modified_us) for each in found] == sorted(
@@ -61,23 +61,17 @@ def _of(files: list[SpilledFile], date: str) -> list[SpilledFile]:
 
 
 @settings(max_examples=20)
-@given(files=FILES, page=st.integers(1, 4), drops=st.lists(st.booleans(), min_size=12, max_size=12))
-def test_what_is_dropped_is_in_no_later_page(files: list[SpilledFile], page: int, drops: list[bool]) -> None:
-    """Files can be dropped while their page is the last one that was read; the others stay, in order."""
+@given(files=FILES, page=st.integers(1, 4))
+def test_all_pages(files: list[SpilledFile], page: int) -> None:
+    """Without a date, the pages have the files of all dates; each is found by its URI, as it was added."""
     spill = SqliteSpill()
-    spill.add(files)
+    spill.add(each._replace(stamp="stamp") for each in files)
     spill.sort()
-    whole = [each for date, _, _ in spill.dates() for some in spill.pages(date, page) for each in some]
-    dropped = {each.uri for each, drop in zip(whole, drops, strict=False) if drop}
-    for date, _, _ in spill.dates():
-        for some in spill.pages(date, page):
-            spill.drop(each.uri for each in some if each.uri in dropped)
-    left = [each for date, _, _ in spill.dates() for some in spill.pages(date, page) for each in some]
-    assert left == [each for each in whole if each.uri not in dropped]
-    assert sum(files for _, files, _ in spill.dates()) == len(left)
-    assert sum(size for _, _, size in spill.dates()) == sum(each.size_bytes for each in left)
-    assert not any(uri in spill for uri in dropped)
-    spill.drop(["s3://b/none of them"])
+    found = [each for some in spill.pages(page) for each in some]
+    assert found == [each for date, _, _ in spill.dates() for some in spill.pages(page, date) for each in some]
+    assert [spill.get(each.uri) for each in found] == found
+    assert {*found} <= {each._replace(stamp="stamp") for each in files}
+    assert spill.get("s3://b/none of them") is None
     spill.close()
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryStore
 from compactor.adapters.source_listing import SourceListing
@@ -27,9 +27,8 @@ from compactor.core.crash_points import CrashPoint, PlanCrashPoint, ignore_crash
 from compactor.core.documents.records import Commit
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.job.results import Result
-from compactor.manifests.changed_files import changed_files
 from compactor.manifests.plan import LeftOut
-from compactor.manifests.sources.planning import OnReplaced, SourcePlanner
+from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, changed_files
 from tests.support.harness import DiedError, Harness, dying_at
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
@@ -185,7 +184,7 @@ class FolderLife(RuleBasedStateMachine):
             listing=SourceListing(app.store, [str(self.raw)]),
             sources=[SourcePlace(str(self.raw))],
             seen=LocalSeenFiles(app.store, str(self.top / "seen.sqlite")),
-            new_listed=SqliteListedFiles,
+            new_spill=SqliteSpill,
             on_replaced=policy,
         )
 

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
-from compactor.manifests.fates.summarised_files import Known, NothingSummarised
+from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles
+from compactor.manifests.fates.history_search import Known, NothingSummarised
 from compactor.manifests.file_search import Naming
 from compactor.manifests.plan import Plan
 from compactor.manifests.sources.planning import SourcePlanner

@@ -8,7 +8,7 @@ import pytest
 from compactor.adapters.claims import JournalClaims
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
-from compactor.manifests.fates.summarised_files import NothingSummarised
+from compactor.manifests.fates.history_search import NothingSummarised
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.manifests.plan import Plan
 from compactor.manifests.sources.planning import SourcePlanner

@@ -2,20 +2,67 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
+from threading import Lock
 from typing import Any
 
-from compactor.adapters.local.sqlite.unnamed_database import UnnamedDatabase
+from compactor.core.errors import ScratchFull, StoreUnavailable
 from compactor.manifests.file_search import Naming
 from compactor.manifests.spill import SpilledFile
+
+CACHE_KIB = 32 * 1024
+_PRIMARY_CODE = 0xFF  # the low byte is the primary result code [SQLite, result codes]
+
+
+class UnnamedDatabase:
+    """A database of this process, which any thread may use.
+
+    Args:
+        tables: The statements that make its tables.
+    """
+
+    def __init__(self, tables: str) -> None:
+        self._lock = Lock()
+        self._rows = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._rows.executescript(
+            f"PRAGMA cache_size = -{CACHE_KIB}; PRAGMA temp_store = FILE; PRAGMA journal_mode = OFF; {tables}"
+        )
+
+    def query(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a query."""
+        with self.used() as rows:
+            return rows.execute(query, values).fetchall()
+
+    @contextmanager
+    def used(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for one thread at a time.
+
+        Raises:
+            ScratchFull: The disk is full.
+            StoreUnavailable: It fails otherwise.
+        """
+        try:
+            with self._lock:
+                yield self._rows
+        except sqlite3.DatabaseError as exc:
+            code = getattr(exc, "sqlite_errorcode", 0) & _PRIMARY_CODE
+            error = ScratchFull if code == sqlite3.SQLITE_FULL else StoreUnavailable
+            raise error(f"temporary folder: {exc}; expected about 1 kB a file there, or set TMPDIR to another") from exc
+
+    def close(self) -> None:
+        """Give the space back."""
+        with self._lock:
+            self._rows.close()
+
 
 _AT_ONCE = 1_000
 
 _TABLES = """
-CREATE TABLE added (date, uri, size_bytes, etag, modified_us, rule, hash INTEGER);
-CREATE TABLE files (date, uri, size_bytes, etag, modified_us, rule, hash INTEGER);
+CREATE TABLE added (date, uri, size_bytes, etag, modified_us, rule, stamp, hash INTEGER);
+CREATE TABLE files (date, uri, size_bytes, etag, modified_us, rule, stamp, hash INTEGER);
 CREATE TABLE namings (hash INTEGER, uri, manifest_id, etag, state);
 CREATE INDEX namings_by_hash ON namings (hash);
 """
@@ -29,12 +76,10 @@ _SORT = (
 _REPEATED = "SELECT hash FROM files INDEXED BY files_by_hash GROUP BY hash HAVING count(*) > 1"
 # No RETURNING: Python uses the SQLite of the system, which may be that of RHEL 8 [3.26].
 _VERSIONS = "SELECT uri, rowid, date, size_bytes FROM files WHERE hash = ? ORDER BY uri, modified_us DESC, rowid"
-_FOUND = "SELECT rowid, date, size_bytes FROM files WHERE hash = ? AND uri = ?"
 _DROP = "DELETE FROM files WHERE rowid = ?"
-_PAGE = """
-SELECT rowid, date, uri, size_bytes, etag, modified_us, rule FROM files
-WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?
-"""
+_FILE = "date, uri, size_bytes, etag, modified_us, rule, stamp"
+_GET = f"SELECT {_FILE} FROM files WHERE hash = ? AND uri = ?"  # noqa: S608 - names of this module
+_PAGE = f"SELECT rowid, {_FILE} FROM files WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"  # noqa: S608 - as above
 
 
 @dataclass(slots=True)
@@ -60,7 +105,7 @@ class SqliteSpill:
         while some := list(islice(each, _AT_ONCE)):  # no lock is held while the next ones are awaited
             with self._database.used() as rows:
                 rows.execute("BEGIN")
-                rows.executemany("INSERT INTO added VALUES (?, ?, ?, ?, ?, ?, ?)", map(self._counted, some))
+                rows.executemany("INSERT INTO added VALUES (?, ?, ?, ?, ?, ?, ?, ?)", map(self._counted, some))
                 rows.execute("COMMIT")
 
     def _counted(self, file: SpilledFile) -> tuple[Any, ...]:
@@ -89,22 +134,17 @@ class SqliteSpill:
     def dates(self) -> list[tuple[str, int, int]]:
         return [(date, day.files, day.size_bytes) for date, day in self._days.items() if day.files]
 
-    def pages(self, date: str, files: int) -> Iterator[list[SpilledFile]]:
-        day = self._days.get(date, _Day())
+    def pages(self, files: int, date: str | None = None) -> Iterator[list[SpilledFile]]:
+        last = max((each.last for each in self._days.values()), default=0)
+        day = _Day(first=1, last=last) if date is None else self._days.get(date, _Day())
         after = day.first - 1
         while page := self._database.query(_PAGE, (after, day.last, files)):
             after = page[-1][0]
             yield [SpilledFile(*row[1:]) for row in page]
 
-    def drop(self, uris: Iterable[str]) -> None:
-        with self._database.used() as rows:
-            rows.execute("BEGIN")
-            for uri in uris:
-                for row, date, size_bytes in rows.execute(_FOUND, (_hash(uri), uri)).fetchall():
-                    rows.execute(_DROP, (row,))
-                    self._days[date].files -= 1
-                    self._days[date].size_bytes -= size_bytes
-            rows.execute("COMMIT")
+    def get(self, uri: str) -> SpilledFile | None:
+        found = self._database.query(_GET, (_hash(uri), uri))
+        return SpilledFile(*found[0]) if found else None
 
     def __contains__(self, uri: object) -> bool:
         return isinstance(uri, str) and bool(
