@@ -2,18 +2,22 @@
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
 from compactor.core.documents.records import Commit, FileStatus
-from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import ManifestKey, base_name, canonical, outcome_generation
+from compactor.core.layout import canonical
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.reading import Listed, Scope, listed, read_listed
+from compactor.ledger.history.unsummarised import Unsummarised, summarised_since
+from compactor.ledger.ledger import newest_generation
 from compactor.ledger.state import State
 
 CLOCKS_APART = timedelta(hours=1)
 """How far the store's clock and that of a driver may differ."""
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Version(NamedTuple):
@@ -66,7 +70,7 @@ class KnownRows:
 
 
 def later_rows(
-    state: State, versions: Sequence[Version], keys: Iterable[ManifestKey] | None = None, known: KnownRows | None = None
+    state: State, versions: Sequence[Version], manifests: Iterable[Listed], known: KnownRows | None = None
 ) -> dict[Version, str]:
     """The first manifest that settles each version; versions without one are left out. See `Taken.settles`.
 
@@ -76,15 +80,13 @@ def later_rows(
     Args:
         state: Has the records.
         versions: The versions without rows.
-        keys: The manifests to read; None for all whose commits were written since.
+        manifests: Those to read.
         known: What was found before; gets what is found now.
     """
     known = known or KnownRows()
     wanted = frozenset(canonical(each.uri) for each in versions)
-    if keys is None:
-        keys = written_since(state, searched_from(each.started_at for each in versions))
     made: dict[str, list[tuple[Taken, str]]] = {}
-    for manifest_id, rows in map_ordered(partial(_rows_of, state, wanted, known), keys):
+    for manifest_id, rows in map_ordered(partial(_rows_of, state, wanted, known), manifests):
         for uri, taken in rows.items():
             made.setdefault(uri, []).append((taken, manifest_id))
     found: dict[Version, str] = {}
@@ -95,22 +97,33 @@ def later_rows(
     return found
 
 
-def searched_from(moments: Iterable[datetime]) -> datetime:
-    """The time of the store from which on a commit may settle versions whose attempts began at these moments."""
-    return min(moments) - 2 * CLOCKS_APART
+def may_settle(state: State, found: Unsummarised | None, versions: Sequence[Version]) -> Iterator[Listed]:
+    """The manifests that may have later rows: those in no summary, and all with records that are late enough.
+
+    Args:
+        state: Has the records.
+        found: What is in no summary; None if all records have to be read.
+        versions: The versions that no summary names as open.
+    """
+    since = min((each.started_at for each in versions), default=_NEVER) - 2 * CLOCKS_APART
+    if found is not None:
+        yield from map(Listed, dict.fromkeys(found.keys))
+        yield from map(Listed, summarised_since(state, found.totals, since)) if versions else ()
+    elif versions:
+        written = listed(state, Scope(since=since, until=_NEVER))
+        yield from (each for each in written if newest_generation(each.records or ()) is not None)
 
 
-def _rows_of(state: State, wanted: frozenset[str], known: KnownRows, key: ManifestKey) -> tuple[str, dict[str, Taken]]:
+def _rows_of(state: State, wanted: frozenset[str], known: KnownRows, found: Listed) -> tuple[str, dict[str, Taken]]:
     """Those of some files that a manifest has rows of, or that it found changed."""
-    asked, rows = known.found.get(key.id, (frozenset(), {}))
+    asked, rows = known.found.get(found.key.id, (frozenset(), {}))
     if not wanted <= asked:
-        try:
-            outcome = state.ledger.outcome(key)
-        except (ObjectNotFound, RecordUnreadable):  # `verify` says what is wrong with it
-            return key.id, {}
-        rows = _read(state, outcome, wanted) if isinstance(outcome, Commit) else {}
-        known.found[key.id] = (wanted, rows)
-    return key.id, rows
+        account = read_listed(state, found)
+        if account.fault is not None:  # `verify` says what is wrong with it
+            return account.id, {}
+        rows = _read(state, account.commit, wanted) if account.commit is not None else {}
+        known.found[account.id] = (wanted, rows)
+    return found.key.id, rows
 
 
 def _read(state: State, commit: Commit, wanted: frozenset[str]) -> dict[str, Taken]:
@@ -132,16 +145,3 @@ def _changed(state: State, commit: Commit, uris: Container[str]) -> dict[str, Ta
     files = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
     named = ((canonical(file.uri), file.etag or "") for file in files)
     return {uri: Taken(commit.started_at, etag, has_rows=False) for uri, etag in named if uri in uris}
-
-
-def written_since(state: State, since: datetime) -> Iterator[ManifestKey]:
-    """The manifests whose outcomes were written since, by one listing of the ledger, several dates at a time."""
-
-    def written(date: str) -> list[ManifestKey]:
-        listed = state.store.list(state.layout.ledger_folder_of(date))
-        outcomes = (info for info in listed if outcome_generation(base_name(info.uri)) is not None)
-        found = (info.uri.rsplit("/", 2)[1] for info in outcomes if info.modified_at >= since)
-        return [ManifestKey(date, manifest_id) for manifest_id in dict.fromkeys(found)]
-
-    for keys in map_ordered(written, state.ledger.dates()):
-        yield from keys

@@ -13,7 +13,7 @@ What was open when its date was closed is named by the summaries, which name wha
 in no summary can have settled it since. What is in no summary may be settled by any later manifest.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -27,11 +27,11 @@ from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import ManifestKey, duplicate_id, is_of_new, is_within, redriven_id, root_id
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account, LetterFate, QuarantinedFile, redriven_uris
-from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, searched_from, written_since
-from compactor.ledger.accounts.reading import Detail, Scope, accounts
+from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, may_settle
+from compactor.ledger.accounts.reading import Detail, Listed, Scope, accounts
 from compactor.ledger.history.dismissals import Dismissals
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
-from compactor.ledger.history.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable
+from compactor.ledger.history.unsummarised import Unsummarised, unsummarised_if_readable
 from compactor.ledger.planned.given import files_not_in
 from compactor.ledger.state import State
 
@@ -70,8 +70,11 @@ class Settling:
         if among is None:
             found = self._index()
             closed = {(each.manifest_id, each.uri) for each in (found.totals.quarantined if found else ())}
-            among = self._later(found, [each for each in versions if (each.manifest_id, each.uri) not in closed])
-        rows = later_rows(self.state, versions, among, self.known)
+            fresh = [each for each in versions if (each.manifest_id, each.uri) not in closed]
+            manifests = may_settle(self.state, found, fresh)
+        else:
+            manifests = map(Listed, among)
+        rows = later_rows(self.state, versions, manifests, self.known)
         return [each if each.is_settled else replace(each, settled_by=rows.get(_version(each), "")) for each in checked]
 
     def letters(
@@ -115,14 +118,14 @@ class Settling:
         if among is None:
             asked &= {each.manifest_id for each in (found.totals.letters if found else ())}
             among = found.keys if found else ()
-        rows = later_rows(self.state, _all(versions, asked), among) if asked else {}
+        rows = later_rows(self.state, _all(versions, asked), map(Listed, among)) if asked else {}
         may_be = {each for each, those in versions.items() if each not in asked or any(one in rows for one in those)}
         if not may_be:
             return {}
         wanted = _all(versions, may_be)
-        keys = list(self._later(found, wanted))
-        self.known.keep_only({key.id for key in keys})
-        taken = later_rows(self.state, wanted, keys, self.known)
+        manifests = list(may_settle(self.state, found, wanted))
+        self.known.keep_only({each.key.id for each in manifests})
+        taken = later_rows(self.state, wanted, manifests, self.known)
         return {each: taken[versions[each][-1]] for each in may_be if all(one in taken for one in versions[each])}
 
     def was_interrupted(self, manifest_id: str) -> bool:
@@ -138,15 +141,6 @@ class Settling:
 
     def _index(self) -> Unsummarised | None:
         return self.found or unsummarised_if_readable(self.state)
-
-    def _later(self, found: Unsummarised | None, versions: Sequence[Version]) -> Iterator[ManifestKey]:
-        """The manifests that may have taken some versions of files, which no summary names as open."""
-        since = searched_from(each.started_at for each in versions) if versions else None
-        if found is not None:
-            yield from dict.fromkeys(found.keys)
-            yield from summarised_since(self.state, found.totals, since) if since is not None else ()
-        elif since is not None:
-            yield from written_since(self.state, since)
 
     def _with_redrives(self, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
         """The files, with whether they were redriven where that can be read."""
