@@ -84,13 +84,19 @@ def accounts(state: State, scope: Scope) -> Iterator[Account]:
     return map_ordered(reader.read, listed(state, scope))
 
 
+def accounts_of(state: State, manifest_ids: Iterable[str], details: Detail) -> Iterator[Account]:
+    """The accounts of these manifests, on record or not, each once; none of none."""
+    asked = tuple(dict.fromkeys(manifest_ids))
+    return accounts(state, Scope(manifest_ids=asked, details=details)) if asked else iter(())
+
+
 def account_of(state: State, manifest_id: str, details: Detail = Detail.EVERYTHING) -> Account:
     """The account of one manifest.
 
     Raises:
         RecordUnreadable: A record of it is damaged.
     """
-    [account] = accounts(state, Scope(manifest_ids=(manifest_id,), details=details))
+    [account] = accounts_of(state, [manifest_id], details)
     return account.checked()
 
 

@@ -28,7 +28,7 @@ from compactor.core.layout import ManifestKey, duplicate_id, is_of_new, is_withi
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account, LetterFate, QuarantinedFile, redriven_uris
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, may_settle
-from compactor.ledger.accounts.reading import Detail, Listed, Scope, accounts
+from compactor.ledger.accounts.reading import Detail, Listed, accounts_of
 from compactor.ledger.history.dismissals import Dismissals
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, unsummarised_if_readable
@@ -87,9 +87,7 @@ class Settling:
             among: The manifests of which one has taken over the last file of each, or none has; None for all that may.
         """
         redriven, named = dict[str, bool | None](), dict[str, Sequence[Version]]()
-        asked = tuple(manifest_ids)
-        details = Detail.ACCEPTED | Detail.LINEAGE
-        for each in accounts(self.state, Scope(manifest_ids=asked, details=details)) if asked else ():
+        for each in accounts_of(self.state, manifest_ids, Detail.ACCEPTED | Detail.LINEAGE):
             redriven[each.id] = None if each.fault is not None else each.was_redriven  # `verify` says what is wrong
             if redriven[each.id] is False:
                 named[each.id] = named_versions(each)

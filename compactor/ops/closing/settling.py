@@ -4,16 +4,13 @@ What was redriven is settled once the redrive is accepted: one that was interrup
 """
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from compactor.core.documents.closed_dates import ClosedTotals, SettledFile
 from compactor.core.documents.records import Redrive
-from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey
-from compactor.core.map_ordered import map_ordered
-from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.account import Account, QuarantinedFile, redriven_uris
+from compactor.ledger.accounts.reading import Detail, accounts_of
 from compactor.ledger.accounts.settling import Settling, open_file
-from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.ops.verify.report import DeadLetterManifest
 
@@ -42,7 +39,7 @@ def open_files(state: State, files: Sequence[QuarantinedFile]) -> list[Quarantin
     """Those verified quarantined files that have to be named."""
     left = [each for each in files if not each.settled_by]
     redrives = _redrives(state, (each.manifest_id for each in left if each.redriven))
-    return [each for each in left if each.uri not in _taken(redrives.get(each.manifest_id) or ())]
+    return [each for each in left if each.uri not in redriven_uris(redrives.get(each.manifest_id) or ())]
 
 
 def settled_files(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey]) -> list[SettledFile]:
@@ -52,27 +49,19 @@ def settled_files(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey
     return [
         SettledFile(manifest_id=each.manifest_id, uri=each.uri)
         for each in Settling(state).files(files, keys)
-        if (found := redrives[each.manifest_id]) is not None and (each.settled_by or each.uri in _taken(found))
+        if (found := redrives[each.manifest_id]) is not None and (each.settled_by or each.uri in redriven_uris(found))
     ]
 
 
-def _taken(redrives: Sequence[Redrive]) -> set[str]:
-    return {file.redriven_uri for each in redrives if each.kind == "files" for file in each.manifest.files}
-
-
 def _redrives(state: State, manifest_ids: Iterable[str]) -> dict[str, list[Redrive] | None]:
-    ids = list(dict.fromkeys(manifest_ids))
-    return dict(zip(ids, map_ordered(partial(_accepted_redrives, state), ids), strict=True))
+    """The redrives of manifests in effect; None where one of them is not accepted or revoked for good."""
+    return {each.id: _final_redrives(each) for each in accounts_of(state, manifest_ids, Detail.LINEAGE)}
 
 
-def _accepted_redrives(state: State, manifest_id: str) -> list[Redrive] | None:
-    """The redrives of a manifest, if each of them is accepted or revoked for good; else None."""
-    try:
-        entries = RedriveLog(state=state).entries_about(manifest_id)
-    except (ObjectNotFound, StuckError):  # a person has to check
+def _final_redrives(account: Account) -> list[Redrive] | None:
+    if account.fault is not None:  # a person has to check
         return None
-    own = [each for each in entries if each.redrive.source == manifest_id]
     # guard: a summary names what was redriven until the redrive is accepted
-    if any(each.fate not in {"accepted", "revoked"} for each in own):
+    if not account.redrives_are_final:
         return None
-    return [each.redrive for each in own if each.in_effect]
+    return account.taken

@@ -9,7 +9,7 @@ from compactor.core.documents.records import DeadLetter, RecentCommit
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.later_rows import KnownRows, Version
-from compactor.ledger.accounts.reading import Detail, Scope, accounts, kept_letters
+from compactor.ledger.accounts.reading import Detail, Scope, accounts, accounts_of, kept_letters
 from compactor.ledger.accounts.settling import Settling, named_versions
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
@@ -60,11 +60,10 @@ class FailureReader:
         latest = sorted(kept.waiting.items(), key=lambda letter: letter[1], reverse=True)[:LETTERS_READ]
         written_at = dict(latest)
         self.cache.settled &= written_at.keys()
-        asked = tuple(each for each in written_at if each not in self.cache.settled)
-        scope = Scope(manifest_ids=asked, details=Detail.ACCEPTED | Detail.LINEAGE)
+        asked = [each for each in written_at if each not in self.cache.settled]
         left = list[DeadLetter]()
         named = dict[str, list[Version]]()
-        for each in accounts(self.state, scope) if asked else ():
+        for each in accounts_of(self.state, asked, Detail.ACCEPTED | Detail.LINEAGE):
             if each.letter is None:
                 fault = str(
                     each.fault or f"{self.state.layout.accepted(each.id)}: expected the record of a dead letter"
