@@ -170,7 +170,8 @@ class Account:
         if self.accepted is not None and self.accepted.kind == "revoked":
             return AccountState.REVOKED
         if self.outcome is None:
-            return AccountState.IN_WORK if self.attempts.last_number else AccountState.WAITING
+            has_attempt = any(name.startswith("attempt") for name in self.records)
+            return AccountState.IN_WORK if has_attempt else AccountState.WAITING
         if isinstance(self.outcome, DeadLetter):
             return AccountState.DEAD_LETTER
         return AccountState.DONE if self.is_done else AccountState.DECIDED
