@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from compactor.core.documents.closed_dates import commit_totals
-from compactor.core.documents.records import Accepted, Commit, DeadLetter
+from compactor.core.documents.records import Accepted, Attempt, Commit, DeadLetter
 from compactor.core.errors import ManifestError, StuckError
 from compactor.core.rules.attempts import Lane
 from compactor.core.rules.shares import NO_SHARE, Share
@@ -66,6 +66,7 @@ class Ending(StrEnum):
     DEAD_LETTERED = "dead_lettered"
     ALREADY_DONE = "already_done"
     ELSEWHERE = "elsewhere"  # a living run of another shard works on it
+    DRAFTED = "drafted"  # its outcome is to be put on record
     DECIDED = "decided"  # its outcome is on record
     PLACED = "placed"  # its files are in their final places; it is done once the table has them
     GONE = "gone"  # nothing is left to do: its object is gone, or is left to its own planner or another shard
@@ -86,7 +87,8 @@ class Result:
         manifest_id: Its id; of an object that was not taken in, the id in its name.
         uri: The object.
         delivery: As it was taken in; None if it was not.
-        outcome: What is on record.
+        outcome: What is on record, or drafted.
+        attempt: The attempt that was made; None if none was.
         attempts: How many attempts there were, this one included.
         new_columns: How many columns it added to the schema.
         arrival_seconds: For each file whose rows became visible, the time since its arrival.
@@ -100,6 +102,7 @@ class Result:
     uri: str = ""
     delivery: Delivery | None = None
     outcome: Commit | DeadLetter | None = None
+    attempt: Attempt | None = None
     attempts: int = 0
     new_columns: int = 0
     arrival_seconds: tuple[float, ...] = ()
@@ -115,11 +118,16 @@ class Result:
         return self.outcome
 
     @property
-    def accepted(self) -> Accepted:
-        """The record of a manifest that was taken in."""
+    def taken_in(self) -> Delivery:
+        """The delivery of a manifest that was taken in."""
         if self.delivery is None:
             raise TypeError(f"manifest {self.manifest_id}: expected that it was taken in")
-        return self.delivery.accepted
+        return self.delivery
+
+    @property
+    def accepted(self) -> Accepted:
+        """The record of a manifest that was taken in."""
+        return self.taken_in.accepted
 
     @property
     def placed(self) -> Placed:
@@ -141,9 +149,18 @@ class Result:
         return replace(self, ending=Ending.COMMITTED, arrival_seconds=seconds)
 
 
-def result_of(delivery: Delivery, ending: Ending, outcome: Commit | DeadLetter | None = None) -> Result:
+def result_of(
+    delivery: Delivery, ending: Ending, outcome: Commit | DeadLetter | None = None, *, attempts: int = 0
+) -> Result:
     """What came of a manifest that was taken in."""
-    return Result(ending=ending, manifest_id=delivery.manifest_id, uri=delivery.uri, delivery=delivery, outcome=outcome)
+    return Result(
+        ending=ending,
+        manifest_id=delivery.manifest_id,
+        uri=delivery.uri,
+        delivery=delivery,
+        outcome=outcome,
+        attempts=attempts,
+    )
 
 
 @dataclass(frozen=True, slots=True)

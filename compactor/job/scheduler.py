@@ -179,7 +179,7 @@ class Scheduler:
 
     def record_failures(self) -> int:
         """Record the failures that the store did not accept before; return how many it still does not accept."""
-        return self.compactor.failures.record()
+        return self.compactor.attempter.failures.record()
 
     def release(self) -> None:
         """Begin what may begin, after the table had no room."""
@@ -190,7 +190,7 @@ class Scheduler:
     def halt(self) -> None:
         """Begin no other manifest. Takes no lock, so that a signal handler may call it."""
         self._halted = True
-        self.compactor.failures.is_stopping = True
+        self.compactor.attempter.failures.is_stopping = True
 
     def close(self) -> None:
         """Begin no other manifest, and wait for those in flight."""
@@ -272,7 +272,7 @@ class Scheduler:
             if isinstance(review, Result):
                 return review
             if review.is_failing:
-                self.compactor.failures.note_failing(accepted.manifest_id)
+                self.compactor.attempter.failures.note_failing(accepted.manifest_id)
             if postpones and review.due_at is not None and review.due_at > self._clock.now():
                 return replace(result_of(delivery, Ending.NOT_DUE), due_at=review.due_at)
             return replace(delivery, lane=review.lane, deaths=review.deaths)

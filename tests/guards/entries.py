@@ -115,7 +115,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
             "return [verified(each.uri) for each in staged.outputs], [verified(uri) for uri in staged.rejects]"
         ),
         "done is on record after all is in its final place, not before": "self.state.ledger.finish(outcome.key); ...",
-        "a decided manifest is rolled forward, not worked on again": "pass",
+        "a decided manifest is rolled forward, not worked on again": "False",
         "a driver whose staging was cleaned up under it finds that it lost": "False",
         "an attempt is on record before its work starts": "True",
         "a manifest that kills its driver each time runs out of attempts": "False",

@@ -18,7 +18,7 @@ from compactor.core.partitions import first_folders
 from compactor.engines.columns_file import ColumnsFile
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers
-from compactor.job.attempts import AttemptFailures, AttemptReviewer, SelfTest
+from compactor.job.attempts import Attempter, AttemptFailures, AttemptReviewer, SelfTest
 from compactor.job.lanes import StreamSlots, WorkQueue
 from compactor.job.publication import Publisher
 from compactor.job.receiving import Intake
@@ -538,14 +538,21 @@ class App(TableComponents):
             is_engine_healthy=engine.is_healthy,
             in_flight=self.shared.shared.in_flight if self.shared else queue.in_flight,
         )
-        return ManifestCompactor(
+        stager = self._stager(engine, rules, self.history)
+        attempter = Attempter(
             state=self.state,
-            stager=self._stager(engine, rules, self.history),
-            publisher=self.publisher,
-            history=self.history,
+            stager=stager,
             failures=failures,
             reviewer=reviewer,
             self_test=SelfTest(state=self.state, engine=engine, metadata_columns=rules.metadata_columns),
+            on_crash_point=self.on_crash_point,
+        )
+        return ManifestCompactor(
+            state=self.state,
+            attempter=attempter,
+            stager=stager,
+            publisher=self.publisher,
+            history=self.history,
             share=self.share,
             on_crash_point=self.on_crash_point,
         )
