@@ -29,8 +29,8 @@ from bench.scale.table import FLAT
 from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles, seen_rows
 from compactor.core.documents.closed_dates import ClosedDate, ClosingBegun, ManifestSums, Member
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
-from compactor.manifests.fates.history_search import known_at
 from compactor.manifests.file_search import Naming
+from compactor.manifests.folders.history import known_at
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.wiring.job.app import App
 

@@ -28,8 +28,8 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_s3
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
-from compactor.manifests.sources.planning import SourcePlanner
+from compactor.manifests.folders.planning import FolderPlanner
+from compactor.manifests.folders.stored_history import StoredSummarisedFiles
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.period import Period
@@ -69,7 +69,7 @@ def _compact(app: App) -> None:
     [raw] = app.settings.input.allowed_prefixes
     on_s3 = is_s3(raw)
     seen = str(Path(raw).parent / "state" / "seen.sqlite")  # where earlier calls left it
-    planner = SourcePlanner(
+    planner = FolderPlanner(
         planner=app.planner,
         allowed_prefixes=app.settings.input.allowed_prefixes,
         listing=SourceListing(app.store, [raw]),

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bench.sustained.messages import read_announcement
-from compactor.manifests.building.builder import Builder
-from compactor.manifests.building.reports import build_metrics, seal_metrics
-from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS
+from compactor.manifests.events.builder import Builder
+from compactor.manifests.events.reports import build_metrics, seal_metrics
+from compactor.manifests.events.sealer import SEAL_INTERVAL_SECONDS
 from compactor.settings.settings import Settings, load_settings
 from compactor.telemetry.logs import configure_logs
 from compactor.wiring.components import Components

@@ -15,7 +15,7 @@ from compactor.manifests.plan import LeftOut
 
 @dataclass(frozen=True, slots=True)
 class SourceListing:
-    """A `compactor.manifests.sources.planning.Listing`.
+    """A `compactor.manifests.folders.planning.Listing`.
 
     Attributes:
         store: Has the sources.

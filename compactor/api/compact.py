@@ -15,8 +15,8 @@ from compactor.api.progress import Progress, ProgressDisplay
 from compactor.api.verify import VerifyResult
 from compactor.core.errors import SettingsError
 from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.manifests.folders.planning import OnReplaced
 from compactor.manifests.plan import LeftOut
-from compactor.manifests.sources.planning import OnReplaced
 from compactor.settings.compact_paths import Options, parse_compact_paths, parse_exclusions
 from compactor.wiring.folder import folder_settings
 

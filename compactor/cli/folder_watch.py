@@ -23,8 +23,8 @@ from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import canonical, is_s3, is_within
 from compactor.core.rules.backoff import pause_seconds
 from compactor.core.text.formatting import count, duration
+from compactor.manifests.folders.planning import FolderPlanner
 from compactor.manifests.plan import Plan
-from compactor.manifests.sources.planning import SourcePlanner
 from compactor.wiring.folder import check_folders
 from compactor.wiring.job.app import App
 
@@ -67,7 +67,7 @@ class FolderWatch:
         if app.engine_name != "native":
             raise SettingsError(["--watch: the engine is spark -> expected the native one: install its wheel"])
         check_folders(self.run.folder.paths)
-        planner = self.run.source_planner(app)
+        planner = self.run.folder_planner(app)
         with closing(events_of(planner)) as self._events, StopSignals() as signals:
             signals.attach(self._stop)
             self.run = replace(self.run, stopping=lambda: nullcontext(signals), may_be_empty=True, sleep=self._pause)
@@ -76,7 +76,7 @@ class FolderWatch:
         echo(f"watched: {count(self._files, 'file')}, {count(self._rows, 'row')}", err=self.as_json)
         return code
 
-    def _batches(self, planner: SourcePlanner, target_bytes: Callable[[], float], signals: StopSignals) -> ExitCode:
+    def _batches(self, planner: FolderPlanner, target_bytes: Callable[[], float], signals: StopSignals) -> ExitCode:
         code, failures = ExitCode.DONE, 0
         while not self._stopped.is_set():
             try:
@@ -98,7 +98,7 @@ class FolderWatch:
                 )
         return code
 
-    def _batch(self, planner: SourcePlanner, signals: StopSignals) -> tuple[ExitCode, dict[str, str]]:
+    def _batch(self, planner: FolderPlanner, signals: StopSignals) -> tuple[ExitCode, dict[str, str]]:
         """Compact what is there; returns how it ended, and the versions of files that need no further batch."""
         listed = {info.uri: info.etag for info in planner.data(Plan())}
         try:
@@ -113,7 +113,7 @@ class FolderWatch:
         later = {each.uri for each in closing.plan.left_out if each.reason in _COMES_LATER}
         return closing.exit_code, {uri: etag for uri, etag in listed.items() if uri not in later}
 
-    def _wait_for_batch(self, planner: SourcePlanner, known: dict[str, str], target_bytes: float) -> None:
+    def _wait_for_batch(self, planner: FolderPlanner, known: dict[str, str], target_bytes: float) -> None:
         """Wait until new files are enough for a manifest, or the first of them has waited long enough."""
         since: float | None = None
         while not self._stopped.is_set():
@@ -131,7 +131,7 @@ class FolderWatch:
             elif self._events.wait(max(IDLE_SECONDS, soonest) if self._events.tells_all else pause):
                 self._pause(now + soonest - time.monotonic())
 
-    def _how(self, planner: SourcePlanner) -> str:
+    def _how(self, planner: FolderPlanner) -> str:
         """How new files are found, where that takes longer than a moment."""
         every = f", listed every {duration(_poll_seconds(planner))}"
         if any(is_s3(source.folder) for source in planner.sources):
@@ -166,7 +166,7 @@ class FolderWatch:
         self._told = set(lines)
 
 
-def events_of(planner: SourcePlanner) -> FolderEvents:
+def events_of(planner: FolderPlanner) -> FolderEvents:
     """The changes below the local ones of some sources."""
     sources = [source for source in planner.sources if not is_s3(source.folder)]
 
@@ -180,7 +180,7 @@ def events_of(planner: SourcePlanner) -> FolderEvents:
     return events
 
 
-def _poll_seconds(planner: SourcePlanner) -> float:
+def _poll_seconds(planner: FolderPlanner) -> float:
     return POLL_S3_SECONDS if any(is_s3(source.folder) for source in planner.sources) else POLL_SECONDS
 
 

@@ -9,7 +9,7 @@ from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.inputs.dates import RULES
 from compactor.manifests.candidates import Group
 from compactor.manifests.claiming import Claimed, ClaimState, Kind
-from compactor.manifests.fates.file_fates import Replacement
+from compactor.manifests.folders.matching import Replacement
 
 
 @dataclass(frozen=True, slots=True)

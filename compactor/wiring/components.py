@@ -21,9 +21,9 @@ from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
-from compactor.manifests.building.builder import Builder
-from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer
+from compactor.manifests.events.builder import Builder
+from compactor.manifests.events.sealer import Sealer
 from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.manifests.kinesis.streams_seen import StreamWatch
 from compactor.manifests.planner import Planner

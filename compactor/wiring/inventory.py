@@ -9,7 +9,7 @@ from compactor.core.layout import canonical, folder, is_within
 from compactor.cost.planning_cost import PlanningCost, planning_cost
 from compactor.cost.prices import prices_of
 from compactor.manifests.inventory.document import Inventory
-from compactor.manifests.inventory.release import Pace, PacedGate, PaceRules
+from compactor.manifests.inventory.pace import Pace, PacedGate, PaceRules
 from compactor.manifests.plan import Plan
 from compactor.manifests.planner import Gate, OpenGate
 from compactor.manifests.spill import SpilledFile

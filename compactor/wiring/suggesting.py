@@ -9,8 +9,8 @@ from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import SourcePlace, in_words
 from compactor.core.ports import ObjectStore
+from compactor.manifests.folders.planning import Listing, source_files
 from compactor.manifests.plan import Plan
-from compactor.manifests.sources.planning import Listing, source_files
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.ops.suggest.suggester import SchemaSuggester, Survey

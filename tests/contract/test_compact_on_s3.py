@@ -18,8 +18,8 @@ from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles
 from compactor.api.compact import folder_run
 from compactor.api.progress import ProgressDisplay
 from compactor.cli.entry import compactor as command
-from compactor.manifests.fates.history_search import NothingSummarised
-from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
+from compactor.manifests.folders.history import NothingSummarised
+from compactor.manifests.folders.stored_history import StoredSummarisedFiles
 from compactor.settings.compact_paths import Options
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
@@ -142,4 +142,4 @@ def test_files_of_closed_dates_are_looked_up(
     run = folder_run(
         places[:1], places[1], None, Options(), display, lambda: nullcontext(display), on_replaced="quarantine"
     )
-    assert type(run.source_planner(App(run.folder.settings)).summarised) is index
+    assert type(run.folder_planner(App(run.folder.settings)).summarised) is index

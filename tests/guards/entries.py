@@ -198,12 +198,12 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a message whose file another planner may still write comes again": "{}",
         "a planner whose id was revoked acknowledges nothing": "False",
     },
-    "tests/unit/manifests/test_file_fates.py": {
+    "tests/unit/manifests/test_matching.py": {
         "a version under two names is that of one file": "naming.uri == canonical(file.uri)",
         "a renamed file has the bytes of the earlier one": "-last",
         "a file that is there under its old name was not renamed": "True",
     },
-    "tests/unit/manifests/test_file_fates.py tests/unit/cli/test_cli_folder.py": {
+    "tests/unit/manifests/test_matching.py tests/unit/cli/test_cli_folder.py": {
         "the rewritten bytes of a file of the same length and time are noticed": "False",
     },
     "tests/unit/manifests/test_folder_life.py": {

@@ -10,7 +10,7 @@ from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.manifests.building.builder import BuildReport
+from compactor.manifests.events.builder import BuildReport
 from compactor.manifests.unplanned import FileScope
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable

@@ -25,12 +25,12 @@ from compactor.job.service import Service
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.candidates import LINKS
-from compactor.manifests.fates.file_fates import is_of
-from compactor.manifests.fates.history_search import NothingSummarised, SummarisedFiles
-from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
+from compactor.manifests.folders.history import NothingSummarised, SummarisedFiles
+from compactor.manifests.folders.matching import is_of
+from compactor.manifests.folders.planning import FolderPlanner, OnReplaced, changed_files, left_out
+from compactor.manifests.folders.stored_history import StoredSummarisedFiles
+from compactor.manifests.folders.waiting import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
 from compactor.manifests.plan import Plan
-from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
-from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, changed_files, left_out
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
 from compactor.ops.accept.dismisser import Dismisser
 from compactor.ops.verify.report import VerifyReport
@@ -89,9 +89,9 @@ class FolderRun:
         closing.seconds = time.monotonic() - started
         return closing
 
-    def source_planner(self, app: App) -> SourcePlanner:
+    def folder_planner(self, app: App) -> FolderPlanner:
         """Make what plans the sources."""
-        return SourcePlanner(
+        return FolderPlanner(
             planner=app.planner,
             allowed_prefixes=app.settings.input.allowed_prefixes,
             listing=SourceListing(app.store, app.store_spec.confined),
@@ -130,7 +130,7 @@ class FolderRun:
             return closing
         if self._types.need_data and self.may_be_empty and not survey.has_data:
             return closing
-        self._types.keep(app, self.source_planner(app).data(Plan()))
+        self._types.keep(app, self.folder_planner(app).data(Plan()))
         self.folder.keep(app.store, app.runs)
         closing.remembered = self.folder.remembered
         app = self._resumed(app, closing)
@@ -156,13 +156,13 @@ class FolderRun:
         # A file that was gone before this call could read it is named by this call.
         gone = (each for each in left if each.manifest_id not in ended)
         settled = dismisser.dismiss(excluded, "excluded", "it matches input.exclude")
-        settled += dismisser.removed(gone, self.source_planner(app).with_rows)
+        settled += dismisser.removed(gone, self.folder_planner(app).with_rows)
         found = {(each.manifest_id, each.uri): each for each in settled}
         report.quarantined_files = [found.get((each.manifest_id, each.uri), each) for each in report.quarantined_files]
         return settled
 
     def _planner(self, app: App) -> PatientPlanner:
-        return PatientPlanner(self.source_planner(app), app.clock, self.sleep, on_wait=self._tell_of_wait)
+        return PatientPlanner(self.folder_planner(app), app.clock, self.sleep, on_wait=self._tell_of_wait)
 
     def _tell_of_wait(self, what: str, seconds: float) -> None:
         if what == SETTLING:

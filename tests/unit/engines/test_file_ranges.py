@@ -13,10 +13,10 @@ from compactor.ndjson.files.content_digest import digest_of_first
 from compactor.ndjson.files.object_reading import open_file
 from tests.support import extras
 from tests.support.engines import NATIVE, PLAIN
+from tests.support.folders import folder_planner
 from tests.support.harness import Harness
 from tests.support.rebuilding import rebuild
 from tests.support.redriving import line_limit, redrive
-from tests.support.sources import source_planner
 
 LOG = "/w/raw/app.log"
 FIRST = b'{"id": "1"}\nflawed\n\n{"id": "2", "late": "x"}\n'
@@ -34,7 +34,7 @@ def run(request: pytest.FixtureRequest) -> Callable[[Harness], None]:
 
     def planned(harness: Harness) -> None:
         harness.clock.advance(60)
-        assert source_planner(harness).plan().left_out == []
+        assert folder_planner(harness).plan().left_out == []
         harness.run_once(engine=on_engine(harness))
 
     return planned

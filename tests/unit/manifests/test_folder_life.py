@@ -27,8 +27,8 @@ from compactor.core.crash_points import CrashPoint, PlanCrashPoint, ignore_crash
 from compactor.core.documents.records import Commit
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.job.results import Result
+from compactor.manifests.folders.planning import FolderPlanner, OnReplaced, changed_files
 from compactor.manifests.plan import LeftOut
-from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, changed_files
 from tests.support.harness import DiedError, Harness, dying_at
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
@@ -176,9 +176,9 @@ class FolderLife(RuleBasedStateMachine):
         else:
             self._check(self._call(policy, None))
 
-    def planner(self, policy: OnReplaced, dies: CrashPoint | None = None) -> SourcePlanner:
+    def planner(self, policy: OnReplaced, dies: CrashPoint | None = None) -> FolderPlanner:
         app = self.harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
-        return SourcePlanner(
+        return FolderPlanner(
             planner=app.planner,
             allowed_prefixes=app.settings.input.allowed_prefixes,
             listing=SourceListing(app.store, [str(self.raw)]),

@@ -10,7 +10,7 @@ from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.errors import AccessError, ObjectChanged
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import AskedBeginnings, Beginning
-from compactor.manifests.sources.planning import OnReplaced
+from compactor.manifests.folders.planning import OnReplaced
 from tests.support.harness import written
 from tests.unit.manifests.test_folder_life import FolderLife
 

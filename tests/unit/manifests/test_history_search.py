@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles
-from compactor.manifests.fates.history_search import Known, NothingSummarised
 from compactor.manifests.file_search import Naming
+from compactor.manifests.folders.history import Known, NothingSummarised
+from compactor.manifests.folders.planning import FolderPlanner
 from compactor.manifests.plan import Plan
-from compactor.manifests.sources.planning import SourcePlanner
 from tests.support.fakes import FaultyStore
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
 from tests.unit.manifests.test_folder_life import NAMES, FolderLife
@@ -31,7 +31,7 @@ class ClosedLife(FolderLife):
 
     compared = 0
 
-    def planner(self, policy, dies=None) -> SourcePlanner:
+    def planner(self, policy, dies=None) -> FolderPlanner:
         planner = replace(super().planner(policy, dies), summarised=self.memory)
         if dies is None:
             self.compare(planner)
@@ -41,7 +41,7 @@ class ClosedLife(FolderLife):
     def memory(self) -> LocalSummarisedFiles:
         return LocalSummarisedFiles(str(self.top / "seen.sqlite"))
 
-    def compare(self, planner: SourcePlanner) -> Plan:
+    def compare(self, planner: FolderPlanner) -> Plan:
         plans = [
             replace(planner, summarised=each).plan(dry_run=True) for each in (planner.summarised, NothingSummarised())
         ]

@@ -14,9 +14,9 @@ from compactor.core.crash_points import PlanCrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.manifest_parsing import ManifestRules, parse_manifest
 from compactor.ledger.accounts.reading import Scope
-from compactor.manifests.building.builder import BUILD_SECONDS
 from compactor.manifests.candidates import Candidate
 from compactor.manifests.claiming import part_key
+from compactor.manifests.events.builder import BUILD_SECONDS
 from compactor.manifests.packing import Packing
 from compactor.manifests.unplanned import FileScope
 from compactor.ops.redrive.scan import find_redrivable

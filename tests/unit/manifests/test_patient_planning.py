@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
+from compactor.manifests.folders.waiting import SETTLE_SECONDS, SETTLING, PatientPlanner
 from compactor.manifests.plan import Plan
-from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner
+from tests.support.folders import folder_planner
 from tests.support.harness import DAY, DiedError, Harness, written
-from tests.support.sources import source_planner
 
 ROW = b'{"id": "1"}\n'
 LEASE_SECONDS = 20.0
@@ -30,7 +30,7 @@ class Waits:
     def planner(self, place: str = "/w/raw") -> PatientPlanner:
         app = self.harness.app()
         on_wait = lambda what, _seconds: self.told.append(what)  # noqa: E731
-        return PatientPlanner(source_planner(self.harness, place), app.clock, self.sleep, on_wait)
+        return PatientPlanner(folder_planner(self.harness, place), app.clock, self.sleep, on_wait)
 
     def plan(self) -> Plan:
         planner = self.planner()

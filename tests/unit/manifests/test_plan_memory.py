@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.ports import Claim, ObjectInfo
+from tests.support.folders import folder_planner
 from tests.support.harness import Harness
-from tests.support.sources import source_planner
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -28,7 +28,7 @@ class EverythingClaimed(MemoryClaims):
 def _peak_bytes(files: int) -> int:
     harness = Harness()
     harness.claims = EverythingClaimed()
-    planner = source_planner(harness)
+    planner = folder_planner(harness)
     planner.planner.claimer._settled_fates["m"] = "exists"
     planner = replace(
         planner,

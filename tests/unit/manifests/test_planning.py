@@ -18,9 +18,9 @@ from compactor.core.ports import ObjectStore
 from compactor.manifests.candidates import SKIP_REASONS
 from compactor.manifests.plan import Plan
 from compactor.manifests.unplanned import FileScope
+from tests.support.folders import folder_planner
 from tests.support.harness import DAY, DiedError, Harness, one_at_a_time
 from tests.support.rebuilding import NEVER, WatchedStore
-from tests.support.sources import source_planner
 
 ROW = b'{"id": "1"}\n'
 LEASE_SECONDS = 600.0
@@ -296,7 +296,7 @@ def test_what_is_input(name: str, content: bytes, reason: str | None) -> None:
     """What Spark and Hadoop leave beside data, and what holds nothing, is no input. `compact` decides the same."""
     harness = Harness()
     harness.file(name, content)
-    survey = source_planner(harness).plan(dry_run=True)
+    survey = folder_planner(harness).plan(dry_run=True)
     found = plan(harness)
     assert survey.skipped == found.skipped
     assert found.skipped == ({reason: 1} if reason else {})

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from compactor.manifests.building.builder import BuildReport
-from compactor.manifests.building.reports import build_metrics, seal_metrics
-from compactor.manifests.building.sealer import SealReport
+from compactor.manifests.events.builder import BuildReport
+from compactor.manifests.events.reports import build_metrics, seal_metrics
+from compactor.manifests.events.sealer import SealReport
 from compactor.manifests.plan import Plan, PlannedManifest
 
 MANIFEST = PlannedManifest("m", "2026-01-02", 0, 0)

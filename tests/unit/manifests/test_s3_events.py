@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.manifests.s3_events import EventError, parse_body
+from compactor.manifests.events.messages import EventError, parse_body
 from tests.support.s3_messages import SHAPES, bridged, notification, record, wrapped
 
 TEST_EVENT = {

@@ -9,7 +9,7 @@ import pytest
 from compactor.core.crash_points import PlanCrashPoint
 from compactor.core.errors import AccessError
 from compactor.core.layout import base_name
-from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS, SealReport
+from compactor.manifests.events.sealer import SEAL_INTERVAL_SECONDS, SealReport
 from tests.support.building import MIB, build, in_effect, new_harness, parts_of, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DiedError, Harness, written

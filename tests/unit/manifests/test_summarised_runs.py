@@ -8,14 +8,14 @@ import pytest
 from compactor.adapters.claims import JournalClaims
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
-from compactor.manifests.fates.history_search import NothingSummarised
-from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
+from compactor.manifests.folders.history import NothingSummarised
+from compactor.manifests.folders.planning import FolderPlanner
+from compactor.manifests.folders.stored_history import StoredSummarisedFiles
 from compactor.manifests.plan import Plan
-from compactor.manifests.sources.planning import SourcePlanner
 from tests.support.fakes import FailingEngine, FaultyStore
+from tests.support.folders import folder_planner
 from tests.support.harness import Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
-from tests.support.sources import source_planner
 from tests.unit.manifests.test_history_search import said
 
 ROOT = "s3://bucket/w"
@@ -32,11 +32,11 @@ class Bucket:
         self.lines += 1
         self.harness.store.put(f"{ROOT}/raw/{name}", b'{"id": "%d"}\n' % self.lines)
 
-    def planner(self, store: ObjectStore | None = None) -> SourcePlanner:
+    def planner(self, store: ObjectStore | None = None) -> FolderPlanner:
         harness = self.harness
         own = store or harness.store
         harness.claims = JournalClaims(own, harness.layout.claims_folder)  # type: ignore[assignment]
-        planner = source_planner(harness, f"{ROOT}/raw")
+        planner = folder_planner(harness, f"{ROOT}/raw")
         inner = replace(planner.planner, state=harness.app(store=own).state, claimer=harness.app(store=own).claimer)
         return replace(planner, planner=inner, summarised=StoredSummarisedFiles(own, harness.layout))
 

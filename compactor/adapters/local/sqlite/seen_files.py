@@ -12,9 +12,9 @@ from pathlib import Path
 from compactor.core.layout import Layout, ManifestKey, canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import AskedBeginnings, Beginning
-from compactor.manifests.fates.history_search import Known, Shorter
 from compactor.manifests.file_search import Naming
-from compactor.manifests.sources.fates import Version
+from compactor.manifests.folders.history import Known, Shorter
+from compactor.manifests.folders.known_files import Version
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings, digest_of_first
 from compactor.ndjson.files.object_reading import whole
 
@@ -51,7 +51,7 @@ _SHORTER = "SELECT uri, etag, date, id FROM named JOIN manifests ON number = man
 
 @dataclass(frozen=True, slots=True)
 class LocalSummarisedFiles:
-    """A `compactor.manifests.fates.history_search.SummarisedFiles`.
+    """A `compactor.manifests.folders.history.SummarisedFiles`.
 
     Attributes:
         path: The SQLite file, the one of `LocalSeenFiles`.
@@ -164,7 +164,7 @@ _TABLES = (
 
 @dataclass
 class LocalSeenFiles:
-    """A `compactor.manifests.sources.fates.SeenFiles`.
+    """A `compactor.manifests.folders.known_files.SeenFiles`.
 
     Attributes:
         store: Has the files.

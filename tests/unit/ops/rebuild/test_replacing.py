@@ -12,11 +12,11 @@ import pytest
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.ports import ObjectStore
 from compactor.manifests.claiming import claim_key
-from compactor.manifests.fates.file_fates import Replacement
+from compactor.manifests.folders.matching import Replacement
 from compactor.ops.rebuild.replacing import Replaced
+from tests.support.folders import folder_planner
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, rebuild, visible_rows
-from tests.support.sources import source_planner
 
 OTHER = b'{"id": "20"}\n{"id": "21", "late": [3]}\nbroken\n{"id": "22"}\n'
 LEAST_CHANGES = 15
@@ -28,13 +28,13 @@ def harness() -> Harness:
     harness = Harness(schema={"metadata_columns": ["_source_file"]})
     for number, content in enumerate((GOOD, FLAWED, b'{"id": "9"}\n')):
         harness.file(f"{DAY}-{number}.ndjson", content)
-    assert len(source_planner(harness).plan().manifests) == 1
+    assert len(folder_planner(harness).plan().manifests) == 1
     harness.run_once()
     return harness
 
 
 def replacements(harness: Harness) -> list[Replacement]:
-    return source_planner(harness, on_replaced="rebuild").plan().replacements
+    return folder_planner(harness, on_replaced="rebuild").plan().replacements
 
 
 def replace(
@@ -59,7 +59,7 @@ def check(harness: Harness) -> None:
     )
     assert rows.total() == expected
     assert harness.verification().discrepancies == []
-    plan = source_planner(harness).plan()
+    plan = folder_planner(harness).plan()
     assert (plan.manifests, plan.left_out, plan.held) == ([], [], 0)
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_exact_is_refused(harness: Harness, neighbour: str) -> No
     """Where rows could be lost or doubled, those that are there stay, and the reason is told."""
     if neighbour == "append":
         harness.file(f"{DAY}-0.ndjson", GOOD + GOOD.replace(b"1", b"5"))
-        source_planner(harness, on_replaced="append").plan()
+        folder_planner(harness, on_replaced="append").plan()
         harness.run_once()
     else:
         harness.store.delete([f"/w/raw/{DAY}-1.ndjson"])
@@ -150,7 +150,7 @@ def test_two_calls_at_once(harness: Harness) -> None:
     others: list[int] = []
 
     def plan(_step: CrashPoint, _manifest_id: str) -> None:
-        plan = source_planner(harness, on_replaced="append").plan()
+        plan = folder_planner(harness, on_replaced="append").plan()
         others.append(len(plan.manifests))
 
     replace(harness, found, on_crash_point=plan)
@@ -198,7 +198,7 @@ def dies(die_at: int) -> bool:
     harness = Harness(schema={"metadata_columns": ["_source_file"]})
     for number, content in enumerate((GOOD, FLAWED)):
         harness.file(f"{DAY}-{number}.ndjson", content)
-    source_planner(harness).plan()
+    folder_planner(harness).plan()
     harness.run_once()
     harness.file(f"{DAY}-0.ndjson", OTHER)
     store = WatchedStore(harness.store, die_at)

@@ -8,13 +8,13 @@ from compactor.core.layout import Layout, ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.run_levels import Row, RunLevels, digest_of, number_of, place_and_member
-from compactor.manifests.fates.history_search import Known, Shorter
 from compactor.manifests.file_search import Naming
+from compactor.manifests.folders.history import Known, Shorter
 
 
 @dataclass(slots=True)
 class StoredSummarisedFiles:
-    """A `compactor.manifests.fates.history_search.SummarisedFiles`. It finds files by their names only.
+    """A `compactor.manifests.folders.history.SummarisedFiles`. It finds files by their names only.
 
     A row of the index says in which summary a manifest is, and its number there.
     """

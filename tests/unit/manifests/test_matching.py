@@ -6,8 +6,8 @@ import pytest
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.versions import described_version, local_version
-from compactor.manifests.fates.file_fates import fates
 from compactor.manifests.file_search import FileState, Naming
+from compactor.manifests.folders.matching import matches
 
 FATES = ("known", "touched", "renamed", "replaced", "undecided")
 T0 = datetime(2026, 1, 2, tzinfo=UTC)
@@ -77,7 +77,7 @@ def test_fates(files: list[Now], had: list[tuple[str, str, str, FileState]], exp
     """Each version counts once; where the time or the name moved, the bytes decide."""
     content = {f"/w/{name}": digest for name, _, digest in files}
     versions = {f"/w/{name}": f"{version}-9" for name, version, _ in files}
-    found = fates(
+    found = matches(
         {f"/w/{name}": file(name, version) for name, version, _ in files},
         [naming(number, *each) for number, each in enumerate(had)],
         digest_of=lambda each: content[each.uri],
@@ -95,7 +95,7 @@ def test_bytes_that_changed_behind_the_time() -> None:
     """A file of the same length and time is replaced if its bytes are known to be others."""
     had = [naming(1, "a", "1", "x", "compacted")]
     for digest, replaced in (("x", 0), ("y", 1), ("", 0)):
-        found = fates(
+        found = matches(
             {"/w/a": file("a", "1")},
             had,
             digest_of=lambda _, digest=digest: digest,
@@ -107,7 +107,7 @@ def test_bytes_that_changed_behind_the_time() -> None:
 
 def test_a_new_file_with_length_and_time_of_a_renamed_one() -> None:
     """The renamed one keeps its rows, and the new one is named; its rows cannot take the place of those."""
-    found = fates(
+    found = matches(
         {"/w/a": file("a", "1"), "/w/b": file("b", "1")},
         [naming(1, "a", "1", "x", "compacted")],
         digest_of=lambda each: {"/w/a": "y", "/w/b": "x"}[each.uri],

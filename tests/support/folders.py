@@ -4,16 +4,16 @@ from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder
-from compactor.manifests.sources.planning import OnReplaced, SourcePlanner
+from compactor.manifests.folders.planning import FolderPlanner, OnReplaced
 from tests.support.harness import Harness
 
 
-def source_planner(
+def folder_planner(
     harness: Harness, place: str = "/w/raw", *, on_replaced: OnReplaced = "quarantine", with_hidden: bool = False
-) -> SourcePlanner:
+) -> FolderPlanner:
     """What plans one folder, of a fresh process that remembers nothing."""
     app = harness.app()
-    return SourcePlanner(
+    return FolderPlanner(
         planner=app.planner,
         allowed_prefixes=app.settings.input.allowed_prefixes,
         listing=lambda source: app.store.list(folder(source.folder)),

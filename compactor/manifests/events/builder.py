@@ -14,9 +14,9 @@ from compactor.core.ports import Clock
 from compactor.ledger.state import State
 from compactor.manifests.candidates import Candidate, Group, not_data_reason
 from compactor.manifests.claiming import Kind, claim_key
+from compactor.manifests.events.messages import Announcement, EventError, parse_body
 from compactor.manifests.plan import Plan
 from compactor.manifests.planner import Planner, Source
-from compactor.manifests.s3_events import Announcement, EventError, parse_body
 from compactor.telemetry.logs import log_event
 
 BUILD_SECONDS = 60.0

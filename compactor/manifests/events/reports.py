@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from compactor.manifests.building.builder import BuildReport
-from compactor.manifests.building.sealer import SealReport
+from compactor.manifests.events.builder import BuildReport
+from compactor.manifests.events.sealer import SealReport
 from compactor.manifests.plan import Plan
 from compactor.telemetry.logs import log_event
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from compactor.core.layout import is_s3
 from compactor.core.ports import Clock
 from compactor.manifests.candidates import is_settled
+from compactor.manifests.folders.planning import FolderPlanner
 from compactor.manifests.plan import Plan
-from compactor.manifests.sources.planning import SourcePlanner
 from compactor.telemetry.logs import log_event
 
 SETTLE_SECONDS = 2.0
@@ -44,7 +44,7 @@ class PatientPlanner:
         on_wait: Called before each wait, with its cause and its length in seconds.
     """
 
-    planner: SourcePlanner
+    planner: FolderPlanner
     clock: Clock
     sleep: Callable[[float], None]
     on_wait: Callable[[str, float], None] = lambda _what, _seconds: None

@@ -14,12 +14,12 @@ from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 from compactor.manifests.candidates import SKIP_REASONS, Candidate, is_settled, skip_reason
 from compactor.manifests.claiming import Claimer, ClaimState, claim_key
-from compactor.manifests.fates.file_fates import Fates, Replacement
-from compactor.manifests.fates.history_search import HistorySearch, NothingSummarised, SummarisedFiles
 from compactor.manifests.file_search import FileSearch
+from compactor.manifests.folders.history import HistorySearch, NothingSummarised, SummarisedFiles
+from compactor.manifests.folders.known_files import KnownFiles, Listed, SeenFiles
+from compactor.manifests.folders.matching import Matches, Replacement
 from compactor.manifests.plan import LeftOut, Plan
 from compactor.manifests.planner import Planner, Source
-from compactor.manifests.sources.fates import Listed, SeenFiles, SourceFates
 from compactor.manifests.spill import FileSpill, SpilledFile
 
 Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
@@ -93,7 +93,7 @@ OnReplaced = Literal["quarantine", "rebuild", "append"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourcePlanner:
+class FolderPlanner:
     """Plans everything in some sources.
 
     Attributes:
@@ -153,10 +153,10 @@ class SourcePlanner:
 class _NewFiles(Source):
     """The files of sources that are new, were appended to, or are to be taken anew."""
 
-    of: SourcePlanner
+    of: FolderPlanner
     listed: FileSpill
     settle_seconds: float
-    _found: Fates = field(default_factory=Fates, init=False)
+    _found: Matches = field(default_factory=Matches, init=False)
     _taken: set[str] = field(default_factory=set, init=False)
     _is_all_read: bool = field(default=True, init=False)
 
@@ -166,9 +166,9 @@ class _NewFiles(Source):
         self.listed.add(self._settled(plan))
         self.listed.sort()
         open_ones, suspects = self._open_ones(plan)
-        fates = self._fates(may_learn=not plan.dry_run)
-        found = self._found = fates.of(open_ones, frozenset(suspects))
-        self._is_all_read = not fates.unread
+        known = self._known(may_learn=not plan.dry_run)
+        found = self._found = known.of(open_ones, frozenset(suspects))
+        self._is_all_read = not known.unread
         unfinished = found.unfinished.keys() - found.known - found.grown.keys()
         plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed) + len(unfinished)
         plan.planned_before -= len(suspects & found.replaced.keys())
@@ -205,8 +205,8 @@ class _NewFiles(Source):
                     open_ones[each.uri] = Listed(each, self.of.state.rules.with_path_columns(each.as_named()))
         return open_ones, suspects
 
-    def _fates(self, *, may_learn: bool) -> SourceFates:
-        return SourceFates(
+    def _known(self, *, may_learn: bool) -> KnownFiles:
+        return KnownFiles(
             state=self.of.state,
             allowed_prefixes=self.of.allowed_prefixes,
             sources=self.of.sources,
@@ -228,7 +228,7 @@ class _NewFiles(Source):
             dated = rules.dates.of_file(info.uri, info.modified_at)
             yield SpilledFile.listed(dated.date, info, dated.rule)
 
-    def _sorted(self, plan: Plan, found: Fates, suspects: set[str]) -> set[str]:
+    def _sorted(self, plan: Plan, found: Matches, suspects: set[str]) -> set[str]:
         """Sort the replaced files by what is done with them; returns those to take with all their lines."""
         plan.replaced = len(found.replaced)
         for uri, naming in found.undecided.items():

@@ -15,9 +15,9 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.ledger.state import State
-from compactor.manifests.fates.file_fates import Fates, fates, gone_versions, is_of
-from compactor.manifests.fates.history_search import HistorySearch, NothingSummarised, Shorter, SummarisedFiles
 from compactor.manifests.file_search import FileSearch, Naming
+from compactor.manifests.folders.history import HistorySearch, NothingSummarised, Shorter, SummarisedFiles
+from compactor.manifests.folders.matching import Matches, gone_versions, is_of, matches
 from compactor.manifests.spill import FileSpill, SpilledFile
 
 Version = tuple[str, str]
@@ -85,7 +85,7 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceFates:
+class KnownFiles:
     """Decides what became of the files of one listing.
 
     Attributes:
@@ -108,10 +108,10 @@ class SourceFates:
     may_learn: bool = True
     unread: list[str] = field(default_factory=list, init=False)
 
-    def of(self, files: Mapping[str, Listed], suspects: frozenset[str]) -> Fates:
+    def of(self, files: Mapping[str, Listed], suspects: frozenset[str]) -> Matches:
         """What became of files that are in no manifest, or whose bytes may be others (suspects), by canonical URI."""
         if not files:
-            return Fates()
+            return Matches()
         remembered = self.seen.remembered(files)
         earlier = (etag for uri, etag in remembered.items() if etag != files[uri].listed.etag)
         versions = {each.listed.etag for each in files.values() if each.listed.stamp}
@@ -136,7 +136,7 @@ class SourceFates:
         left = (each for each in namings if each.state == "compacted" and may_be_gone(each))
         gone = [each for each, is_passed in self._with_passed(left) if not is_passed]
         remembered |= self.seen.remembered({each.uri for each in gone} - files.keys())
-        return fates(
+        return matches(
             by_uri,
             namings,
             digest_of=self._digest_of,

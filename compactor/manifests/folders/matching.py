@@ -155,7 +155,7 @@ class Replacement:
 
 
 @dataclass(slots=True)
-class Fates:
+class Matches:
     """What became of files, by canonical URI. A file that is in none of these is new.
 
     Attributes:
@@ -192,7 +192,7 @@ class Fates:
         return any(uri in those for those in known)
 
 
-def fates(
+def matches(
     files: Mapping[str, ManifestFile],
     namings: Iterable[Naming],
     *,
@@ -203,7 +203,7 @@ def fates(
     gone: Sequence[Naming] = (),
     beginnings_of: BeginningsOf = lambda uris, _: (set() for _ in uris),
     range_behind: RangeBehind = lambda _file, _version: "",
-) -> Fates:
+) -> Matches:
     """Decide what became of files.
 
     Args:
@@ -219,7 +219,7 @@ def fates(
     """
     namings = list(namings)
     by_uri, by_version = _indexed(namings)
-    found, left = Fates(), dict[str, list[Naming]]()
+    found, left = Matches(), dict[str, list[Naming]]()
     used = set[Naming]()  # each version is that of one file: a second one is a copy
     others = set[str]()  # the suspects that have other bytes
     for uri, file in files.items():
@@ -279,7 +279,7 @@ class _GrownFiles:
         begun: Tells what files begin with.
     """
 
-    found: Fates
+    found: Matches
     files: Mapping[str, ManifestFile]
     left: Mapping[str, Sequence[Naming]]
     gone: Collection[Naming]
@@ -357,7 +357,7 @@ class _GrownFiles:
             found.unfinished[uri] = behind.to_byte
 
 
-def _has_moved(found: Fates, uri: str) -> bool:
+def _has_moved(found: Matches, uri: str) -> bool:
     return uri in found.renamed or uri in found.undecided
 
 

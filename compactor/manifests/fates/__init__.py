@@ -1,1 +1,0 @@
-"""Decides what became of listed files, by what manifests have of them."""
