@@ -2,13 +2,13 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, SettingsError
-from compactor.core.inputs.source_places import SourcePlace, in_words
+from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import Layout, base_name, folder, is_data, is_s3
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.ledger.heartbeat import Runs
@@ -17,6 +17,7 @@ from compactor.settings.compact_paths import CompactPaths, Document, Options, ha
 from compactor.settings.settings import Settings, parse_settings, parse_toml
 from compactor.settings.toml import toml_of
 from compactor.wiring.job.app import App
+from compactor.wiring.settings_files import check_sources
 
 _COMMENT = (
     "Written by `compactor compact`, which reads it again for the same DST. You may edit it; missing keys have their",
@@ -122,15 +123,6 @@ def check_folders(paths: CompactPaths) -> None:
     check_sources(paths.sources)
     _check_writable("DST", paths.output)
     _check_writable("--state", paths.home)
-
-
-def check_sources(sources: Sequence[SourcePlace]) -> None:
-    """Check that local sources are there; a `SettingsError` has the first fault."""
-    for place in sources:
-        if not is_s3(place.folder) and not Path(place.folder).is_dir():
-            raise SettingsError(
-                [f"SRC: {place.folder} does not exist -> expected a file, or a folder with NDJSON files"]
-            )
 
 
 def _check_writable(name: str, place: str) -> None:

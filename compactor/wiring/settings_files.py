@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
+from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import MANIFEST_ID, folder, is_s3
 from compactor.core.ports import ObjectStore
 from compactor.settings.compact_paths import HOME_SUFFIX, SETTINGS_NAME
@@ -166,3 +167,12 @@ def _is_local_file(path: str) -> bool:
         return Path(path).is_file()
     except PermissionError as exc:
         raise AccessError(f"cannot read {path}: permission denied") from exc
+
+
+def check_sources(sources: Sequence[SourcePlace]) -> None:
+    """Check that local sources are there; a `SettingsError` has the first fault."""
+    for place in sources:
+        if not is_s3(place.folder) and not Path(place.folder).is_dir():
+            raise SettingsError(
+                [f"SRC: {place.folder} does not exist -> expected a file, or a folder with NDJSON files"]
+            )

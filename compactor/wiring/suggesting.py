@@ -19,8 +19,8 @@ from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Options
 from compactor.settings.settings import Settings, parse_settings
 from compactor.wiring.engine_choice import engine_of
-from compactor.wiring.folder import check_sources
 from compactor.wiring.grok_reader import grok_reader
+from compactor.wiring.settings_files import check_sources
 
 
 @dataclass(frozen=True, slots=True)
