@@ -7,9 +7,11 @@ from datetime import datetime
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.inputs.dates import RULES
+from compactor.core.layout import canonical
+from compactor.core.versions import described_version
 from compactor.manifests.candidates import Group
 from compactor.manifests.claiming import Claimed, ClaimState, Kind
-from compactor.manifests.folders.matching import Replacement
+from compactor.manifests.file_search import Naming
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,33 @@ class LeftOut:
     # replaced, unfinished, forbidden, unsettled, undecided, changed, bad_name, or why a link was not followed
     reason: str
     detail: str  # what was found, and what was expected
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A file whose earlier version has rows.
+
+    Attributes:
+        file: Its version of now.
+        earlier: The manifest that has the last version of it.
+        hindrance: Why its rows cannot be made again; empty if they may be.
+        why: Why a file that begins with its earlier version has not simply grown; empty if it does not.
+    """
+
+    file: ManifestFile
+    earlier: Naming
+    hindrance: str = ""
+    why: str = ""
+
+    @property
+    def detail(self) -> str:
+        """Both versions in words."""
+        was, now = (described_version(self.file.uri, each.etag) for each in (self.earlier, self.file))
+        others = " with other contents" if was == now else ""
+        why = f", and begins with these: {self.why}" if self.why else ""
+        did = "compacted" if self.earlier.state == "compacted" else "planned"
+        name = "" if self.earlier.uri == canonical(self.file.uri) else f" as {self.earlier.uri}, which is gone"
+        return f"manifest {self.earlier.manifest_id} has {did} {was}{name}; now it is {now}{others}{why}"
 
 
 @dataclass(frozen=True, slots=True)

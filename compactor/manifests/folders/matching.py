@@ -13,8 +13,9 @@ from typing import Protocol
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, is_within
-from compactor.core.versions import AskedBeginnings, Beginning, described_version
+from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.manifests.file_search import Naming
+from compactor.manifests.plan import Replacement
 
 VersionAt = Callable[[str], str | None]
 """The version that is at a URI now; None if there is no file."""
@@ -125,33 +126,6 @@ NOTHING: Mapping[str, str] = {}
 
 _NOT_DONE = frozenset({"in_work", "waiting"})
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """A file whose earlier version has rows.
-
-    Attributes:
-        file: Its version of now.
-        earlier: The manifest that has the last version of it.
-        hindrance: Why its rows cannot be made again; empty if they may be.
-        why: Why a file that begins with its earlier version has not simply grown; empty if it does not.
-    """
-
-    file: ManifestFile
-    earlier: Naming
-    hindrance: str = ""
-    why: str = ""
-
-    @property
-    def detail(self) -> str:
-        """Both versions in words."""
-        was, now = (described_version(self.file.uri, each.etag) for each in (self.earlier, self.file))
-        others = " with other contents" if was == now else ""
-        why = f", and begins with these: {self.why}" if self.why else ""
-        did = "compacted" if self.earlier.state == "compacted" else "planned"
-        name = "" if self.earlier.uri == canonical(self.file.uri) else f" as {self.earlier.uri}, which is gone"
-        return f"manifest {self.earlier.manifest_id} has {did} {was}{name}; now it is {now}{others}{why}"
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ from compactor.manifests.claiming import Claimer, ClaimState, claim_key
 from compactor.manifests.file_search import FileSearch
 from compactor.manifests.folders.history import HistorySearch, NothingSummarised, SummarisedFiles
 from compactor.manifests.folders.known_files import KnownFiles, Listed, SeenFiles
-from compactor.manifests.folders.matching import Matches, Replacement
-from compactor.manifests.plan import LeftOut, Plan
+from compactor.manifests.folders.matching import Matches
+from compactor.manifests.plan import LeftOut, Plan, Replacement
 from compactor.manifests.planner import Planner, Source
 from compactor.manifests.spill import FileSpill, SpilledFile
 

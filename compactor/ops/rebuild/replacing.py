@@ -17,7 +17,7 @@ from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, claim_key
-from compactor.manifests.folders.matching import Replacement
+from compactor.manifests.plan import Replacement
 from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import RebuildReport
 from compactor.ops.rebuild.rebuilder import Rebuilder
