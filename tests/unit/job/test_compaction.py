@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from compactor.core.crash_points import CrashPoint
+from compactor.core.crash_points import CrashPoint, OnCrashPoint
 from compactor.core.documents.records import Commit
 from compactor.core.errors import (
     CompactorError,
@@ -24,6 +24,7 @@ from compactor.job.attempts import COMMON_FAILURES
 from compactor.job.report import ManifestsUnfinished
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.interleaving import interleave
 
 M1 = ManifestKey(DAY, "m1")
 
@@ -57,17 +58,31 @@ def test_life_in_order(harness: Harness) -> None:
 
 @pytest.mark.parametrize("step", LIFE)
 @pytest.mark.parametrize("occurrence", [1, 2])
-def test_death_at_each_step(harness: Harness, step: CrashPoint, occurrence: int) -> None:
-    """A driver that dies at any step leaves a state from which the next one makes the exact output."""
-    uris = [harness.deliver("m1", GOOD, FLAWED), harness.deliver("m2", FLAWED)]
-    runner = harness.runner(on_crash_point=dying_at(step, occurrence))
-    with pytest.raises(DiedError):
-        runner.run(uris)
-    report = harness.run_once()
-    assert report.failures == {}
-    harness.check_exact()
-    assert isinstance(harness.outcome("m1"), Commit)
-    assert isinstance(harness.outcome("m2"), Commit)
+def test_death_and_delay_at_each_step(step: CrashPoint, occurrence: int) -> None:
+    """A driver that dies at any step, or is overtaken there, leaves the exact output, and spoils nothing later."""
+
+    def world() -> Harness:
+        made = Harness()
+        made.deliver("m1", GOOD, FLAWED)
+        made.deliver("m2", FLAWED)
+        return made
+
+    def process(made: Harness, on_crash_point: OnCrashPoint) -> None:
+        made.runner(on_crash_point=on_crash_point).run(made.waiting())
+
+    def others(made: Harness) -> None:
+        assert made.run_once().failures == {}
+
+    def kept(made: Harness) -> object:
+        outputs = {info.uri: made.store.read(info.uri) for info in made.store.list("/w/output/")}
+        return outputs, made.outcome("m1"), made.outcome("m2")
+
+    def check(made: Harness) -> None:
+        made.check_exact()
+        assert isinstance(made.outcome("m1"), Commit)
+        assert isinstance(made.outcome("m2"), Commit)
+
+    interleave(step, world, process, others, check, occurrence=occurrence, kept=kept)
 
 
 @pytest.mark.parametrize(
@@ -91,35 +106,6 @@ def test_death_with_a_dead_letter(harness: Harness, step: CrashPoint) -> None:
     assert harness.store.read(harness.layout.failed_manifest("bad")) == b"no json"
     assert harness.store.stat(harness.layout.failure_reason("bad")) is not None
     assert harness.waiting() == []
-
-
-@pytest.mark.parametrize("step", LIFE)
-def test_two_drivers(harness: Harness, step: CrashPoint) -> None:
-    """A driver that is overtaken by another one at any step changes nothing when it goes on."""
-    uri = harness.deliver("m1", GOOD, FLAWED)
-    paused, overtaken = threading.Event(), threading.Event()
-
-    def wait_once(found: CrashPoint, _manifest_id: str) -> None:
-        if found == step and not paused.is_set():
-            paused.set()
-            assert overtaken.wait(30)
-
-    slow = harness.runner(on_crash_point=wait_once)
-    results = []
-    thread = threading.Thread(target=lambda: results.append(slow.run([uri])))
-    thread.start()
-    try:
-        assert paused.wait(30)
-        harness.run_once()
-        before = {info.uri: harness.store.read(info.uri) for info in harness.store.list("/w/output/")}
-        decided = harness.outcome("m1")
-    finally:
-        overtaken.set()
-        thread.join()
-    assert results[0].failures == {}
-    assert harness.outcome("m1") == decided
-    assert {info.uri: harness.store.read(info.uri) for info in harness.store.list("/w/output/")} == before
-    harness.check_exact()
 
 
 def store_calls() -> int:

@@ -19,6 +19,7 @@ from tests.support.extras import NATIVE
 from tests.support.fakes import FaultyStore
 from tests.support.forgetting import check_tidy, deliver, forget, holding
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
+from tests.support.interleaving import interleave
 from tests.support.rebuilding import rebuild
 from tests.unit.job.test_table_sink import STEPS, check_table
 
@@ -117,42 +118,28 @@ def test_files_that_were_staged_are_copied() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("step", STEPS)
-def test_a_death_at_every_step(step: CrashPoint) -> None:
-    """The next run has each row in the table once, and deletes what the first one wrote in vain."""
-    harness = in_place()
-    harness.deliver("m1", GOOD, FLAWED)
-    harness.deliver("m2", GOOD)
-    run_to(harness, dying_at(step))
-    settle(harness)
-    check_table(harness, "m1", "m2")
-    harness.check_exact()
-    assert harness.verification().orphans == 0
+def test_death_and_delay_at_every_step(step: CrashPoint) -> None:
+    """Others do everything meanwhile, and orphans of any age are deleted: each row is in the table once."""
 
+    def world() -> Harness:
+        made = in_place()
+        made.deliver("m1", GOOD, FLAWED)
+        made.deliver("m2", GOOD)
+        return made
 
-@pytest.mark.parametrize("step", STEPS)
-def test_a_driver_that_is_held_up_at_every_step(step: CrashPoint) -> None:
-    """Another one does everything meanwhile, and orphans of any age are deleted: the first one spoils nothing."""
-    harness = in_place()
-    harness.deliver("m1", GOOD, FLAWED)
-    held_up = list[str]()
+    def others(made: Harness) -> None:
+        for _ in range(2):
+            made.clock.advance(LATER)
+            with suppress(CompactorError):
+                made.run_once()
+            clean(made)
 
-    def on_crash_point(reached: CrashPoint, _manifest_id: str) -> None:
-        if reached is step and not held_up:
-            held_up.append(step)
-            for _ in range(2):
-                harness.clock.advance(LATER)
-                with suppress(CompactorError):
-                    harness.run_once()
-                clean(harness)
+    def check(made: Harness) -> None:
+        check_table(made, "m1", "m2")
+        made.check_exact()
+        assert made.verification().orphans == 0
 
-    with suppress(CompactorError):
-        run_to(harness, on_crash_point)
-    assert held_up
-    settle(harness)
-    harness.clock.advance(LATER)
-    clean(harness)
-    check_table(harness, "m1")
-    harness.check_exact()
+    interleave(step, world, run_to, others, check)
 
 
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.full)])

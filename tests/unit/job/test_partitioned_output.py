@@ -8,14 +8,15 @@ import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.native.threads import ThreadBinWorkers
-from compactor.core.crash_points import CrashPoint
-from compactor.core.errors import SettingsError
+from compactor.core.crash_points import CrashPoint, OnCrashPoint
+from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.schema.registry import partition_faults
 from tests.support.engines import DEFAULT, PLAIN
 from tests.support.extras import NATIVE
-from tests.support.harness import DAY, DiedError, Harness, dying_at, sink_of
+from tests.support.harness import DAY, Harness, sink_of
+from tests.support.interleaving import interleave
 from tests.support.logged import events_logged
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import NEXT_DAY, retire, wait_and_close
@@ -206,25 +207,32 @@ STEPS = list(CrashPoint)
 @MAKES_FEW_FILES
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("step", STEPS)
-def test_a_death_at_every_step(step: CrashPoint) -> None:
-    """Whatever was staged or published by then, the next run has each row once, in its partition; also with a table."""
-    harness = Harness(output=BY_DAY, schema={"file": "/w/schema.toml"}, table={})
-    harness.store.put("/w/schema.toml", b'[[columns]]\nname = "ts"\ntype = "timestamp"\n')
-    harness.deliver("m1", INPUT)
-    source = ListedManifests(harness.store, harness.layout.manifests_folder)
-    with suppress(DiedError):
-        harness.app(on_crash_point=dying_at(step)).service_on(engine(harness), source).run(once=True)
-    for _ in range(2):
-        harness.clock.advance(3600)
-        harness.run_once(engine=engine(harness))
-    commit = harness.commit("m1")
-    assert [(file.partition, file.rows) for file in commit.outputs] == [
-        (["2025-09-30"], 2),
-        (["2026-01-02"], 1),
-        ([None], 2),
-    ]
-    assert sorted(file.uri for file in sink_of(harness).live_files()) == sorted(file.final for file in commit.outputs)
-    assert {info.uri for info in harness.store.list(harness.layout.output + "/")} == {
-        file.final for file in commit.outputs
-    }
-    assert harness.verification().discrepancies == []
+def test_death_and_delay_at_every_step(step: CrashPoint) -> None:
+    """Whatever was staged or published by then, other runs have each row once, in its partition; also with a table."""
+
+    def world() -> Harness:
+        made = Harness(output=BY_DAY, schema={"file": "/w/schema.toml"}, table={})
+        made.store.put("/w/schema.toml", b'[[columns]]\nname = "ts"\ntype = "timestamp"\n')
+        made.deliver("m1", INPUT)
+        return made
+
+    def process(made: Harness, on_crash_point: OnCrashPoint) -> None:
+        source = ListedManifests(made.store, made.layout.manifests_folder)
+        made.app(on_crash_point=on_crash_point).service_on(engine(made), source).run(once=True)
+
+    def others(made: Harness) -> None:
+        for _ in range(2):
+            made.clock.advance(3600)
+            with suppress(CompactorError):
+                made.run_once(engine=engine(made))
+
+    def check(made: Harness) -> None:
+        commit = made.commit("m1")
+        files = [(file.partition, file.rows) for file in commit.outputs]
+        assert files == [(["2025-09-30"], 2), (["2026-01-02"], 1), ([None], 2)]
+        named = sorted(file.final for file in commit.outputs)
+        assert sorted(file.uri for file in sink_of(made).live_files()) == named
+        assert sorted(info.uri for info in made.store.list(made.layout.output + "/")) == named
+        assert made.verification().discrepancies == []
+
+    interleave(step, world, process, others, check)

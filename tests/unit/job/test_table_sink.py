@@ -11,13 +11,15 @@ import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.table import Answer
-from compactor.core.crash_points import CrashPoint
+from compactor.core.crash_points import CrashPoint, OnCrashPoint
 from compactor.core.documents.records import Commit
+from compactor.core.errors import CompactorError
 from compactor.job import scheduler, table_commits
 from compactor.job import service as service_module
 from compactor.job.report import ManifestsUnfinished
 from compactor.job.service import Service
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
+from tests.support.interleaving import interleave
 
 pytestmark = pytest.mark.usefixtures("short_commit_pauses")
 
@@ -235,19 +237,30 @@ STEPS = list(CrashPoint)
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("step", STEPS)
-def test_a_death_at_every_step(step: CrashPoint) -> None:
-    """Whatever was placed or committed by then, the next run has each file in the table once."""
-    harness = Harness(table={})
-    harness.deliver("m1", GOOD, FLAWED)
-    harness.deliver("m2", GOOD)
-    source = ListedManifests(harness.store, harness.layout.manifests_folder)
-    with suppress(DiedError):
-        harness.app(on_crash_point=dying_at(step)).service_on(harness.engine(), source).run(once=True)
-    for _ in range(2):
-        harness.clock.advance(3600)
-        harness.run_once()
-    check_table(harness, "m1", "m2")
-    harness.check_exact()
+def test_death_and_delay_at_every_step(step: CrashPoint) -> None:
+    """Whatever was placed or committed by then, other runs have each file in the table once."""
+
+    def world() -> Harness:
+        made = Harness(table={})
+        made.deliver("m1", GOOD, FLAWED)
+        made.deliver("m2", GOOD)
+        return made
+
+    def process(made: Harness, on_crash_point: OnCrashPoint) -> None:
+        source = ListedManifests(made.store, made.layout.manifests_folder)
+        made.app(on_crash_point=on_crash_point).service_on(made.engine(), source).run(once=True)
+
+    def others(made: Harness) -> None:
+        for _ in range(2):
+            made.clock.advance(3600)
+            with suppress(CompactorError):
+                made.run_once()
+
+    def check(made: Harness) -> None:
+        check_table(made, "m1", "m2")
+        made.check_exact()
+
+    interleave(step, world, process, others, check)
 
 
 def test_an_idle_stream_commits_when_it_is_time() -> None:

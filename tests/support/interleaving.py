@@ -1,0 +1,52 @@
+"""One property of every process: wherever it dies, or is held up while others do all there is, the end is the same."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from enum import StrEnum
+from typing import TypeVar
+
+from compactor.core.errors import CompactorError
+from tests.support.harness import DiedError
+
+World = TypeVar("World")
+
+
+def interleave(
+    step: StrEnum,
+    world: Callable[[], World],
+    process: Callable[[World, Callable[[StrEnum, str], None]], object],
+    others: Callable[[World], object],
+    check: Callable[[World], object],
+    *,
+    occurrence: int = 1,
+    kept: Callable[[World], object] = lambda _: None,
+) -> None:
+    """Let a process die at a step, and be held up there in a second world, while others run; then check each world.
+
+    Args:
+        step: A crash point.
+        world: Makes a world.
+        process: What dies or is held up; gets what to call at each of its crash points.
+        others: The other processes. They also run once the first one has gone on and ended.
+        check: Raises what is wrong in the end.
+        occurrence: Which visit of the step counts.
+        kept: What a process that was held up has to leave as the others left it.
+    """
+    for dies in (True, False):
+        made, visits, left = world(), 0, list[object]()
+
+        def at(found: StrEnum, _name: str, made: World = made, left: list[object] = left, dies: bool = dies) -> None:
+            nonlocal visits
+            visits += found == step
+            if found == step and visits == occurrence:
+                if dies:
+                    raise DiedError
+                others(made)
+                left.append(kept(made))
+
+        with suppress(DiedError, CompactorError):
+            process(made, at)
+        assert visits >= occurrence, f"{step} is not reached"
+        assert [kept(made) for _ in left] == left, f"a process that was held up at {step} spoiled what others did"
+        others(made)
+        check(made)
