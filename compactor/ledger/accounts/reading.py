@@ -3,11 +3,12 @@
 What a scope costs does not depend on how many dates are closed, as far as their summaries tell what it asks for.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Flag, auto
 from itertools import groupby, islice
+from typing import TypeVar
 
 from compactor.core.documents.records import Accepted, Commit, Done, FileReport, FileStatus, RedrivenInput
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
@@ -24,6 +25,8 @@ from compactor.ledger.history.unsummarised import (
 )
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
+
+R = TypeVar("R")
 
 PAGE_OBJECTS = 1_000
 """As many objects as S3 lists in one request."""
@@ -80,8 +83,19 @@ def accounts(state: State, scope: Scope) -> Iterator[Account]:
 
     A manifest whose records cannot be read has a fault in its account.
     """
+    return folded(state, scope, lambda account: account)
+
+
+def folded(state: State, scope: Scope, of: Callable[[Account], R]) -> Iterator[R]:
+    """What a function makes of each of these accounts; so a commit of very many files is let go of at once.
+
+    Args:
+        state: Has the records.
+        scope: The manifests.
+        of: Called from several threads at once.
+    """
     reader = _Reader(state, scope)
-    return map_ordered(reader.read, listed(state, scope))
+    return map_ordered(lambda found: of(reader.read(found)), listed(state, scope))
 
 
 def accounts_of(state: State, manifest_ids: Iterable[str], details: Detail) -> Iterator[Account]:

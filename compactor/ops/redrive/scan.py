@@ -1,10 +1,11 @@
 """Finds what can be redriven, so that it can be counted before anything is written. Writes nothing."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
-from compactor.ledger.accounts.reading import Scope, accounts
+from compactor.ledger.accounts.reading import Scope, folded
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
@@ -44,15 +45,11 @@ class ScanResult:
 def find_redrivable(state: State, scope: Scope) -> ScanResult:
     """Find what can be redriven, among dead letters or in the ledger, without what is settled."""
     scan, expired, settling = ScanResult(scope), ExpiredParts(state), Settling(state)
-    for account in accounts(state, scope):
-        why = _why_not(state, scan, account, expired)
-        if not why and account.root is not None:
-            things = account.left(scan.kind, scope.reason).total()
-            files = account.open_files if scope.kind == "files" else ()
-            asked = tuple(each for each in files if scope.reason in {None, each.status})
-            scan.sources.append(Source(account.key, account.root, things, asked))
-        elif scope.manifest_ids or account.fault is not None:
-            scan.refused.append(Refused(account.id, "", why))
+    for found in folded(state, scope, partial(_found, state, scan, expired)):
+        if isinstance(found, Source):
+            scan.sources.append(found)
+        elif found is not None:
+            scan.refused.append(found)
     if scan.kind == "files":
         _leave_out_settled(settling, scan)
     if scan.kind == "manifests":
@@ -79,6 +76,17 @@ def _leave_out_settled(settling: Settling, scan: ScanResult) -> None:
         scan.sources[at] = replace(source, things=len(files), files=files)
         if source.files and not files and scan.scope.manifest_ids:
             scan.refused.append(Refused(source.key.id, "", NOTHING_QUARANTINED))
+
+
+def _found(state: State, scan: ScanResult, expired: ExpiredParts, account: Account) -> Source | Refused | None:
+    """The source; or, if it cannot be redriven, the reason, which matters only for a manifest that was named."""
+    scope, why = scan.scope, _why_not(state, scan, account, expired)
+    if not why and account.root is not None:
+        files = account.open_files if scope.kind == "files" else ()
+        asked = tuple(each for each in files if scope.reason in {None, each.status})
+        return Source(account.key, account.root, account.left(scan.kind, scope.reason).total(), asked)
+    is_told = scope.manifest_ids or account.fault is not None
+    return Refused(account.id, "", why) if is_told else None
 
 
 def _why_not(state: State, scan: ScanResult, account: Account, expired: ExpiredParts) -> str:

@@ -10,7 +10,7 @@ from compactor.core.layout import ManifestKey, done_name, schema_number
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.account import Account
-from compactor.ledger.accounts.reading import Detail, Scope, accounts, kept_letters
+from compactor.ledger.accounts.reading import Detail, Scope, accounts, folded, kept_letters
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
@@ -118,8 +118,8 @@ class ReportReader:
         tallies = Tallies(period, target_file_bytes)
         near = period.widened(CLOCK_TOLERANCE_SECONDS)
         scope = Scope(since=near.since, until=near.until, details=Detail.ACCEPTED | Detail.DONE)
-        for account, found in map_ordered(lambda each: (each, self._facts(each, period)), accounts(self.state, scope)):
-            tallies.add_records(account)
+        for records, found in folded(self.state, scope, lambda each: (each.records, self._facts(each, period))):
+            tallies.add_records(records)
             if isinstance(found, CommitFacts):
                 tallies.add(found)
             elif isinstance(found, DeadLetterFacts):

@@ -13,7 +13,7 @@ from compactor.core.distributions import Distribution
 from compactor.core.documents.closed_dates import bytes_per_byte, commit_totals, without_zeros
 from compactor.core.documents.records import Accepted, Commit, Done
 from compactor.core.layout import redrive_number, root_id
-from compactor.ledger.accounts.account import Account, QuarantinedFile, quarantined_files
+from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
 from compactor.ledger.sizing import sized_bytes, sizes_by_partition, sizing_hits, with_share
 from compactor.ledger.work_time import arrival_seconds, covered_seconds, merged_spans
 from compactor.ops.report import figures
@@ -253,9 +253,9 @@ class Tallies:
         self.dead_letters = Newest[figures.DeadLetterLine](NEWEST_DEAD_LETTERS)
         self.dead_letters_by_reason = Counter[str]()
 
-    def add_records(self, account: Account) -> None:
+    def add_records(self, records: Mapping[str, datetime]) -> None:
         """Count what needs no read of a record: redrives, and attempts that failed without an outcome."""
-        for name, written_at in account.records.items():
+        for name, written_at in records.items():
             if self._period.holds(written_at):
                 self.counts["failed_attempts"] += name.endswith("-failed.json")
                 self.counts["redrives"] += redrive_number(name) is not None
