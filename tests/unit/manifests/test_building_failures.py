@@ -1,7 +1,5 @@
 """Poison, trouble, late builders and deaths: what was announced is never lost or doubled."""
 
-from collections.abc import Mapping
-
 import pytest
 
 from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
@@ -10,6 +8,7 @@ from compactor.core.layout import base_name
 from tests.support.building import MIB, build, new_harness, parts_of, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DiedError, Harness
+from tests.support.interleaving import interleave
 from tests.support.logged import events_logged
 
 
@@ -102,25 +101,18 @@ def test_what_is_written_is_safe_only_once_it_is_bound(harness: Harness) -> None
 
 
 @pytest.mark.parametrize("step", PlanCrashPoint)
-def test_death_at_each_step(harness: Harness, step: PlanCrashPoint) -> None:
-    """A builder or sealer that dies at any crash point leaves each file to exactly one manifest."""
-
-    def die(reached: PlanCrashPoint, _manifest_id: str) -> None:
-        if reached is step:
-            raise DiedError
-
+def test_death_and_delay_at_each_step(step: PlanCrashPoint) -> None:
+    """A builder or sealer that dies or is held up leaves each file to exactly one manifest."""
     events = [put(f"{number}.ndjson", 6 * MIB) for number in range(3)]
 
-    def once(on_crash_point: OnPlanCrashPoint) -> Mapping[str, str]:
-        try:
-            failed = build(harness, *events, on_crash_point=on_crash_point).failed
-            seal(harness, on_crash_point=on_crash_point, after_seconds=60)
-        except DiedError:
-            return {"a": "died"}
-        return failed
+    def once(made: Harness, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> None:
+        made.clock.advance(301)
+        build(made, *events, on_crash_point=on_crash_point)
+        seal(made, on_crash_point=on_crash_point, after_seconds=60)
 
-    assert once(die)
-    harness.clock.advance(301)
-    assert once(ignore_plan_crash_point) == {}
-    assert places(harness) == {f"s3://lake/raw/{number}.ndjson#e1": 1 for number in range(3)}
-    assert pending(harness) == []
+    def check(made: Harness) -> None:
+        assert build(made, *events).failed == {}
+        assert places(made) == {f"s3://lake/raw/{number}.ndjson#e1": 1 for number in range(3)}
+        assert pending(made) == []
+
+    interleave(step, new_harness, once, once, check)

@@ -1,6 +1,5 @@
 """Planning from a listing: each file version in exactly one manifest, also if planners die, wake late or race."""
 
-import threading
 from collections import Counter
 from contextlib import nullcontext
 from datetime import timedelta
@@ -19,7 +18,8 @@ from compactor.manifests.candidates import SKIP_REASONS
 from compactor.manifests.plan import Plan
 from compactor.manifests.unplanned import FileScope
 from tests.support.folders import folder_planner
-from tests.support.harness import DAY, DiedError, Harness, one_at_a_time
+from tests.support.harness import DAY, DiedError, Harness, dying_at, one_at_a_time
+from tests.support.interleaving import interleave
 from tests.support.rebuilding import NEVER, WatchedStore
 
 ROW = b'{"id": "1"}\n'
@@ -29,12 +29,16 @@ WRITES = 18
 """An entry of the journal, a manifest and the record that binds it, for each of six manifests."""
 
 
-@pytest.fixture
-def harness() -> Harness:
+def lake() -> Harness:
     harness = Harness(builder={"target_manifest_bytes": 2 * len(ROW), "claim_lease_seconds": LEASE_SECONDS})
     for number in range(5):
         harness.file(f"{DAY}-{number}.ndjson", b'{"id": "%d"}\n' % number)
     return harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return lake()
 
 
 def plan(harness: Harness, on_crash_point: OnCrashPoint = ignore_crash_point) -> Plan:
@@ -85,64 +89,37 @@ def test_every_file_once(harness: Harness) -> None:
     harness.check_exact()
 
 
-@pytest.mark.parametrize("step", [PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED])
+@pytest.mark.parametrize("step", [PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, PlanCrashPoint.BOUND])
 @pytest.mark.parametrize("occurrence", [1, 2, 3])
 @pytest.mark.parametrize("lease_is_over", [False, True])
-def test_two_planners(harness: Harness, step: CrashPoint, occurrence: int, lease_is_over: bool) -> None:
-    """A planner that stops at any step while another one plans: each file is compacted once, however late it wakes."""
-    paused, overtaken = threading.Event(), threading.Event()
-    reached = 0
+def test_death_and_delay_at_every_step(step: PlanCrashPoint, occurrence: int, lease_is_over: bool) -> None:
+    """Another one plans meanwhile, within the lease or behind it: each file is compacted once in the end."""
 
-    def wait(found: CrashPoint, _manifest_id: str) -> None:
-        nonlocal reached
-        reached += found == step
-        if found == step and reached == occurrence:
-            paused.set()
-            assert overtaken.wait(30)
+    def others(made: Harness) -> None:
+        made.clock.advance(LEASE_SECONDS + 1 if lease_is_over else 0)
+        plan(made)
+        made.run_once()
+        assert max(committed(made).values(), default=1) == 1
 
-    thread = threading.Thread(target=plan, args=(harness, wait))
-    thread.start()
-    try:
-        assert paused.wait(30)
-        if lease_is_over:
-            harness.clock.advance(LEASE_SECONDS + 1)
-        plan(harness)
-    finally:
-        overtaken.set()
-        thread.join()
-    harness.run_once()
-    assert max(committed(harness).values()) == 1
-    harness.clock.advance(LEASE_SECONDS + 1)
-    plan(harness)
-    harness.run_once()
-    assert committed(harness) == all_inputs(harness)
-    harness.check_exact()
+    def check(made: Harness) -> None:
+        made.clock.advance(LEASE_SECONDS + 1)
+        plan(made)
+        made.run_once()
+        assert committed(made) == all_inputs(made)
+        made.check_exact()
+
+    interleave(step, lake, plan, others, check, occurrence=occurrence)
 
 
-@pytest.mark.parametrize("step", [PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED])
-@pytest.mark.parametrize("occurrence", [1, 2, 3])
-def test_planner_that_dies(harness: Harness, step: CrashPoint, occurrence: int) -> None:
-    """What a dead planner claimed is left alone for its lease, and then planned by the next one."""
-    reached = 0
-
-    def die(found: CrashPoint, _manifest_id: str) -> None:
-        nonlocal reached
-        reached += found == step
-        if found == step and reached == occurrence:
-            raise DiedError
-
+def test_what_a_dead_planner_claimed(harness: Harness) -> None:
+    """It is held for its lease, and a plan says until when."""
     with pytest.raises(DiedError):
-        plan(harness, die)
+        plan(harness, dying_at(PlanCrashPoint.CLAIMED, 2))
     within_lease = plan(harness)
-    held = sum(all_inputs(harness).values()) - sum(planned(harness).values())
-    assert within_lease.held == held
-    assert (within_lease.held_until is not None) == (held > 0)
-    assert (step == PlanCrashPoint.CLAIMED) == (held > 0)
+    assert (within_lease.held, within_lease.held_until is not None) == (2, True)
+    assert (planned(harness).total(), all_inputs(harness).total()) == (3, 5)
     harness.clock.advance(LEASE_SECONDS + 1)
-    plan(harness)
-    assert planned(harness) == all_inputs(harness)
-    harness.run_once()
-    harness.check_exact()
+    assert (plan(harness).held, planned(harness)) == (0, all_inputs(harness))
 
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.full)])

@@ -87,7 +87,10 @@ def test_a_wrong_call_is_found(text: str) -> None:
 
 def test_only_one_module_logs() -> None:
     """Nothing goes around the catalogue."""
-    allowed = {"compactor/telemetry/logs.py", "compactor/demo/moto_server.py"}  # the latter quietens the stand-in for AWS
+    allowed = {
+        "compactor/telemetry/logs.py",
+        "compactor/demo/moto_server.py",
+    }  # the latter quietens the stand-in for AWS
     found = {
         path.relative_to(ROOT).as_posix()
         for path in SOURCES

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compactor.core.crash_points import CrashPoint, OnCrashPoint, PlanCrashPoint, ignore_crash_point
+from compactor.core.crash_points import CrashPoint, OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import InventoryError, SettingsError
 from compactor.manifests.inventory.reading import InventoryReader
@@ -18,7 +18,8 @@ from compactor.manifests.plan import Plan
 from compactor.manifests.planner import Gate
 from compactor.manifests.unplanned import EVERYTHING, FileScope
 from compactor.wiring.inventory import Rate, plan_inventory, prefixes_to_plan
-from tests.support.harness import DiedError, Harness, dying_at, one_at_a_time
+from tests.support.harness import Harness, one_at_a_time
+from tests.support.interleaving import interleave
 from tests.support.inventories import ALL_VERSIONS, BUCKET, FORMATS, MANIFEST, put_inventory, row
 
 LINE = b'{"id": "1"}\n'
@@ -51,7 +52,7 @@ def plan(
     *,
     scope: FileScope = EVERYTHING,
     prefix: str | None = None,
-    on_crash_point: OnCrashPoint = ignore_crash_point,
+    on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point,
     page_files: int = 2,
     target_bytes: float = 0,
     rate: Rate = UNLIMITED,
@@ -218,21 +219,31 @@ def test_a_file_replaced_unseen_is_not_doubled() -> None:
     harness.check_exact()
 
 
-@pytest.mark.parametrize("step", [PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED])
-@pytest.mark.parametrize("occurrence", range(1, 7))
-def test_planner_that_dies(step: CrashPoint, occurrence: int) -> None:
-    """The next call goes on at once, waits for the lease of what the dead one claimed, and doubles nothing."""
-    harness = lake()
-    put_inventory(harness.store, listed(harness))
-    with pytest.raises(DiedError):
-        plan(harness, on_crash_point=dying_at(step, occurrence))
-    began = harness.clock.now()
-    again = plan(harness)
-    assert planned(harness) == all_inputs(harness)
-    waited = (harness.clock.now() - began).total_seconds()
-    assert (waited >= LEASE_SECONDS, again.held) == (step == PlanCrashPoint.CLAIMED, 0)
-    harness.run_once()
-    harness.check_exact()
+@pytest.mark.parametrize("step", [PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, PlanCrashPoint.BOUND])
+@pytest.mark.parametrize("occurrence", [1, 4, 6])
+def test_death_and_delay_at_every_step(step: PlanCrashPoint, occurrence: int) -> None:
+    """The next call goes on at once, waits for the lease of what the first one claimed, and doubles nothing."""
+
+    def world() -> Harness:
+        made = lake()
+        put_inventory(made.store, listed(made))
+        return made
+
+    def others(made: Harness) -> None:
+        began = made.clock.now()
+        assert plan(made).held == 0
+        waited = (made.clock.now() - began).total_seconds()
+        assert waited == 0 or (waited >= LEASE_SECONDS and step is PlanCrashPoint.CLAIMED)
+        assert planned(made) == all_inputs(made)
+
+    def process(made: Harness, on_crash_point: OnPlanCrashPoint) -> None:
+        plan(made, on_crash_point=on_crash_point)
+
+    def check(made: Harness) -> None:
+        made.run_once()
+        made.check_exact()
+
+    interleave(step, world, process, others, check, occurrence=occurrence)
 
 
 def test_manifests_without_claims() -> None:
