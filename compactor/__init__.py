@@ -49,14 +49,17 @@ __all__ = [
 ]
 
 _MODULES = {
-    "compact": ("compact", "CompactResult"),
-    "progress": ("Progress",),
-    "rejects": ("rejects",),
-    "spark": ("BatchResult", "foreach_batch", "manifest_stream"),
-    "trace": ("trace", "TraceResult"),
-    "verify": ("verify", "VerifyResult"),
+    "api.compact": ("compact",),
+    "api.compact_result": ("CompactResult",),
+    "api.progress": ("Progress",),
+    "api.rejects": ("rejects",),
+    "api.spark": ("BatchResult", "foreach_batch", "manifest_stream"),
+    "api.trace": ("trace",),
+    "api.verify": ("verify",),
+    "ops.trace.trace": ("TraceResult",),
+    "ops.verify.report": ("VerifyResult",),
 }
-_PLACES = {name: f"compactor.api.{module}" for module, names in _MODULES.items() for name in names}
+_PLACES = {name: f"compactor.{module}" for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

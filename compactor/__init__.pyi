@@ -1,11 +1,12 @@
 # What the package exports, for type checkers: importing the package loads none of it.
 
-from compactor.api.compact import CompactResult, compact
+from compactor.api.compact import compact
+from compactor.api.compact_result import CompactResult
 from compactor.api.progress import Progress
 from compactor.api.rejects import rejects
 from compactor.api.spark import BatchResult, foreach_batch, manifest_stream
-from compactor.api.trace import TraceResult, trace
-from compactor.api.verify import VerifyResult, verify
+from compactor.api.trace import trace
+from compactor.api.verify import verify
 from compactor.core.errors import (
     AccessError,
     CompactorError,
@@ -35,6 +36,8 @@ from compactor.core.errors import (
     TableRefused,
     TryAgainError,
 )
+from compactor.ops.trace.trace import TraceResult
+from compactor.ops.verify.report import VerifyResult
 
 __version__: str
 

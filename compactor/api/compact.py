@@ -1,122 +1,19 @@
 """Turns one folder into another."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, get_args
+from dataclasses import replace
+from typing import Any, Literal, get_args
 
 from compactor.api.arguments import Place, texts
-from compactor.api.compact_call.closing import Closing
-from compactor.api.compact_call.problems import problems_of
-from compactor.api.compact_call.run import FolderRun
-from compactor.api.display import Display, StopRequests
-from compactor.api.progress import Progress, ProgressDisplay
-from compactor.api.verify import VerifyResult
+from compactor.api.compact_result import CompactResult
+from compactor.api.folder_run import FolderRun
+from compactor.api.progress import Display, Progress, ProgressDisplay, StopRequests
 from compactor.core.errors import SettingsError
-from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.manifests.folders.planning import OnReplaced
-from compactor.manifests.plan import LeftOut
 from compactor.settings.compact_paths import Options, parse_compact_paths, parse_exclusions
 from compactor.wiring.folder import folder_settings
-
-
-@dataclass(frozen=True, slots=True)
-class CompactResult:
-    """What a call of `compact` did. Figures are of this call; those of `verified` are of all calls for the same DST.
-
-    Attributes:
-        complete: Whether all is done and verified, and no person has to act: each line of each file that was taken is a
-            row, a reject or blank. `compactor compact` would end with exit code 0. False in a dry run.
-        exit_code: How `compactor compact` would end: 0; 1 if work is left, which the same call continues; 3 if a person
-            has to act.
-        is_unfinished: Whether the same call would continue the work.
-        needs_operator: Whether something was quarantined or not taken, counts do not add up, under half of the lines
-            are rows, or rows look like envelopes.
-        output: DST, which holds rows only.
-        rejects_folder: The folder of the rejects.
-        settings_file: The settings that all other commands and functions find by DST.
-        schema_file: The schema file with the types; None if all columns are strings.
-        files: Files that this call planned, or would plan in a dry run.
-        input_bytes: Their stored size in bytes.
-        rows: Rows that became visible.
-        rejected_lines: Lines that were rejected.
-        outputs: The Parquet files that became visible. Manifests of `rebuilt` have others.
-        output_bytes: The size of `outputs` in bytes.
-        rebuilt: The ids of manifests whose rows were made again, because files were replaced.
-        planned_before: Files that were taken by an earlier call.
-        skipped: Files that are no input, by reason: hidden, empty, markers of jobs.
-        left_out: Files and folders that were not taken and that a person has to know of.
-        quarantined_files: Files of any call that could not be read, and are not settled: not redriven, and no
-            later version was compacted.
-        held: Files that another planner has claimed; a later call takes them.
-        problems: What is not done, and what a person has to act on, in one line each; empty if `exit_code` is 0.
-        verified: The verification of everything in DST; None in a dry run and while unfinished.
-        engine: The engine that wrote rows, `native` or `spark`; None if there was nothing to do.
-        engine_reason: Why it was chosen; None as above.
-        dry_run: Whether nothing was written.
-        seconds: The duration of the call.
-    """
-
-    complete: bool
-    exit_code: int
-    is_unfinished: bool
-    needs_operator: bool
-    output: str
-    rejects_folder: str
-    settings_file: str
-    schema_file: str | None
-    files: int
-    input_bytes: int
-    rows: int
-    rejected_lines: int
-    outputs: tuple[str, ...]
-    output_bytes: int
-    rebuilt: tuple[str, ...]
-    planned_before: int
-    skipped: Mapping[str, int]
-    left_out: tuple[LeftOut, ...]
-    quarantined_files: tuple[QuarantinedFile, ...]
-    held: int
-    problems: tuple[str, ...]
-    verified: VerifyResult | None
-    engine: str | None
-    engine_reason: str | None
-    dry_run: bool
-    seconds: float
-
-    @classmethod
-    def of(cls, closing: Closing) -> Self:
-        """The result of a call that has ended."""
-        plan, run, report = closing.plan, closing.run, closing.verification
-        return cls(
-            complete=not closing.exit_code and not closing.dry_run,
-            exit_code=int(closing.exit_code),
-            is_unfinished=closing.is_unfinished,
-            needs_operator=closing.needs_operator,
-            output=closing.paths.output,
-            rejects_folder=closing.layout.rejects_folder,
-            settings_file=closing.paths.settings_file,
-            schema_file=closing.schema_file,
-            files=closing.new_files,
-            input_bytes=closing.new_bytes,
-            rows=run.records,
-            rejected_lines=run.rejected_lines,
-            outputs=tuple(closing.outputs),
-            output_bytes=run.output_bytes,
-            rebuilt=tuple(each.manifest_id for each in closing.rebuilt),
-            planned_before=plan.planned_before,
-            skipped=dict(plan.skipped),
-            left_out=tuple(plan.left_out),
-            quarantined_files=tuple(report.open_files if report is not None else ()),
-            held=plan.held,
-            problems=tuple(problems_of(closing)),
-            verified=None if report is None else VerifyResult.of(report),
-            engine=closing.engine.name if closing.engine else None,
-            engine_reason=closing.engine.reason if closing.engine else None,
-            dry_run=closing.dry_run,
-            seconds=closing.seconds,
-        )
 
 
 def compact(
@@ -210,7 +107,7 @@ def compact(
         on_replaced=on_replaced,
         with_hidden=hidden,
     )
-    return CompactResult.of(run.run())
+    return run.run()
 
 
 def folder_run(

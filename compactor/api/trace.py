@@ -1,11 +1,7 @@
 """Tells where a file or a manifest is, and where an output comes from."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Self
 
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
@@ -14,126 +10,11 @@ from compactor.core.kinesis.places import GAP_EXPECTED, RECORD_EXPECTED, is_kine
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.core.rules.next_steps import Cause, NextStep, giving_up, next_step
 from compactor.core.text.safe_text import Suggestions
-from compactor.ledger.accounts.account import QuarantinedFile
-from compactor.ops.trace.tables import TracedTable
-from compactor.ops.trace.trace import Trace, TracedAttempt, TracedKind, TracedRedrive, TracedReject, TraceState
+from compactor.ops.trace.trace import TraceResult, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS, Tracer
 from compactor.settings.places import parse_place
 from compactor.settings.settings import Settings
 from compactor.wiring.job.app import App
-
-
-@dataclass(frozen=True, slots=True)
-class TraceResult:
-    """What is known of a file, a manifest or an output. Texts are empty where they do not apply.
-
-    Attributes:
-        found: Whether a record names it; without one, `compactor trace` ends with exit code 1.
-        needs_operator: Whether it is a dead letter, or a version of it is quarantined, and that is not settled; then
-            it ends with exit code 3.
-        uri: What was asked for: a URI or a manifest id.
-        kind: `file`, `manifest`, `output` or `rejects`.
-        state: One of `unknown`, `claimed`, `pending`, `waiting`, `in_work`, `decided`, `done`, `quarantined` and
-            `dead_lettered`.
-        meaning: The state in words.
-        quarantined: The quarantined versions of an input file, the first one first, or the quarantined files of a
-            manifest, with what settled each.
-        message: Why it was quarantined or dead-lettered, or what else is known.
-        exists: Whether the object exists now; for a manifest, in any of its places.
-        manifest_id: The manifest that names it, or wrote it.
-        manifest_uri: Where that manifest's object is now.
-        date: The date of that manifest.
-        dated_by: What gave an input file that date, in words.
-        attempts: The attempts at the manifest.
-        next_attempt_at: The earliest time of the next attempt after a failed one.
-        lines: Lines of an input file that is compacted, as they are now; None for anything else.
-        rows: Those that are rows; None as above.
-        rejected_lines: Those that are rejected; None as above.
-        blank_lines: Those that are blank; None as above.
-        rejects_by_reason: The rejected lines by reason.
-        rejected: The first rejected lines; `rejects` has all.
-        outputs: The Parquet files of the manifest, which have the rows of an input file.
-        rejects_files: The files of rejects that have rejects of it.
-        origin: The file whose rejected lines this file holds.
-        redriven_from: The manifest that this one redrives.
-        redriven_as: Its redrives.
-        settled_by: Of a dead letter that was not redriven, the manifest that took over its last file.
-        fixes: What to do before these commands.
-        next_moves: Commands to run next; the last one may give a quarantined file up.
-        searched: Where it was searched for, if it was not found by its claim.
-        table: The way of its manifest's rows into the table of the output: `listed`, `waiting`, `held_back` or
-            `unlisted`; None without rows or without a table.
-    """
-
-    found: bool
-    needs_operator: bool
-    uri: str
-    kind: TracedKind
-    state: str
-    meaning: str
-    quarantined: tuple[QuarantinedFile, ...]
-    message: str
-    exists: bool
-    manifest_id: str
-    manifest_uri: str
-    date: str
-    dated_by: str
-    attempts: tuple[TracedAttempt, ...]
-    next_attempt_at: datetime | None
-    lines: int | None
-    rows: int | None
-    rejected_lines: int | None
-    blank_lines: int | None
-    rejects_by_reason: Mapping[str, int]
-    rejected: tuple[TracedReject, ...]
-    outputs: tuple[str, ...]
-    rejects_files: tuple[str, ...]
-    origin: str
-    redriven_from: str
-    redriven_as: tuple[TracedRedrive, ...]
-    settled_by: str
-    fixes: tuple[str, ...]
-    next_moves: tuple[str, ...]
-    searched: str
-    table: TracedTable | None = None
-
-    @classmethod
-    def of(cls, trace: Trace) -> Self:
-        """The result of a trace."""
-        counts = trace.counts
-        return cls(
-            found=trace.state is not TraceState.UNKNOWN,
-            needs_operator=trace.needs_operator,
-            uri=trace.uri,
-            kind=trace.kind,
-            state=trace.state.value,
-            meaning=trace.meaning,
-            quarantined=tuple(trace.quarantined),
-            message=trace.message,
-            exists=trace.exists,
-            manifest_id=trace.manifest_id,
-            manifest_uri=trace.manifest_uri,
-            date=trace.date,
-            dated_by=trace.dated_by,
-            attempts=tuple(trace.attempts),
-            next_attempt_at=trace.next_attempt_at,
-            lines=counts.lines if counts else None,
-            rows=counts.rows if counts else None,
-            rejected_lines=counts.rejected_lines if counts else None,
-            blank_lines=counts.blank_lines if counts else None,
-            rejects_by_reason=dict(counts.rejects_by_reason) if counts else {},
-            rejected=tuple(trace.rejected),
-            outputs=tuple(trace.outputs),
-            rejects_files=tuple(trace.rejects),
-            origin=trace.origin,
-            redriven_from=trace.redriven_from,
-            redriven_as=tuple(trace.redriven_as),
-            settled_by=trace.settled_by,
-            fixes=tuple(trace.fixes),
-            next_moves=tuple(trace.next_moves),
-            searched=trace.searched,
-            table=trace.table,
-        )
 
 
 def trace(dst: Place, file: Place, *, days: int = SEARCHED_DAYS) -> TraceResult:
@@ -154,10 +35,10 @@ def trace(dst: Place, file: Place, *, days: int = SEARCHED_DAYS) -> TraceResult:
     """
     if days < 1:
         raise SettingsError([f"days: {days} -> expected 1 or more"])
-    return TraceResult.of(find_trace(settings_of(dst), os.fspath(file), days))
+    return find_trace(settings_of(dst), os.fspath(file), days)
 
 
-def find_trace(settings: Settings, thing: str, days: int) -> Trace:
+def find_trace(settings: Settings, thing: str, days: int) -> TraceResult:
     """Trace a thing; a name without `/` may be a manifest's id or a path.
 
     Raises:
@@ -172,10 +53,10 @@ def find_trace(settings: Settings, thing: str, days: int) -> Trace:
     found.fixes = [each.fix for each in steps if each.fix]
     own = [command for each in steps for command in each.commands]
     found.next_moves = list(dict.fromkeys([*own, *map(suggest.of, found.next_moves)]))
-    return found
+    return found.sealed()
 
 
-def _steps(found: Trace, suggest: Suggestions) -> list[NextStep]:
+def _steps(found: TraceResult, suggest: Suggestions) -> list[NextStep]:
     """What to do about quarantined versions, and about one that has replaced another."""
     left = [each for each in found.quarantined if not each.is_settled]
     steps = [next_step(each.cause, suggest, each.manifest_id) for each in left]
@@ -186,7 +67,7 @@ def _steps(found: Trace, suggest: Suggestions) -> list[NextStep]:
     return list(dict.fromkeys(steps))
 
 
-def _found(tracer: Tracer, thing: str, days: int) -> Trace:
+def _found(tracer: Tracer, thing: str, days: int) -> TraceResult:
     if "/" in thing or not MANIFEST_ID.fullmatch(thing):
         return tracer.trace(absolute_uri(thing), days=days)
     found = tracer.trace_manifest(thing)

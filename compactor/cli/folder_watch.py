@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from compactor.adapters.local.folder_events import FolderEvents
-from compactor.api.compact_call.closing import Closing, unfinished_lines
-from compactor.api.compact_call.run import FolderRun
-from compactor.cli.ui.compact.left_out import envelope_fields, field_lines, left_out_fields
-from compactor.cli.ui.compact.report import document, quarantined_fields
+from compactor.api.compact_result import CompactResult
+from compactor.api.folder_run import FolderRun
+from compactor.cli.ui.compact_screen import envelope_fields, field_lines, left_out_fields, quarantined_fields
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.signals import StopSignals
@@ -102,16 +101,16 @@ class FolderWatch:
         """Compact what is there; returns how it ended, and the versions of files that need no further batch."""
         listed = {info.uri: info.etag for info in planner.data(Plan())}
         try:
-            closing = self.run.run()
+            result = self.run.run()
         finally:
             signals.attach(self._stop)
             self.run = replace(self.run)
-        self._show(closing)
+        self._show(result)
         self.run = replace(self.run, verifies_all=False)
-        if closing.plan.held:
-            return closing.exit_code, {}
-        later = {each.uri for each in closing.plan.left_out if each.reason in _COMES_LATER}
-        return closing.exit_code, {uri: etag for uri, etag in listed.items() if uri not in later}
+        if result.plan.held:
+            return result.exit_code, {}
+        later = {each.uri for each in result.plan.left_out if each.reason in _COMES_LATER}
+        return result.exit_code, {uri: etag for uri, etag in listed.items() if uri not in later}
 
     def _wait_for_batch(self, planner: FolderPlanner, known: dict[str, str], target_bytes: float) -> None:
         """Wait until new files are enough for a manifest, or the first of them has waited long enough."""
@@ -145,19 +144,19 @@ class FolderWatch:
     def _pause(self, seconds: float) -> None:
         self._stopped.wait(max(seconds, 0))
 
-    def _show(self, closing: Closing) -> None:
+    def _show(self, result: CompactResult) -> None:
         """Print what a batch did, and each file that was left out once for each reason."""
-        self._files += closing.new_files
-        self._rows += closing.run.records
+        self._files += result.new_files
+        self._rows += result.work.records
         if self.as_json:
-            print_json(document(closing), on_one_line=True)
-        elif closing.run.committed or closing.run.dead_lettered:
-            rejects = closing.run.rejected_lines
+            print_json(result, on_one_line=True)
+        elif result.work.committed or result.work.dead_lettered:
+            rejects = result.work.rejected_lines
             also = f", {count(rejects, 'rejected line')}" if rejects else ""
-            files = count(closing.new_files, "file")
-            echo(f"{files}, {count(closing.run.records, 'row')}{also} in {duration(closing.seconds)}")
-        found = [*left_out_fields(closing.plan.left_out), *envelope_fields(closing.envelopes)]
-        self._tell([*field_lines(found), *unfinished_lines(closing), *_faults(closing)])
+            files = count(result.new_files, "file")
+            echo(f"{files}, {count(result.work.records, 'row')}{also} in {duration(result.seconds)}")
+        found = [*left_out_fields(result.plan.left_out), *envelope_fields(result.envelopes or ())]
+        self._tell([*field_lines(found), *result.unfinished_lines, *_faults(result)])
 
     def _tell(self, lines: list[str]) -> None:
         for line in lines:
@@ -184,9 +183,9 @@ def _poll_seconds(planner: FolderPlanner) -> float:
     return POLL_S3_SECONDS if any(is_s3(source.folder) for source in planner.sources) else POLL_SECONDS
 
 
-def _faults(closing: Closing) -> list[str]:
+def _faults(result: CompactResult) -> list[str]:
     """What verification found that needs a person, one line each."""
-    if closing.verification is None:
+    if result.verified is None:
         return []
-    found = quarantined_fields(closing.verification)
+    found = quarantined_fields(result.verified)
     return [f"{name}: {value if isinstance(value, str) else '; '.join(value)}" for name, value in found]

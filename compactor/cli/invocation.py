@@ -116,7 +116,7 @@ def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
 
     The function takes the invocation and its own options, and returns the exit code, or nothing for a normal end. Its
     errors become exit codes. `--config` works after the command's name as well as before it. An argument `[DST]` (see
-    `compactor.cli.destination`) says where the settings are.
+    `compactor.cli.parameters`) says where the settings are.
     """
 
     @click.option("--config", metavar="FILE", help=CONFIG_HELP)
@@ -148,9 +148,30 @@ def shard_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--shard", metavar="K/N", help=about)(command)
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--json`, and `--json-schema`, which prints the schema of what `--json` prints."""
-    as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+class JsonOption(click.Option):
+    """The option `--json`, which knows the types that it prints.
+
+    Attributes:
+        prints: The types of results, one of which is printed.
+        has_streams: Whether the first of them may be printed once for each of several streams.
+    """
+
+    def __init__(self, *declared: Any, prints: tuple[type, ...], has_streams: bool, **options: Any) -> None:
+        super().__init__(*declared, **options)
+        self.prints, self.has_streams = prints, has_streams
+
+
+def json_option(*prints: type, has_streams: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command `--json`, which prints one of these types, and `--json-schema`, which prints their schema."""
+    as_json = click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        cls=JsonOption,
+        prints=prints,
+        has_streams=has_streams,
+        help="Print one JSON document and nothing else.",
+    )
     schema = click.option(
         "--json-schema",
         is_flag=True,
@@ -159,7 +180,7 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
         callback=_print_schema,
         help="Print the JSON Schema of what --json prints, and exit.",
     )
-    return as_json(schema(command))
+    return lambda command: as_json(schema(command))
 
 
 def _print_schema(context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:

@@ -15,7 +15,7 @@ from compactor.control.diagnosis.health import Condition, Finding, finding
 from compactor.control.diagnosis.symptoms import START_LIMIT_SECONDS, Case
 from compactor.control.snapshot import JobRun, JobState, Snapshot, Source
 from compactor.core.text.formatting import shown_seconds
-from compactor.ledger.backlog import Backlog
+from compactor.ledger.backlog import WaitingManifests
 from compactor.ledger.work_time import covered_seconds, work_spans
 from compactor.settings.control_policy import Policy
 
@@ -75,7 +75,7 @@ def advice(case: Case) -> Iterator[Finding]:
         yield finding(Condition.TOO_MANY_WORKERS, reason)
 
 
-def _arriving_bytes_per_second(manifest_bytes: float, backlog: Backlog | None) -> float | None:
+def _arriving_bytes_per_second(manifest_bytes: float, backlog: WaitingManifests | None) -> float | None:
     """The stored input that arrives; None where too little waits to tell.
 
     Manifests are taken in order, so all that wait arrived within the age of the oldest. Their number over that age is

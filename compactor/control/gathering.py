@@ -25,7 +25,7 @@ from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.rules.sharding import Shard
-from compactor.ledger.backlog import Backlog, backlog_of, read_begun
+from compactor.ledger.backlog import WaitingManifests, read_begun, waiting_manifests
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
 from compactor.manifests.kafka.topics_seen import TopicWatch
@@ -45,7 +45,11 @@ T = TypeVar("T")
 
 
 class BreakerClosed(Document):
-    """The record of an operator closing the breaker."""
+    """The record of an operator closing the breaker.
+
+    Attributes:
+        closed_at: Failures before this time no longer count.
+    """
 
     closed_at: AwareDatetime
 
@@ -198,14 +202,16 @@ class Sources:
             return None
 
 
-def _total(backlogs: Collection[Backlog]) -> Backlog:
-    return Backlog(sum(each.manifests for each in backlogs), max(each.oldest_seconds for each in backlogs))
+def _total(backlogs: Collection[WaitingManifests]) -> WaitingManifests:
+    return WaitingManifests(sum(each.manifests for each in backlogs), max(each.oldest_seconds for each in backlogs))
 
 
-def _backlogs(waiting: Waiting, now: datetime, is_own: Callable[[str], bool] = lambda _: True) -> dict[str, Backlog]:
+def _backlogs(
+    waiting: Waiting, now: datetime, is_own: Callable[[str], bool] = lambda _: True
+) -> dict[str, WaitingManifests]:
     """The backlog of each stream, of the manifests that are meant."""
     return {
-        stream: backlog_of([written_at for name, written_at in found if is_own(name)], now)
+        stream: waiting_manifests([written_at for name, written_at in found if is_own(name)], now)
         for stream, found in waiting.items()
     }
 

@@ -12,7 +12,7 @@ from compactor.control.snapshot import JobState, Refusals, RunSeen, Snapshot, So
 from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock, MetricsSink
 from compactor.cost.measured_cost import cost_metrics
-from compactor.ledger.backlog import Backlog
+from compactor.ledger.backlog import WaitingManifests
 from compactor.settings.control_policy import Policy
 from compactor.telemetry.logs import log_event
 
@@ -22,9 +22,9 @@ BREAKER_OPEN, DOWN, ON_ITS_WAY, RUNNING = -1, 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check."""
+    """One check of the control plane. With `--dry-run` nothing is done."""
 
-    snapshot: Snapshot
+    snapshot: Snapshot  # what the control plane saw
     actions: tuple[Action, ...]
     done: tuple[str, ...] = ()  # what was done, in words
     failed: tuple[str, ...] = ()  # what could not be done, in words
@@ -150,7 +150,7 @@ def control_metrics(checked: Check, starts: int) -> Mapping[str, float]:
     return {name: float(value) for name, value in values.items() if value is not None}
 
 
-def _backlog_metrics(backlog: Backlog) -> dict[str, float]:
+def _backlog_metrics(backlog: WaitingManifests) -> dict[str, float]:
     return {"ManifestsPending": backlog.manifests, "OldestManifestAgeSeconds": backlog.oldest_seconds}
 
 

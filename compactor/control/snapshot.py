@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import Protocol
 
 from compactor.core.documents.records import RecentCommit
+from compactor.core.results import as_document
 from compactor.cost.prices import JobSize
-from compactor.ledger.backlog import Backlog
+from compactor.ledger.backlog import WaitingManifests
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
 
@@ -152,18 +153,19 @@ class RunSeen:
     since: Mapping[str, datetime]  # by state, when a check first saw the run in it
 
 
+@as_document(omits=("backlogs", "whole_backlog"))
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that is decided on."""
+    """What the control plane saw. None means unknown, never zero."""
 
     runs: tuple[JobRun, ...] | None = ()  # Glue's runs of the last weeks, the newest first
     heartbeats: Heartbeats | None = field(default_factory=Heartbeats)
     queue: QueueDepth | None = None  # of S3 events; None also where there is no queue
     queue_oldest_seconds: float | None = None  # the age of the oldest message; None also where there is none
     dead_letters: int | None = None  # S3 events that could not be read; None also where there is no such queue
-    backlog: Backlog | None = field(default_factory=Backlog)
-    backlogs: Mapping[str, Backlog] = field(default_factory=dict)  # of each stream; empty where there are none
-    whole_backlog: Backlog | None = None  # of all shards; None where there are none
+    backlog: WaitingManifests | None = field(default_factory=WaitingManifests)  # manifests that wait
+    backlogs: Mapping[str, WaitingManifests] = field(default_factory=dict)  # of each stream; empty where there are none
+    whole_backlog: WaitingManifests | None = None  # of all shards; None where there are none
     # Manifests that a job has to finish and that are not in the watched prefix, and when they were begun
     begun: Mapping[str, datetime] | None = field(default_factory=dict)
     topics: tuple[TopicSeen, ...] | None = ()  # the topics that the job plans, as it noted
@@ -173,7 +175,7 @@ class Snapshot:
     job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed
     refusals: Refusals | None = None  # starts that Glue refused since the last run; None if there are none
     run_seen: RunSeen | None = None  # the latest run that checks saw alive; None if they saw none
-    unknown: Mapping[Source, str] = field(default_factory=dict)  # why a source could not be read
+    unknown: Mapping[Source, str] = field(default_factory=dict)  # why a source could not be read, by source
 
     @property
     def living_runs(self) -> tuple[JobRun, ...]:

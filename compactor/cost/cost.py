@@ -1,11 +1,26 @@
 """Estimates the cost of a load at list prices, item by item. No I/O."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from compactor.cost.prices import GIB, HOUR_SECONDS, PRICES, TERABYTE, Basis, CostLine, HourlyCost, JobSize, Load, Price
+from compactor.core.results import as_document
+from compactor.cost.measured_cost import MeasuredCost, StreamCost
+from compactor.cost.prices import (
+    DOLLARS,
+    GIB,
+    HOUR_SECONDS,
+    PRICES,
+    TERABYTE,
+    Basis,
+    CostLine,
+    HourlyCost,
+    Load,
+    Price,
+    PricedJob,
+)
 from compactor.cost.topic_cost import TopicInput, producer_lines, reader_lines
+from compactor.cost.worker_needs import Needed
 from compactor.engines.engine import EngineName
 from compactor.job.shards import REFRESH_SECONDS
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
@@ -197,19 +212,21 @@ class Shape:
         return max(load.bytes_per_hour / self.target_manifest_bytes, by_age)
 
 
+@as_document(shows=(*DOLLARS, "dollars_per_terabyte"))
 @dataclass(frozen=True, slots=True)
 class Estimate(HourlyCost):
-    """The cost of a load."""
+    """What a load costs, at list prices."""
 
     load: Load  # the input
-    job: JobSize  # the workers
+    job: PricedJob  # the workers
     shape: Shape  # how the work is divided
     manifests_per_hour: float  # manifests that the load makes in an hour
     outputs_per_manifest: int  # Parquet files of each manifest
     lines: tuple[CostLine, ...]  # the items
     kept: tuple[CostLine, ...]  # what is kept, once it is as old as it gets; not in the totals
     nat: CostLine  # what a NAT gateway would add; not in the totals
-    producers: tuple[CostLine, ...] = ()  # what the topic costs that the load comes from; not in the totals
+    # What the topic of --topic costs for its producers and all readers; not in the totals
+    producers: tuple[CostLine, ...] = ()
 
     @property
     def dollars_per_hour(self) -> float:
@@ -220,9 +237,37 @@ class Estimate(HourlyCost):
         return self.dollars_per_hour / (self.load.bytes_per_hour / TERABYTE)
 
 
+@as_document(inlines={"estimate": ()}, shows=("compared", "not_counted"))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostReport:
+    """What a load costs, at list prices, and what the latest commits or those of a period cost."""
+
+    estimate: Estimate
+    region: str  # region whose prices were asked for
+    has_prices_of_region: bool  # whether they are on file; if not, those of us-east-1 count
+    prices: Mapping[str, Price]  # the table of prices, by name
+    jobs: int = 1  # number of jobs that have these workers together; 1 unless streams have their own
+    # What the latest commits, or with --from-ledger all of the period, would cost on these workers; null without
+    # settings or commits
+    measured: MeasuredCost | None = None
+    streams: Sequence[StreamCost] = ()  # what each of several streams has of the cost; empty without streams
+    dollars_of_ledger: float | None = None  # cost of the period, all services; null without --from-ledger
+    needed: Needed | None = None  # workers that the load needs; null without a benchmark
+
+    @property
+    def compared(self) -> PricedJob:
+        """A common job to compare with."""
+        return self.estimate.job.compared
+
+    @property
+    def not_counted(self) -> list[str]:
+        """What the estimate leaves out, in words."""
+        return NOT_COUNTED.split(", ")
+
+
 def estimate(
     load: Load,
-    job: JobSize,
+    job: PricedJob,
     shape: Shape,
     deployment: Deployment = Deployment(),
     prices: Mapping[str, Price] = PRICES,

@@ -5,13 +5,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from compactor.core.documents.records import RecentCommit
+from compactor.core.results import as_document
 from compactor.cost.prices import HOUR_SECONDS, TERABYTE, JobSize
 from compactor.ledger.work_time import covered_seconds, work_spans
 
+MEASURED_DOLLARS = tuple(f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed"))
+"""The properties of a measured cost that are its dollars."""
 
+
+@as_document(shows=("elapsed_seconds", *MEASURED_DOLLARS))
 @dataclass(frozen=True, slots=True)
 class MeasuredCost:
-    """The latest commits on record, and the price of the workers for the same time.
+    """What the latest commits, or those of a period, would cost on these workers.
 
     Bytes, files and times are measured. The price, and that these workers made the commits, are assumed.
     """
@@ -48,10 +53,6 @@ class MeasuredCost:
     def per_terabyte(self, dollars: float) -> float | None:
         """Dollars over the input; None without input."""
         return dollars / (self.input_bytes / TERABYTE) if self.input_bytes else None
-
-
-MEASURED_DOLLARS = tuple(f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed"))
-"""The properties of a measured cost that are its dollars."""
 
 
 def measured_cost(recent: Sequence[RecentCommit], dollars_per_hour: float) -> MeasuredCost | None:

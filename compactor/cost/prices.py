@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, Protocol
 
+from compactor.core.results import as_document
 from compactor.cost.price_table import LISTED, REGIONS, SOURCE, UNSEEN, Listed
 
 HOURS_A_MONTH = 730
@@ -13,13 +14,13 @@ FIRST_REGION = REGIONS[0]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """One price."""
+    """A list price."""
 
     dollars: float  # the price of `per` units
     per: int  # the number of units that the price is for
     unit: str  # what is counted
     source: str  # where the figure comes from
-    as_of: str  # the date it was looked up
+    as_of: str  # day on which it was looked up
     is_monthly: bool = False  # whether a unit is paid for a month
 
     def dollars_per_hour(self, quantity: float) -> float:
@@ -66,10 +67,12 @@ class HourlyCost(Protocol):
     """A cost by the hour, also by the month."""
 
     @property
-    def dollars_per_hour(self) -> float: ...
+    def dollars_per_hour(self) -> float:
+        """Cost per hour."""
 
     @property
     def dollars_per_month(self) -> float:
+        """Cost per month of 730 hours."""
         return self.dollars_per_hour * HOURS_A_MONTH
 
 
@@ -105,9 +108,9 @@ class JobSize(HourlyCost):
         return self.price.dollars_per_hour(self.dpu)
 
     @property
-    def compared(self) -> "JobSize":
+    def compared(self) -> "PricedJob":
         """A common job on the same version of Glue."""
-        return JobSize(CLASSIC.worker_type, CLASSIC.workers, self.glue_version)
+        return PricedJob(CLASSIC.worker_type, CLASSIC.workers, self.glue_version)
 
     @property
     def share_of_compared(self) -> float:
@@ -118,10 +121,15 @@ class JobSize(HourlyCost):
         return f"{self.workers} x {self.worker_type}, Glue {self.glue_version}"
 
 
-CLASSIC = JobSize("G.2X", 10, "6.0")
+@as_document(shows=("dpu", *DOLLARS))
+class PricedJob(JobSize):
+    """Workers of a Glue job, with their price."""
+
+
+CLASSIC = PricedJob("G.2X", 10, "6.0")
 """What a job is compared with, on its own version of Glue."""
 
-SHIPPED = JobSize("G.1X", 3, "6.0")
+SHIPPED = PricedJob("G.1X", 3, "6.0")
 """The job of `deploy/parameters/prod.json`, and what an option stands for that is not given."""
 
 
@@ -141,15 +149,16 @@ class Load:
         return self.files_per_hour * self.file_bytes
 
 
+@as_document(shows=DOLLARS)
 @dataclass(frozen=True, slots=True)
 class CostLine(HourlyCost):
-    """One item of an estimate."""
+    """One item of the estimate."""
 
     service: str
     item: str
     basis: Basis
     quantity: float  # the quantity in units of the price, per hour, or per month where the price is monthly
-    price: Price
+    price: Price  # price of a unit
 
     @property
     def dollars_per_hour(self) -> float:

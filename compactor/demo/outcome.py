@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from compactor.core.documents.records import Commit
 from compactor.demo.events import LATE_KEY, DayCounts
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from compactor.wiring.job.app import App
 
 REASON_OF_KIND = {
@@ -22,7 +22,7 @@ REASON_OF_KIND = {
 class Outcome:
     """The output: what the verification of all manifests and the schema say, and the stored bytes of all inputs."""
 
-    verification: VerifyReport
+    verification: VerifyResult
     input_bytes: int
     output_sizes: tuple[int, ...]
     work_seconds: float  # from the first attempt to the last commit

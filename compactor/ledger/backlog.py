@@ -14,6 +14,7 @@ from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, St
 from compactor.core.layout import Layout, ManifestKey, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.core.results import as_document
 from compactor.ledger.ledger import newest_generation
 from compactor.ledger.state import State
 
@@ -42,12 +43,24 @@ def read_waiting_manifest(state: State, info: ObjectInfo, *, allowed_prefixes: S
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
-    """Work that is not done. Each reader fills in what it reads; the rest keeps its default.
+class WaitingManifests:
+    """Manifests that wait.
 
     Attributes:
         manifests: Manifests in the watched prefix, those in progress included.
         oldest_seconds: The age of the oldest of these manifests; 0 if there is none.
+    """
+
+    manifests: int = 0
+    oldest_seconds: float = 0.0
+
+
+@as_document(shows=("is_extrapolated",))
+@dataclass(frozen=True, slots=True)
+class Backlog(WaitingManifests):
+    """Work that is not done.
+
+    Attributes:
         input_bytes: The stored input that they name; None where no waiting manifest could be read.
         manifests_read: How many of them were read for `input_bytes`, which is extrapolated from these.
         begun_manifests: Manifests begun and not done, which a job finishes; most are in the watched prefix as well.
@@ -61,8 +74,6 @@ class Backlog:
         left_to_others: Manifests in the watched prefix that belong to other calls; no other number counts them.
     """
 
-    manifests: int = 0
-    oldest_seconds: float = 0.0
     input_bytes: int | None = 0
     manifests_read: int = 0
     begun_manifests: int = 0
@@ -85,9 +96,9 @@ class Backlog:
         return self.manifests_read < self.manifests
 
 
-def backlog_of(written_at: Collection[datetime], now: datetime) -> Backlog:
-    """The backlog of waiting manifests, by the times when they were written."""
-    return Backlog(len(written_at), max(0.0, (now - min(written_at, default=now)).total_seconds()))
+def waiting_manifests(written_at: Collection[datetime], now: datetime) -> WaitingManifests:
+    """The manifests that wait, by the times when they were written."""
+    return WaitingManifests(len(written_at), max(0.0, (now - min(written_at, default=now)).total_seconds()))
 
 
 @dataclass(frozen=True, slots=True)

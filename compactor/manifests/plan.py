@@ -8,29 +8,32 @@ from datetime import datetime
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.inputs.dates import RULES
 from compactor.core.layout import canonical
+from compactor.core.results import as_document
 from compactor.core.versions import described_version
 from compactor.manifests.candidates import Group
 from compactor.manifests.claiming import Claimed, ClaimState, Kind
 from compactor.manifests.file_search import Naming
 
 
+@as_document(shows=("bytes",), omits=("size_bytes",))
 @dataclass(frozen=True, slots=True)
 class PlannedManifest:
-    """A manifest that was written, or would be.
+    """A manifest that was written, or would be."""
 
-    Attributes:
-        manifest_id: Empty in a dry run, which takes none.
-    """
-
-    manifest_id: str
-    date: str
-    files: int
+    manifest_id: str | None  # its id; null in a dry run, which takes none
+    date: str  # date of the manifest
+    files: int  # number of files it names
     size_bytes: int
 
     @classmethod
     def of(cls, date: str, files: Sequence[ManifestFile], manifest_id: str) -> "PlannedManifest":
         """A manifest in figures."""
-        return cls(manifest_id, date, len(files), sum(file.size_bytes or 0 for file in files))
+        return cls(manifest_id or None, date, len(files), sum(file.size_bytes or 0 for file in files))
+
+    @property
+    def bytes(self) -> int:
+        """Stored size of those files."""
+        return self.size_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +123,11 @@ class Plan:
 
     Attributes:
         dry_run: Whether nothing is claimed or written.
-        manifests: Written ones; in a dry run, those that would be.
+        manifests: Manifests that were written, or would be.
         parts: Pending parts that were written.
         candidates: Files that might have been planned, each version once.
         candidate_bytes: Their stored size.
-        skipped: Objects that are no input, by reason.
+        skipped: Objects that are no data, by reason.
         examples: By reason, the first object of `skipped`.
         left_out: Files and folders that were not taken, and that a person has to know of.
         planned_before: Files that are in a manifest already.
@@ -133,8 +136,8 @@ class Plan:
         grown: Files that were appended to, of which only the new lines are planned.
         replaced: Files with another version in a manifest.
         replacements: Those of them whose rows can be made again.
-        held: Files that another planner claimed and may still write a manifest for.
-        held_until: When the last of those leases runs out.
+        held: Number of files that another planner has claimed.
+        held_until: End of the last of those leases; None if nothing is held.
         first_held: The claim key of one of them; empty if there is none.
         failed: By claim key, why a candidate is in no manifest yet, where others went on without it.
         misdated: Planned files whose names give a date outside the window, so that they have the day of their arrival.
@@ -143,7 +146,7 @@ class Plan:
         left_files: Files in these, and in dates that were not read.
         target_bytes: How many stored bytes a manifest names.
         is_over: Whether nothing more is to be written.
-        stalled: Whether planning ended because the job finished no manifest.
+        stalled: Whether planning ended early because the job did not keep up.
     """
 
     dry_run: bool = False

@@ -58,8 +58,8 @@ class Published:
 
     table: str  # the table, as database.table
     version: int  # schema version; 0 if there is none yet
-    added: tuple[str, ...]  # columns that it got
-    other_types: tuple[OtherType, ...]  # columns whose types a person has to correct
+    added: tuple[str, ...]  # columns that the table got
+    other_types: tuple[OtherType, ...]  # columns whose types in the catalog a person has to correct
 
 
 class CatalogTable(Protocol):

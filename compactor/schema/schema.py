@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import model_validator
 
 from compactor.core.documents.document import Document
+from compactor.core.results import as_document
 from compactor.schema.column_types import ColumnType, Epoch, parse_type
 
 FILE_DATE = "file_date"
@@ -101,6 +102,7 @@ NO_NEW_KEYS = KeyLimits(0, -1)
 """No key without a column is collected, not even the empty one."""
 
 
+@as_document(omits=("added_in", "field_id"))
 class Column(Document):
     """One column of the data.
 
@@ -149,6 +151,7 @@ class DeclaredColumn:
     epoch: Epoch | None = None
 
 
+@as_document(omits=("retired_in", "field_id"))
 class RetiredColumn(Document):
     """A column whose place was given back. Files of older versions have it; its key and its name get no other column.
 

@@ -46,8 +46,8 @@ class CompactPaths:
     """The places of a call; `home` has state, manifests and settings.
 
     Attributes:
-        source: What the user named as SRC, in one text.
-        output: A local folder or an S3 prefix.
+        source: SRC, all of them in one text.
+        output: DST, which holds rows only.
         home: The same.
         places: The sources; if empty, `source` is one folder.
     """

@@ -18,6 +18,7 @@ from compactor.core.errors import AccessError, CompactorError, StuckError
 from compactor.core.layout import digest, folder
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.core.results import as_document
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import InPlaceFiles
 from compactor.telemetry.logs import log_event
@@ -68,12 +69,13 @@ class Kept:
     reason: str
 
 
+@as_document(omits=("failed",))
 @dataclass(slots=True)
 class CleaningReport:
-    """What was deleted.
+    """What was removed by age. With `--dry-run` nothing is removed.
 
     Attributes:
-        removed: Objects by kind; in a dry run, those that would go.
+        removed: Number of objects that were removed, or would be, by kind.
         removed_bytes: Their total length.
         kept: The number of old objects that had to stay, by reason.
         kept_named: The first of these objects.
@@ -81,11 +83,13 @@ class CleaningReport:
             record about them is damaged.
     """
 
-    removed: Counter[str] = field(default_factory=Counter)
+    removed: Counter[Kind] = field(default_factory=Counter)
     removed_bytes: int = 0
     kept: Counter[str] = field(default_factory=Counter)
     kept_named: list[Kept] = field(default_factory=list)
     failed: AccessError | StuckError | None = None
+    archive_days: int = 0  # age that was applied, in days
+    dry_run: bool = False  # whether nothing was removed
 
     def keep(self, where: str, reason: str) -> None:
         """Count something that had to stay."""
@@ -153,7 +157,7 @@ class Cleaner:
     def clean(
         self,
         *,
-        archive_days: float,
+        archive_days: int,
         rejects_days: float = 0.0,
         archive_rule: str = "",
         all_checkpoints: bool = False,
@@ -183,12 +187,13 @@ class Cleaner:
             *self._in_place(math.inf if all_orphans else ORPHAN_DAYS * _DAY_SECONDS),
             *self._orphans(0.0 if all_checkpoints else CHECKPOINT_AGE_SECONDS),
         ]
-        report = self._clean(expiries, on_chunk, dry_run=dry_run)
+        report = CleaningReport(archive_days=archive_days, dry_run=dry_run)
+        self._clean(expiries, on_chunk, report)
         if report.failed is not None:
             raise report.failed
         return report
 
-    def _recorded(self, archive_days: float, rejects_days: float, archive_rule: str) -> Iterator[_Expiry]:
+    def _recorded(self, archive_days: int, rejects_days: float, archive_rule: str) -> Iterator[_Expiry]:
         """What is put on record before it goes."""
         layout, keep, age_seconds = self.state.layout, self.retention, archive_days * _DAY_SECONDS
         rule = archive_rule or f"retention.archive_days = {archive_days:g}"
@@ -214,7 +219,9 @@ class Cleaner:
 
     def sweep(self) -> CleaningReport:
         """Delete old staging, and old checkpoints of dead runs."""
-        return self._clean(self._orphans(CHECKPOINT_AGE_SECONDS), lambda _: True, dry_run=False)
+        report = CleaningReport()
+        self._clean(self._orphans(CHECKPOINT_AGE_SECONDS), lambda _: True, report)
+        return report
 
     def check_checkpoints(self, *, force: bool = False) -> None:
         """Make sure that all checkpoints may go.
@@ -261,15 +268,14 @@ class Cleaner:
             _Expiry(Kind.CHECKPOINT, layout.checkpoints_folder, checkpoint_age_seconds, keep.why_keep_checkpoint),
         ]
 
-    def _clean(self, expiries: Sequence[_Expiry], on_chunk: OnChunk, *, dry_run: bool) -> CleaningReport:
-        report = CleaningReport()
+    def _clean(self, expiries: Sequence[_Expiry], on_chunk: OnChunk, report: CleaningReport) -> None:
         for expiry in expiries:
             may_go_on = True
             try:
-                if expiry.expiry is not None and not dry_run:
+                if expiry.expiry is not None and not report.dry_run:
                     # guard: nothing else of a kind expires while the store refuses to delete what did
                     self.expirer.finish([expiry.expiry])
-                may_go_on = self._clean_kind(expiry, on_chunk, report, dry_run=dry_run)
+                may_go_on = self._clean_kind(expiry, on_chunk, report)
             except (AccessError, StuckError) as exc:  # nothing else of this kind expires until it is fixed
                 if expiry.may_be_denied and isinstance(exc, AccessError):
                     del report.removed[expiry.kind]
@@ -277,10 +283,9 @@ class Cleaner:
                 else:
                     report.failed = report.failed or exc
             if not may_go_on:
-                break
-        return report
+                return
 
-    def _clean_kind(self, expiry: _Expiry, on_chunk: OnChunk, report: CleaningReport, *, dry_run: bool) -> bool:
+    def _clean_kind(self, expiry: _Expiry, on_chunk: OnChunk, report: CleaningReport) -> bool:
         """Delete the expired objects of one kind; return whether to go on."""
         doomed = _Doomed()
 
@@ -292,9 +297,9 @@ class Cleaner:
                 for found, verdict in map_ordered(judged, chunk):
                     _judge(expiry, found, verdict, doomed, report)
             except StuckError:  # a damaged record keeps nothing that was judged before it
-                self._delete(expiry, doomed, dry_run=dry_run)
+                self._delete(expiry, doomed, dry_run=report.dry_run)
                 raise
-            self._delete(expiry, doomed, dry_run=dry_run)
+            self._delete(expiry, doomed, dry_run=report.dry_run)
             if not on_chunk(report):
                 return False
         return True
@@ -363,7 +368,7 @@ def _judge(
     report.removed_bytes += sum(info.size_bytes for info in found.objects)
 
 
-def retention_task(cleaner: Cleaner, *, archive_days: float, rejects_days: float) -> Task:
+def retention_task(cleaner: Cleaner, *, archive_days: int, rejects_days: float) -> Task:
     """What deletes expired objects once a day; see `Cleaner.clean`."""
 
     def run(is_stopping: IsStopping) -> None:

@@ -18,7 +18,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.extras import is_installed
 from compactor.core.layout import is_delivery, is_s3
 from compactor.core.ports import Clock
-from compactor.ledger.backlog import backlog_of
+from compactor.ledger.backlog import waiting_manifests
 from compactor.ops.doctor import findings, machine_checks
 from compactor.ops.doctor.checkup import Environment, checks_of, uses_s3
 from compactor.ops.doctor.findings import Account, Finding
@@ -148,7 +148,9 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
     def waiting_seconds(of: Settings) -> float:
         state = OperatorComponents(of, store=store).state
         found = state.store.list(state.layout.manifests_folder)
-        return backlog_of([info.modified_at for info in found if is_delivery(info.uri)], clock.now()).oldest_seconds
+        return waiting_manifests(
+            [info.modified_at for info in found if is_delivery(info.uri)], clock.now()
+        ).oldest_seconds
 
     def ask_claims(of: Settings) -> object:
         is_here = not of.builder.claims and not is_s3(of.paths.state)

@@ -16,7 +16,7 @@ from compactor.adapters.memory.store import ManualClock
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import CompactorError, OperatorError, StuckError
 from compactor.core.layout import KEEP_MARKER, base_name
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
 from tests.faults.s3_server import REGION, S3Server
@@ -192,7 +192,7 @@ class S3Lake:
         """The unfinished uploads of its jobs."""
         return uploads(self.store, self.root + "/")
 
-    def verification(self) -> VerifyReport:
+    def verification(self) -> VerifyResult:
         """What `verify --deep` says."""
         return self.app(self.server.url, self.store).verifier(deep=True).verify_all()
 

@@ -14,7 +14,7 @@ from compactor.manifests.events.builder import BuildReport
 from compactor.manifests.unplanned import FileScope
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
@@ -177,7 +177,7 @@ class Code:
         """`compactor close`."""
         replace(self._app(process).closer(), close_after=self.close_after).close()
 
-    def verify(self, process: Process, *, deep: bool) -> VerifyReport:
+    def verify(self, process: Process, *, deep: bool) -> VerifyResult:
         """`compactor verify`, or `compactor verify --deep`, which believes no summary."""
         return self._app(process).verifier(deep=deep).verify_all()
 

@@ -17,7 +17,7 @@ from compactor.core.errors import CompactorError
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import is_delivery
 from compactor.ledger.kafka.chains import Chains
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
 from tests.simulation.code_processes import Code, Glue, NoMetrics, ProcessClock, WorldClock
@@ -546,8 +546,8 @@ class World:
             self.topic, {(each.topic_id, each.partition): chains.origin(each).first for each in chains.places(TOPIC)}
         )
 
-    def _verified(self, *, deep: bool) -> VerifyReport:
-        found: list[VerifyReport] = []
+    def _verified(self, *, deep: bool) -> VerifyResult:
+        found: list[VerifyResult] = []
         verifier = Process(f"verifier-{deep}")
         self.scheduler.start(verifier, lambda: found.append(self.code.verify(verifier, deep=deep)))
         while not verifier.is_dead:
@@ -557,7 +557,7 @@ class World:
         return found[0]
 
 
-def answer(report: VerifyReport) -> dict[str, Any]:
+def answer(report: VerifyResult) -> dict[str, Any]:
     """What a verification says, in any order, apart from what is settled: summaries only count it."""
     waiting = [each for each in (*report.quarantined_files, *report.dead_letter_manifests) if not each.is_settled]
     return {"sums": report.sums, "discrepancies": report.discrepancies, "waiting": sorted(waiting, key=repr)}

@@ -15,7 +15,7 @@ from compactor.core.documents.records import Commit, DeadLetter, FileReport
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.job.results import Results
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
 from tests.support.harness import commit_of_ratio
@@ -122,7 +122,7 @@ class EngineWorkspace:
         rows: list[dict[str, Any]] = pq.read_table(io.BytesIO(self.app.store.read(uri))).to_pylist()
         return rows
 
-    def check(self) -> VerifyReport:
+    def check(self) -> VerifyResult:
         """Compare ledger, outputs, rejects and inputs, value by value."""
         app = self.app
         report = app.verifier(deep=True).verify_all()

@@ -26,7 +26,7 @@ from compactor.job.scheduler import Scheduler
 from compactor.ledger.ledger import Ledger
 from compactor.manifests.plan import PlannedManifest
 from compactor.ndjson.kinds.formats import Formats
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
@@ -236,7 +236,7 @@ class Harness:
         rows = [row for info in self.store.list(self.layout.rejects_folder) for row in self.table(info.uri)]
         return Counter((row["source_uri"], row["line_number"], row["raw"]) for row in rows)
 
-    def verification(self) -> VerifyReport:
+    def verification(self) -> VerifyResult:
         """What `verify --deep` says of everything."""
         return self.app().verifier(deep=True).verify_all()
 

@@ -21,7 +21,7 @@ from compactor.ops.rejects.query import Query
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.rebuilding import WatchedStore, rebuild
@@ -36,12 +36,12 @@ def closed(harness: Harness, store: ObjectStore | None = None) -> ClosingReport:
     return harness.app(store=store).closer().close()
 
 
-def verified(harness: Harness, *, by_records: bool = False) -> VerifyReport:
+def verified(harness: Harness, *, by_records: bool = False) -> VerifyResult:
     """What `verify` says, by the summaries or by all records."""
     return harness.app().verifier().verify_all(closed=by_records)
 
 
-def answer(report: VerifyReport) -> dict[str, Any]:
+def answer(report: VerifyResult) -> dict[str, Any]:
     """What a verification says, apart from order, and from settled things, which are only counted once closed."""
     return {
         "sums": {name: getattr(report, name) for name in ManifestSums.model_fields},

@@ -12,7 +12,7 @@ from compactor.cli.commands.report import make_report
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus, StagedFile
 from compactor.core.layout import ManifestKey
-from compactor.cost.prices import JobSize
+from compactor.cost.prices import PricedJob
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
@@ -22,7 +22,7 @@ from tests.support.harness import Harness
 MIDNIGHT = datetime(2025, 12, 21, tzinfo=UTC)
 DAY = "2025-12-21"
 WHOLE_DAY = Period(MIDNIGHT, MIDNIGHT + timedelta(days=1))
-TEN_WORKERS = JobSize("G.2X", 10, "6.0")
+TEN_WORKERS = PricedJob("G.2X", 10, "6.0")
 MIB = 1024 * 1024
 REASONS = ("invalid_json", "invalid_utf8", "not_an_object", "line_too_long")
 RAW = {

@@ -5,10 +5,8 @@ import click
 from compactor.adapters.local.machine import person
 from compactor.cli.commands.plan import date_option
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.lists import show_lines
-from compactor.cli.ui.output import print_json, shallow
-from compactor.cli.ui.prompts import not_confirmed
+from compactor.cli.ui.failures import ExitCode, not_confirmed
+from compactor.cli.ui.output import print_json, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count
 from compactor.ops.accept.acceptor import Acceptor, Losses, LostRange
@@ -29,7 +27,7 @@ from compactor.wiring.job.app import App
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be accepted.")
 @click.option("--yes", is_flag=True, help="Do not prompt.")
-@json_option
+@json_option(Losses)
 @stream_option
 @body
 def accept(
@@ -58,6 +56,7 @@ def accept(
     app = App(invocation.settings())
     acceptor = Acceptor(state=app.state, kafka=app.kafka, by=person())
     found = acceptor.find(manifest_ids, date=day, gone_clusters=gone_clusters)
+    found.why, found.dry_run = why, dry_run
     if found.lost and not (dry_run or yes):
         what = _sum(found)
         refusal = not_confirmed("accept", what, question=f"Accept that {what} are gone?", done="accepted")
@@ -66,9 +65,9 @@ def accept(
     if not dry_run:
         acceptor.accept(found, why)
     if as_json:
-        print_json({"dry_run": dry_run, "why": why, **shallow(found)})
+        print_json(found)
     else:
-        _show(found, dry_run=dry_run)
+        _show(found)
     return ExitCode.NEEDS_OPERATOR if found.refused else ExitCode.DONE
 
 
@@ -79,12 +78,10 @@ def _sum(found: Losses) -> str:
     return f"{what} ({unasked:,} without asking brokers)" if unasked else what
 
 
-def _show(found: Losses, *, dry_run: bool) -> None:
-    echo(f"{'Would accept' if dry_run else 'Accepted'} the loss of {_sum(found)}")
+def _show(found: Losses) -> None:
+    echo(f"{'Would accept' if found.dry_run else 'Accepted'} the loss of {_sum(found)}")
     show_lines([_line(each) for each in found.lost])
-    if found.refused:
-        echo(f"Refused: {len(found.refused):,}")
-        show_lines([f"{each.manifest_id}  {each.uri}: {each.why}" for each in found.refused])
+    show_lines([f"{each.manifest_id}  {each.uri}: {each.why}" for each in found.refused], title="Refused")
 
 
 def _line(lost: LostRange) -> str:

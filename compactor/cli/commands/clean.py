@@ -3,10 +3,10 @@
 import click
 
 from compactor.adapters.local.machine import person
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.console import SafeConsole
-from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.output import print_fields, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import by_name, count, size
 from compactor.core.text.safe_text import quoted
@@ -35,7 +35,7 @@ NAMES = {
 )
 @click.option("--checkpoints", is_flag=True, help="Delete the checkpoints of all stopped runs, of any age.")
 @click.option("--force", is_flag=True, help="With --checkpoints: delete also those that were written to a moment ago.")
-@json_option
+@json_option(CleaningReport)
 @stream_option
 @body
 def clean(
@@ -59,11 +59,10 @@ def clean(
     rule = "" if archive_days is None else f"`compactor clean --archive-days {quoted(str(archive_days))}`"
     report = _cleaned(app, days, rule, checkpoints=checkpoints, force=force, dry_run=dry_run)
     if as_json:
-        document = {**shallow(report), "removed": {kind: report.removed[kind] for kind in Kind}}
-        del document["failed"]  # it is None: all is done
-        print_json({**document, "dry_run": dry_run, "archive_days": days})
+        report.removed.update(dict.fromkeys(Kind, 0))  # so that no kind is missing
+        print_json(report)
     else:
-        _show(report, dry_run=dry_run)
+        _show(report)
 
 
 def _cleaned(
@@ -88,11 +87,11 @@ def _cleaned(
         )
 
 
-def _show(report: CleaningReport, *, dry_run: bool) -> None:
+def _show(report: CleaningReport) -> None:
     found = [(NAMES[kind], f"{report.removed[kind]:,}") for kind in Kind]
     total = f"{count(sum(report.removed.values()), 'object')}, {size(report.removed_bytes)}"
     kept = f"{sum(report.kept.values()):,}" + (f": {by_name(report.kept)}" if report.kept else "")
-    print_fields([*found, ("would delete" if dry_run else "deleted", total), ("kept", kept)])
+    print_fields([*found, ("would delete" if report.dry_run else "deleted", total), ("kept", kept)])
     for each in report.kept_named[:SHOWN_KEPT]:
         echo("", f"  {each.where}", f"    {each.reason}")
     if sum(report.kept.values()) > SHOWN_KEPT:

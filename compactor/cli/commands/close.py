@@ -2,13 +2,11 @@
 
 import click
 
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.lists import show_lines
-from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.output import print_json, show_lines, waiting
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.waiting import waiting
 from compactor.core.text.formatting import count
 from compactor.ops.closing.report import ClosingReport, Summarised
 from compactor.telemetry.logs import run_in_log
@@ -17,7 +15,7 @@ from compactor.wiring.job.app import App
 
 @click.command("close")
 @destination_argument
-@json_option
+@json_option(ClosingReport)
 @stream_option
 @body
 def close(invocation: Invocation, *, as_json: bool) -> ExitCode:
@@ -35,7 +33,7 @@ def close(invocation: Invocation, *, as_json: bool) -> ExitCode:
     with run_in_log(app.run_id), waiting("closing dates") as show:
         report = app.closer(lambda date: show(f"closing {date}")).close()
     if as_json:
-        print_json({**shallow(report), "needs_operator": report.needs_operator})
+        print_json(report)
     else:
         _show(report)
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
@@ -46,13 +44,9 @@ def _show(report: ClosingReport) -> None:
     additions = [each for each in report.summarised if each.number > 1]
     echo(f"Closed {count(len(closed), 'date')}" + (f"; {count(len(additions), 'addition')}" if additions else ""))
     show_lines([_shown(each) for each in report.summarised])
-    if report.left_open:
-        echo(f"Left open: {len(report.left_open):,}")
-        show_lines([f"{each.date}: {each.why}" for each in report.left_open])
-    if report.discrepancies:
-        echo(f"Discrepancies: {len(report.discrepancies):,}")
-        found = [f"{each.where}: expected {each.expected}, found {each.found}" for each in report.discrepancies]
-        show_lines(found)
+    show_lines([f"{each.date}: {each.why}" for each in report.left_open], title="Left open")
+    found = [f"{each.where}: expected {each.expected}, found {each.found}" for each in report.discrepancies]
+    show_lines(found, title="Discrepancies")
 
 
 def _shown(each: Summarised) -> str:

@@ -6,10 +6,11 @@ from typing import Any
 import click
 
 from compactor.api.compact import folder_run
+from compactor.api.compact_result import CompactResult
 from compactor.cli.folder_watch import FolderWatch
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.numbers import FiniteRange
-from compactor.cli.ui.compact.report import document, show
+from compactor.cli.parameters import FiniteRange
+from compactor.cli.ui.compact_screen import show
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.progress import CompactProgress
@@ -69,7 +70,7 @@ MAX_WAIT_SECONDS = 60.0
 @click.option("--claims", metavar="TABLE", help="Claim files in this DynamoDB table; optional.")
 @click.option("--region", help="Use this AWS region.")
 @click.option("--endpoint-url", metavar="URL", help="Use this server in place of AWS.")
-@json_option
+@json_option(CompactResult)
 @body
 def compact(
     invocation: Invocation,
@@ -119,9 +120,9 @@ def compact(
         )
         if watch:
             return FolderWatch(run, MAX_WAIT_SECONDS if max_wait is None else max_wait, as_json=as_json).watch()
-        closing = run.run()
+        result = run.run()
         if as_json:
-            print_json(document(closing))
+            print_json(result)
         else:
-            show(closing)
-        return closing.exit_code
+            show(result)
+        return result.exit_code

@@ -1,16 +1,16 @@
 """`compactor control`: one check of the control plane."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
+from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.output import Field, print_fields, print_json, shallow
+from compactor.cli.ui.output import Field, print_fields, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.control.decisions import ActionKind
+from compactor.control.gathering import BreakerClosed
 from compactor.control.plane import Check
 from compactor.control.snapshot import Heartbeats, Snapshot
 from compactor.core.ports import FLUSH_SECONDS
@@ -24,7 +24,7 @@ _SHOWN_RUNS = 5
 @destination_argument
 @click.option("--dry-run", is_flag=True, help="Show what the check would do, and do nothing.")
 @click.option("--close-breaker", is_flag=True, help="Ignore failures up to now, and do nothing else.")
-@json_option
+@json_option(Check, BreakerClosed)
 @stream_option
 @shard_option
 @body
@@ -51,7 +51,7 @@ def control(
     for sink in filter(None, (components.metrics, components.sum_metrics)):
         sink.flush(FLUSH_SECONDS)
     if as_json:
-        print_json(_document(checked))
+        print_json(checked)
     else:
         _show(checked, dry_run=dry_run)
     if checked.failed:
@@ -63,22 +63,10 @@ def _close_breaker(components: ControlComponents, *, as_json: bool) -> ExitCode:
     now = components.clock.now()
     components.sources.close_breaker(now)
     if as_json:
-        print_json({"closed_at": now})
+        print_json(BreakerClosed(closed_at=now))
     else:
         echo("The breaker is closed: failures up to now no longer count.")
     return ExitCode.DONE
-
-
-def _document(checked: Check) -> dict[str, Any]:
-    snapshot = checked.snapshot
-    backlog = snapshot.backlog
-    return {
-        **shallow(checked),
-        "snapshot": {
-            **{name: value for name, value in shallow(snapshot).items() if name not in {"backlogs", "whole_backlog"}},
-            "backlog": backlog and {"manifests": backlog.manifests, "oldest_seconds": backlog.oldest_seconds},
-        },
-    }
 
 
 def _show(checked: Check, *, dry_run: bool) -> None:

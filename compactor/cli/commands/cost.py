@@ -7,18 +7,16 @@ from typing import Any, get_args
 
 import click
 
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.numbers import FiniteRange
-from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
-from compactor.cli.ui.output import picked, print_json, shallow
+from compactor.cli.parameters import FiniteRange, destination_argument
+from compactor.cli.ui.cost_screen import show_cost
+from compactor.cli.ui.output import print_json
 from compactor.core.documents.document import parsed
 from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
 from compactor.core.rules.sharding import MAX_SHARDS
-from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Deployment, Estimate, Shape, estimate
+from compactor.cost.cost import REFERENCE_RATIO, CostReport, Deployment, Shape, estimate
 from compactor.cost.measured_cost import (
-    MEASURED_DOLLARS,
     MeasuredCost,
     StreamCost,
     common_commits,
@@ -28,19 +26,17 @@ from compactor.cost.measured_cost import (
 )
 from compactor.cost.price_table import REGIONS
 from compactor.cost.prices import (
-    DOLLARS,
     DPU_PER_WORKER,
     FIRST_REGION,
     GLUE_VERSIONS,
     HOUR_SECONDS,
     SHIPPED,
-    JobSize,
     Load,
-    Price,
+    PricedJob,
     prices_of,
 )
 from compactor.cost.topic_cost import Service, TopicInput
-from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, worker_need
+from compactor.cost.worker_needs import BenchResult, needed
 from compactor.engines.engine import EngineName
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import stored_ratio
@@ -103,7 +99,7 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
     type=click.Path(dir_okay=False, path_type=Path),
     help=f"Result of `python -m bench`; default: {LAST_BENCH}, if it exists.",
 )
-@json_option
+@json_option(CostReport)
 @stream_option
 @body
 def cost(
@@ -132,7 +128,7 @@ def cost(
         raise click.UsageError("--from-ledger needs settings: expected --config, DST or COMPACTOR_CONFIG")
     settings = invocation.deployment() if invocation.has_settings else None
     jobs = len(settings.jobs) if settings else 1
-    job = JobSize(options["worker_type"], options["workers"] * jobs, options["glue_version"])
+    job = PricedJob(options["worker_type"], options["workers"] * jobs, options["glue_version"])
     region = options["region"] or (settings.aws.region if settings else "") or FIRST_REGION
     prices = prices_of(region)
     hourly = job.price_in(prices).dollars_per_hour(job.dpu)
@@ -153,38 +149,21 @@ def cost(
     measured = past or measured_cost(all_recent, hourly)
     in_all = found.dollars_per_hour * past.elapsed_seconds / HOUR_SECONDS if past else None
     parts = _parts(settings, pasts or _measured(recent, hourly), in_all, measured)
-    shown = Shown(region, region in REGIONS, in_all, jobs, parts)
+    report = CostReport(
+        estimate=found,
+        region=region,
+        has_prices_of_region=region in REGIONS,
+        prices=prices,
+        jobs=jobs,
+        measured=measured,
+        streams=parts,
+        dollars_of_ledger=in_all,
+        needed=needed(found.load, result) if result else None,
+    )
     if as_json:
-        print_json(_document(found, measured, shown, prices, result))
+        print_json(report)
     else:
-        show_estimate(found, measured, shown)
-        show_needs(result, found)
-
-
-def _document(
-    found: Estimate,
-    measured: MeasuredCost | None,
-    shown: Shown,
-    prices: Mapping[str, Price],
-    result: BenchResult | None,
-) -> dict[str, Any]:
-    """The estimate with its prices, what was measured, and what a benchmark says."""
-    return {
-        **shallow(found, *DOLLARS, "dollars_per_terabyte"),
-        "region": shown.region,
-        "has_prices_of_region": shown.has_prices,
-        "job": shallow(found.job, "dpu"),
-        "jobs": shown.jobs,
-        **{name: [shallow(line, *DOLLARS) for line in getattr(found, name)] for name in ("lines", "kept", "producers")},
-        "nat": shallow(found.nat, *DOLLARS),
-        "compared": shallow(found.job.compared, *DOLLARS),
-        "measured": measured and shallow(measured, "elapsed_seconds", *MEASURED_DOLLARS),
-        "streams": shown.streams,
-        "dollars_of_ledger": shown.dollars_of_ledger,
-        "not_counted": NOT_COUNTED.split(", "),
-        "prices": prices,
-        "needed": result and _needed(result, found.load),
-    }
+        show_cost(report)
 
 
 def _topic(load: Load, options: Mapping[str, Any]) -> TopicInput | None:
@@ -299,21 +278,3 @@ def shape_of(
 def _is_in_place(output: Output, engine: EngineName) -> bool:
     """Whether output files are written in place: the estimate is for a job on S3."""
     return output.table == "iceberg" and output.publish != "copy" and engine == "native"
-
-
-def _needed(result: BenchResult, load: Load) -> dict[str, Any]:
-    return {
-        "bench": picked(result, "cores", "machine", "measured_at"),
-        "busy_share_at_most": BUSY_SHARE,
-        "engines": {
-            engine: {
-                "bytes_per_second_per_core": speed,
-                "jobs": [
-                    shallow(worker_need(load, speed, worker_type, version), *DOLLARS, "share_of_compared")
-                    for version in GLUE_VERSIONS
-                    for worker_type in DPU_PER_WORKER
-                ],
-            }
-            for engine, speed in result.bytes_per_second_per_core.items()
-        },
-    }

@@ -1,13 +1,13 @@
 """`compactor deploy check`: sends a file through a deployment, and follows it to its row."""
 
 import secrets
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.numbers import FiniteRange
+from compactor.cli.parameters import FiniteRange
 from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
@@ -19,6 +19,19 @@ from compactor.wiring.canary import canary_checker
 from compactor.wiring.job.app import App
 
 CLEANING_LOOKS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class DeployCheck:
+    """What became of the file that was sent through the deployment."""
+
+    uri: str  # the file
+    manifest_id: str  # manifest that named it; empty if none did
+    hops: list[Hop]  # hops that it made, in their order
+    has_row: bool  # whether exactly its row is in the output
+    is_cleaned: bool  # whether all of it was removed
+    leftovers: list[str]  # files of earlier checks that were removed
+    message: str  # why it became no row; empty if it did
 
 
 @click.command("deploy")
@@ -33,7 +46,7 @@ CLEANING_LOOKS = 30
     metavar="SECONDS",
     help="Give up on the file after SECONDS.",
 )
-@json_option
+@json_option(DeployCheck)
 @stream_option
 @body
 def deploy(invocation: Invocation, *, environment: str | None, timeout_seconds: float, as_json: bool) -> ExitCode:
@@ -60,8 +73,7 @@ def deploy(invocation: Invocation, *, environment: str | None, timeout_seconds: 
         progress, stopped = exc.progress, str(exc)
         move = next_move(exc.progress, settings.control.job_name)
     if as_json:
-        document = {"uri": uri, "manifest_id": progress.manifest_id, "hops": hops, "has_row": has_row}
-        print_json({**document, "is_cleaned": is_cleaned, "leftovers": leftovers, "message": stopped})
+        print_json(DeployCheck(uri, progress.manifest_id, hops, has_row, is_cleaned, leftovers, stopped))
     if stopped:
         say(f"{uri}: {stopped}")
         say_next(f"{move}; a check an hour after the file is committed removes it, else remove it by hand")

@@ -6,11 +6,10 @@ import click
 
 from compactor.adapters.local.machine import person
 from compactor.api.trace import absolute_uri, find_trace
-from compactor.cli.destination import taken_destination
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.parameters import taken_destination
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.lists import show_lines
-from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.output import print_json, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.text.formatting import count
@@ -24,7 +23,7 @@ from compactor.wiring.job.app import App
 @click.argument("words", metavar="[DST] FILE...", nargs=-1, required=True)
 @click.option("--why", required=True, metavar="TEXT", help="Say why the file is not expected any more.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be dismissed.")
-@json_option
+@json_option(Dismissible)
 @stream_option
 @body
 def dismiss(invocation: Invocation, *, words: tuple[str, ...], why: str, dry_run: bool, as_json: bool) -> ExitCode:
@@ -41,22 +40,21 @@ def dismiss(invocation: Invocation, *, words: tuple[str, ...], why: str, dry_run
     settings = invocation.settings()
     dismisser = Dismisser(state=App(settings).state, by=person())
     found = dismisser.find([absolute_uri(each) for each in words])
+    found.why, found.dry_run = why, dry_run
     found.refused = [replace(each, why=_why_not(settings, each.uri)) for each in found.refused]
     if not dry_run:
         found.dismissed = dismisser.dismiss(found.dismissed, "dismissed", why)
     if as_json:
-        print_json({"dry_run": dry_run, "why": why, **shallow(found)})
+        print_json(found)
     else:
-        _show(found, dry_run=dry_run)
+        _show(found)
     return ExitCode.NEEDS_OPERATOR if found.refused else ExitCode.DONE
 
 
-def _show(found: Dismissible, *, dry_run: bool) -> None:
-    echo(f"{'Would dismiss' if dry_run else 'Dismissed'} {count(len(found.dismissed), 'quarantined file')}")
+def _show(found: Dismissible) -> None:
+    echo(f"{'Would dismiss' if found.dry_run else 'Dismissed'} {count(len(found.dismissed), 'quarantined file')}")
     show_lines([f"{each.uri}: {each.status} in manifest {each.manifest_id}" for each in found.dismissed])
-    if found.refused:
-        echo(f"Refused: {len(found.refused):,}")
-        show_lines([f"{each.uri}: {each.why}" for each in found.refused])
+    show_lines([f"{each.uri}: {each.why}" for each in found.refused], title="Refused")
 
 
 def _why_not(settings: Settings, uri: str) -> str:

@@ -5,14 +5,14 @@ from itertools import groupby
 
 import click
 
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.text.formatting import count
-from compactor.ops.doctor.findings import Finding, settings_findings
+from compactor.ops.doctor.findings import Checkup, Finding, settings_findings
 from compactor.settings.settings import Settings
 from compactor.wiring.doctor import ANSWER_SECONDS, ATTEMPTS, examine
 
@@ -24,7 +24,7 @@ _NAME_CHARACTERS = 13
 @click.command("doctor")
 @destination_argument
 @click.option("--elsewhere", is_flag=True, help="Do not check this machine: the job runs elsewhere, as on Glue.")
-@json_option
+@json_option(Checkup)
 @stream_option
 @body
 def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCode:
@@ -38,15 +38,15 @@ def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCod
     """
     findings = _findings(invocation, is_job_here=not elsewhere)
     if as_json:
-        found = list(findings)
-        print_json({"faults": _number(found, "fault"), "warnings": _number(found, "warning"), "findings": found})
+        checkup = Checkup(list(findings))
+        print_json(checkup)
     else:
-        found = []
+        checkup = Checkup([])
         for group in _grouped(findings):
             _show(group)
-            found += group
-        echo(_summary(found))
-    return ExitCode.WRONG_USAGE if _number(found, "fault") else ExitCode.DONE
+            checkup.findings.extend(group)
+        echo(_summary(checkup))
+    return ExitCode.WRONG_USAGE if checkup.faults else ExitCode.DONE
 
 
 def _grouped(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
@@ -80,10 +80,6 @@ def _settings(invocation: Invocation) -> tuple[Settings | None, list[Finding]]:
     return settings, [Finding("settings", "ok", invocation.place or "from COMPACTOR_ variables")]
 
 
-def _number(found: list[Finding], state: str) -> int:
-    return sum(each.state == state for each in found)
-
-
 def _show(group: list[Finding]) -> None:
     first = group[0]
     word = "FAULT" if first.state == "fault" else first.state
@@ -95,9 +91,8 @@ def _show(group: list[Finding]) -> None:
         echo(f"{'':{_STATE_CHARACTERS + _NAME_CHARACTERS - 2}}-> {first.next_move}")
 
 
-def _summary(found: list[Finding]) -> str:
-    faults, warnings = _number(found, "fault"), _number(found, "warning")
-    said = f" ({count(warnings, 'warning')})" if warnings else ""
-    if faults:
-        return f"{count(faults, 'fault')}{said}: follow the arrows, then run doctor again."
+def _summary(checkup: Checkup) -> str:
+    said = f" ({count(checkup.warnings, 'warning')})" if checkup.warnings else ""
+    if checkup.faults:
+        return f"{count(checkup.faults, 'fault')}{said}: follow the arrows, then run doctor again."
     return f"No faults{said}."

@@ -3,14 +3,12 @@
 import click
 
 from compactor.adapters.local.machine import person
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.ui.failures import ExitCode, say, say_next
-from compactor.cli.ui.lists import show_list
-from compactor.cli.ui.output import print_json, shallow
-from compactor.cli.ui.prompts import not_confirmed
+from compactor.cli.parameters import destination_argument
+from compactor.cli.ui.failures import ExitCode, not_confirmed, say, say_next
+from compactor.cli.ui.output import print_json, show_counted, show_list, waiting
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.waiting import waiting
+from compactor.cli.ui.words import discrepancy_entries
 from compactor.core.documents.erasures import Inputs
 from compactor.core.errors import TryAgainError
 from compactor.core.layout import is_s3
@@ -66,7 +64,7 @@ def _key(_context: click.Context, _option: click.Parameter, value: str) -> str:
 @click.option("--by", metavar="NAME", help="Record who asked; by default the user and the machine.")
 @click.option("--dry-run", is_flag=True, help="Erase nothing; show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not prompt.")
-@json_option
+@json_option(ForgetReport)
 @stream_option
 @body
 def forget(
@@ -101,9 +99,9 @@ def forget(
     with run_in_log(app.run_id), waiting("searching input" if dry_run else "erasing"):
         report = eraser.forget(scan, dry_run=dry_run)
     if as_json:
-        print_json({"dry_run": dry_run, "left": report.left, **shallow(report)})
+        print_json(report)
     else:
-        _show(report, dry_run=dry_run)
+        _show(report)
         _warn(app)
     if report.failed:
         return ExitCode.FAILED
@@ -117,12 +115,12 @@ def _asked(scan: ForgetScan, inputs: Inputs) -> ExitCode | None:
     return not_confirmed("forget", what, question=f"Erase {what}{also} for good?", done="erased")
 
 
-def _show(report: ForgetReport, *, dry_run: bool) -> None:
+def _show(report: ForgetReport) -> None:
     rows, lines = (
         sum(each.rows for each in report.forgotten),
         sum(each.rejected_lines for each in report.forgotten),
     )
-    would, deleted = ("Would erase", "Would delete") if dry_run else ("Erased", "Deleted")
+    would, deleted = ("Would erase", "Would delete") if report.dry_run else ("Erased", "Deleted")
     found = count(len(report.forgotten), "manifest")
     echo(f"{would} {count(rows, 'row')} and {count(lines, 'rejected line')} of {found}; {report.searched:,} searched")
     show_list(
@@ -138,13 +136,9 @@ def _show(report: ForgetReport, *, dry_run: bool) -> None:
     if held:
         echo(f"Left: {count(len(held), 'input file')}")
         show_list([(each.uri, each.why) for each in held])
-    for what, those in (("Left", report.refused), ("Failed", report.failed)):
-        if those:
-            echo(f"{what}: {len(those):,}")
-            show_list([_line(each) for each in those])
-    if report.discrepancies:
-        echo(f"Discrepancies: {len(report.discrepancies):,}")
-        show_list([(each.where, f"expected {each.expected}, found {each.found}") for each in report.discrepancies])
+    show_counted("Left", [_line(each) for each in report.refused])
+    show_counted("Failed", [_line(each) for each in report.failed])
+    show_counted("Discrepancies", discrepancy_entries(report.discrepancies))
     if report.erasure:
         echo(f"On record as {report.erasure}")
     if report.failed:

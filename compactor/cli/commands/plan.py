@@ -2,19 +2,24 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import click
 
 from compactor.adapters.local.links import skipped_links
 from compactor.api.arguments import date_fault
-from compactor.cli.destination import taken_destination
-from compactor.cli.inventory_plan import InventoryPlan, parsed_rate, planned_inventory, show_end
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.stream_plan import plan_stream, show_stream, stream_document
-from compactor.cli.times import moment
-from compactor.cli.topic_plan import plan_topic, show_topic, topic_document
-from compactor.cli.ui.output import picked, print_json
+from compactor.cli.parameters import moment, taken_destination
+from compactor.cli.plan_result import (
+    PlanResult,
+    parsed_rate,
+    plan_stream,
+    plan_topic,
+    planned_inventory,
+    result_of,
+    show_end,
+    show_log,
+)
+from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import ExitCode
 from compactor.core.inputs.source_places import is_topic_or_stream
@@ -86,7 +91,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
     help="Write at most N manifests, those of the earliest days first (default: builder.max_manifests_per_plan; for "
     "--inventory with --rate live, any number).",
 )
-@json_option
+@json_option(PlanResult)
 @stream_option
 @body
 def plan(
@@ -136,12 +141,12 @@ def plan(
             prefix or "", scope, limit=max_manifests or app.settings.builder.max_manifests_per_plan, dry_run=dry_run
         )
         made.skipped.update(skipped_links(prefix or "", app.settings.input.allowed_prefixes))
+    result = result_of(made, of_inventory, of_log, dry_run=dry_run)
     if as_json:
-        print_json(_document(made, of_inventory, of_log, dry_run=dry_run))
+        print_json(result)
     else:
         _show(made, app.layout.manifests_folder, dry_run=dry_run)
-        show_topic(of_log if isinstance(of_log, TopicPlan) else None)
-        show_stream(of_log if isinstance(of_log, StreamPlan) else None, dry_run=dry_run)
+        show_log(result)
         if of_inventory is not None:
             show_end(of_inventory, dry_run=dry_run)
     for trouble in of_log.troubles[:1] if of_log is not None else ():
@@ -154,26 +159,6 @@ def _of_log(app: App, prefix: str, max_manifests: int | None, *, dry_run: bool) 
     if is_kafka(prefix):
         return plan_topic(app, Topic.parse(prefix), max_manifests, dry_run=dry_run)
     return plan_stream(app, KinesisStream.parse(prefix), max_manifests, dry_run=dry_run)
-
-
-def _document(
-    made: Plan,
-    of_inventory: InventoryPlan | None,
-    of_log: TopicPlan | StreamPlan | None = None,
-    *,
-    dry_run: bool,
-) -> dict[str, Any]:
-    manifests = [
-        {"manifest_id": each.manifest_id or None, "date": each.date, "files": each.files, "bytes": each.size_bytes}
-        for each in made.manifests
-    ]
-    planned = picked(made, "dated", "skipped", "planned_before", "held", "held_until")
-    further = picked(made, "misdated", "left_manifests", "left_files", "stalled")
-    inventory = None if of_inventory is None else of_inventory.document()
-    topic = topic_document(of_log if isinstance(of_log, TopicPlan) else None)
-    stream = stream_document(of_log if isinstance(of_log, StreamPlan) else None)
-    particular = {"inventory": inventory, "topic": topic, "stream": stream}
-    return {"dry_run": dry_run, "manifests": manifests, **planned, **further, **particular}
 
 
 def show_dates(dated: Sequence[DatedFiles]) -> None:

@@ -1,22 +1,21 @@
 """`compactor rebuild`: makes the rows of lost or damaged files again."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 
 import click
 
 from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
-from compactor.cli.destination import taken_destination
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.parameters import taken_destination
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode, say, say_next
-from compactor.cli.ui.lists import show_list
-from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.output import print_json, show_counted, show_list
 from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.words import discrepancy_entries
 from compactor.core.errors import TryAgainError
 from compactor.core.text.formatting import count
-from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport
+from compactor.ops.rebuild.rebuild_report import RebuildReport
 from compactor.ops.rebuild.scan import RebuildScan, RebuildScope
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
@@ -28,7 +27,7 @@ from compactor.wiring.job.engine_components import check_java
 @date_option
 @click.option("--force", is_flag=True, help="Rebuild the named manifests also if their files add up.")
 @click.option("--dry-run", is_flag=True, help="Show what would be rebuilt; write nothing.")
-@json_option
+@json_option(RebuildReport)
 @stream_option
 @body
 def rebuild(
@@ -61,9 +60,9 @@ def rebuild(
         scan = app.rebuild_scanner().scan(RebuildScope(manifest_ids, day, force))
     report = _rebuilt(app, scan, dry_run=dry_run)
     if as_json:
-        print_json({"dry_run": dry_run, **shallow(report)})
+        print_json(report)
     else:
-        _show(report, dry_run=dry_run)
+        _show(report)
     if report.failed:
         return ExitCode.FAILED
     return ExitCode.NEEDS_OPERATOR if report.refused or report.discrepancies else ExitCode.DONE
@@ -82,23 +81,15 @@ def _rebuilt(app: App, scan: RebuildScan, *, dry_run: bool) -> RebuildReport:
         return app.rebuilder().rebuild(scan, dry_run=dry_run)
 
 
-def _show(report: RebuildReport, *, dry_run: bool) -> None:
+def _show(report: RebuildReport) -> None:
     rows = sum(each.rows for each in report.rebuilt)
-    would = "Would rebuild" if dry_run else "Rebuilt"
+    would = "Would rebuild" if report.dry_run else "Rebuilt"
     intact = f"; {report.intact:,} intact" if report.intact else ""
     expired = f"; {report.expired:,} expired" if report.expired else ""
     echo(f"{would} {count(len(report.rebuilt), 'manifest')} with {count(rows, 'row')}{intact}{expired}")
     show_list([(each.manifest_id, each.why) for each in report.rebuilt])
-    for what, those in (("Refused", report.refused), ("Failed", report.failed)):
-        if those:
-            echo(f"{what}: {len(those):,}")
-            show_list(_lines(those))
-    if report.discrepancies:
-        echo(f"Discrepancies: {len(report.discrepancies):,}")
-        show_list([(each.where, f"expected {each.expected}, found {each.found}") for each in report.discrepancies])
+    show_counted("Refused", [(each.manifest_id, each.why) for each in report.refused])
+    show_counted("Failed", [(each.manifest_id, each.why) for each in report.failed])
+    show_counted("Discrepancies", discrepancy_entries(report.discrepancies))
     if report.failed:
         say_next(TryAgainError.next_move)
-
-
-def _lines(those: Sequence[NotRebuilt]) -> list[tuple[str, ...]]:
-    return [(each.manifest_id, each.why) for each in those]

@@ -4,13 +4,11 @@ import click
 
 from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
-from compactor.cli.destination import taken_destination
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.parameters import taken_destination
 from compactor.cli.ui.console import SafeConsole
-from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.lists import SHOWN, more_of, show_lines, show_list
-from compactor.cli.ui.output import print_json, shallow
-from compactor.cli.ui.prompts import not_confirmed
+from compactor.cli.ui.failures import ExitCode, not_confirmed
+from compactor.cli.ui.output import SHOWN, more_of, print_json, show_counted, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import by_name, count
 from compactor.ledger.accounts.account import Kind
@@ -30,7 +28,7 @@ ASKED_ABOVE = 1_000
 @date_option
 @click.option("--dry-run", is_flag=True, help="Show what would be redriven, without claiming or writing anything.")
 @click.option("--yes", is_flag=True, help=f"Do not prompt above {ASKED_ABOVE:,} manifests, files or lines.")
-@json_option
+@json_option(RedriveReport)
 @stream_option
 @body
 def redrive(
@@ -65,9 +63,9 @@ def redrive(
     with SafeConsole(stderr=True).status("redriving"):
         report = app.redriver().redrive(scan, dry_run=dry_run)
     if as_json:
-        print_json({"dry_run": dry_run, "kind": kind, **shallow(report)})
+        print_json(report)
     else:
-        _show(report, kind, dry_run=dry_run)
+        _show(report)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 
 
@@ -76,20 +74,19 @@ def _asked(scan: ScanResult) -> ExitCode | None:
     return not_confirmed("redrive", things, question=f"Redrive {things}?", done="redriven")
 
 
-def _show(report: RedriveReport, kind: Kind, *, dry_run: bool) -> None:
-    would = "Would redrive" if dry_run else "Redrove"
+def _show(report: RedriveReport) -> None:
+    would = "Would redrive" if report.dry_run else "Redrove"
     lines = sum(sum(each.counts.values()) for each in report.redriven)
     files = count(sum(each.files for each in report.redriven), "file")
-    what = f"{count(lines, 'line')} in {files}" if kind == "rejects" else files
+    what = f"{count(lines, 'line')} in {files}" if report.kind == "rejects" else files
     echo(f"{would} {what} of {count(len(report.redriven), 'manifest')}")
     show_lines([_shown(each) for each in report.redriven])
     for manifest_id in report.healed[:SHOWN]:
-        echo(f"{'Would write' if dry_run else 'Wrote'} the manifest of an earlier redrive: {manifest_id}")
+        echo(f"{'Would write' if report.dry_run else 'Wrote'} the manifest of an earlier redrive: {manifest_id}")
     for line in more_of(len(report.healed)):
         echo(f"  {line}")
-    if report.refused:
-        echo(f"Refused: {len(report.refused):,}")
-    show_list([(f"{each.manifest_id}{f'  {each.uri}' if each.uri else ''}", each.why) for each in report.refused])
+    refused = [(f"{each.manifest_id}{f'  {each.uri}' if each.uri else ''}", each.why) for each in report.refused]
+    show_counted("Refused", refused)
 
 
 def _shown(each: Redriven) -> str:

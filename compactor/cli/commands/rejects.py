@@ -1,27 +1,114 @@
 """`compactor rejects`: shows rejected lines, and what is wrong with each."""
 
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import click
+from rich.cells import cell_len
 
-from compactor.api.rejects_search import RejectsSearch, diagnosed_line, rejects_search
+from compactor.api.rejects import RejectsSearch, diagnosed_line, rejects_search
 from compactor.cli.commands.plan import date_option
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.ui.excerpt import excerpt
+from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode, say
-from compactor.cli.ui.output import json_text, picked
+from compactor.cli.ui.output import json_text
 from compactor.cli.ui.terminal import echo, fitted, terminal_columns, write_out
+from compactor.core.results import document
 from compactor.core.text.formatting import by_name, count
+from compactor.core.text.safe_text import visible
 from compactor.ndjson.diagnosis import column_of
 from compactor.ndjson.inspection import REASONS
 from compactor.ops.rejects.query import Query
 from compactor.ops.rejects.reader import RejectedLine, RejectsOf
 
+_CUT = "..."
+_MOST_BYTES = 4  # of a character in UTF-8
+_CONTINUES = range(0x80, 0xC0)  # bytes that are not the first of their character
+
+
+def excerpt(line: bytes, offset: int | None, *, width: int) -> tuple[str, str]:
+    r"""Show a part of a line.
+
+    Args:
+        line: Any bytes. Those that are not UTF-8, and all that acts on a terminal, become escapes such as `\xe9`.
+        offset: The byte that is in the part and gets a mark; None for the beginning of the line, without a mark.
+        width: The most columns of a terminal.
+
+    Returns:
+        The part, and the mark with its indentation; empty without one.
+    """
+    at = min(offset or 0, len(line))
+    start, end = _characters_from(line, max(0, at - width)), min(len(line), at + _MOST_BYTES * width)
+    room = width - 2 * len(_CUT)
+    before, is_begin = _fitting(reversed(list(_shown(line[start:at]))), room // 2 if len(line) > at else room)
+    indent = sum(map(cell_len, before))
+    after, is_end = _fitting(_shown(line[at:end]), room - indent)
+    head = "" if is_begin and start == 0 else _CUT
+    tail = "" if is_end and end == len(line) else _CUT
+    text = head + "".join(reversed(before)) + "".join(after) + tail
+    return text, "" if offset is None else " " * (len(head) + indent) + "^"
+
+
+def _characters_from(line: bytes, start: int) -> int:
+    """The first byte of the character that a byte belongs to."""
+    for at in range(start, max(start - _MOST_BYTES, -1), -1):
+        if at >= len(line) or line[at] not in _CONTINUES:
+            return at
+    return start
+
+
+def _shown(part: bytes) -> Iterator[str]:
+    """Each character as it is shown."""
+    return map(visible, part.decode(errors="backslashreplace"))
+
+
+def _fitting(characters: Iterable[str], room: int) -> tuple[list[str], bool]:
+    """As many characters as there is room for; and whether that is all of them."""
+    found: list[str] = []
+    for character in characters:
+        room -= cell_len(character)
+        if room < 0:
+            return found, False
+        found.append(character)
+    return found, True
+
+
 SHOWN = 20
 _JSON_WIDTH = 200
 _LEAST_WIDTH, _USUAL_WIDTH, _MOST_WIDTH = 40, 80, 120
 _INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownReject:
+    """A rejected line."""
+
+    uri: str  # file that has the line
+    line_number: int  # from 1; blank lines count
+    byte_offset: int  # where the line begins in the decoded file
+    reason: str
+    length_bytes: int  # the length of the whole line
+    manifest_id: str  # manifest that rejected it
+    date: str  # date of that manifest
+    column: int | None  # column of the fault, in characters from 1; null if no place is known
+    message: str  # what is wrong there, and what was expected
+    text: str  # text around the fault, with escapes for all that acts on a terminal
+    is_sample: bool  # whether its file was quarantined whole, so that this is only a sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejects:
+    """Rejected lines, by manifest and file."""
+
+    rejects: Sequence[ShownReject]  # the lines, at most as many as `--limit` says
+    shown: int  # number of lines in `rejects`
+    lines: int  # number of rejected lines that `--reason`, `--file` and `--date` ask for
+    by_reason: Mapping[str, int]  # the same by reason
+    unkept: int  # those of them that are only counted, because there were too many to keep
+    is_complete: bool  # whether all manifests were counted; if not, there may be more lines
+    expired: Mapping[str, int]  # rejected lines of files that expired, by when and under which rule
+    unreadable: Sequence[str]  # what cannot be read, and what to do about it: the exit code is 3
 
 
 @click.command("rejects")
@@ -36,7 +123,7 @@ _INDENT = "  "
     help=f"Show at most N lines; 0 for all. Default: {SHOWN}; all with --json and --raw.",
 )
 @click.option("--raw", is_flag=True, help="Write the exact bytes of the lines, and nothing else.")
-@json_option
+@json_option(Rejects)
 @stream_option
 @body
 def rejects(
@@ -129,29 +216,36 @@ def _print_json(search: RejectsSearch, limit: int | None) -> None:
     for found, line in search.lines(limit):
         write_out(separator + json_text(_entry(found, line), on_one_line=True), nl=False)
         separator = ",\n"
-    closing = {
-        "shown": search.shown,
-        "lines": search.counts.total(),
-        "by_reason": dict(search.counts),
-        "unkept": search.unkept,
-        "is_complete": search.is_complete,
-        "expired": dict(search.expired),
-        "unreadable": search.unreadable,
-    }
+    closing = document(
+        Rejects(
+            rejects=(),
+            shown=search.shown,
+            lines=search.counts.total(),
+            by_reason=search.counts,
+            unkept=search.unkept,
+            is_complete=search.is_complete,
+            expired=search.expired,
+            unreadable=search.unreadable,
+        )
+    )
+    del closing["rejects"]  # they are printed already
     head = separator if not search.shown else "\n"
     write_out(f"{head}],\n{json_text(closing, on_one_line=True)[1:]}".encode())
 
 
-def _entry(found: RejectsOf, line: RejectedLine) -> dict[str, object]:
+def _entry(found: RejectsOf, line: RejectedLine) -> ShownReject:
     fault = diagnosed_line(line)
     text, _ = excerpt(line.head, fault.offset, width=_JSON_WIDTH)
-    return {
-        "uri": line.source_uri,
-        **picked(line, "line_number", "byte_offset", "reason", "length_bytes"),
-        "manifest_id": found.commit.manifest_id,
-        "date": found.commit.date,
-        "column": None if fault.offset is None else column_of(line.head, fault.offset),
-        "message": fault.message,
-        "text": text,
-        "is_sample": line.source_uri in found.samples,
-    }
+    return ShownReject(
+        uri=line.source_uri,
+        line_number=line.line_number,
+        byte_offset=line.byte_offset,
+        reason=line.reason,
+        length_bytes=line.length_bytes,
+        manifest_id=found.commit.manifest_id,
+        date=found.commit.date,
+        column=None if fault.offset is None else column_of(line.head, fault.offset),
+        message=fault.message,
+        text=text,
+        is_sample=line.source_uri in found.samples,
+    )

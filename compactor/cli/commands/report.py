@@ -9,21 +9,16 @@ from datetime import datetime, timedelta
 import click
 
 from compactor.cli.commands.cost import shape_of
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.numbers import FiniteRange
-from compactor.cli.times import moment
-from compactor.cli.ui.common.expired import expired_lines
-from compactor.cli.ui.common.kinesis_seen import kinesis_lines
-from compactor.cli.ui.common.streams import show_reports, stream_documents
-from compactor.cli.ui.common.table_seen import table_lines
-from compactor.cli.ui.common.topics_seen import topic_lines
+from compactor.cli.parameters import FiniteRange, destination_argument, moment
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.output import print_fields, print_json
-from compactor.cli.ui.terminal import write_out
+from compactor.cli.ui.output import of_streams, print_fields, print_json, print_table
+from compactor.cli.ui.terminal import echo, write_out
+from compactor.cli.ui.words import expired_lines, kinesis_lines, table_lines, topic_lines
 from compactor.core.extras import need
 from compactor.core.layout import is_s3
-from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, JobSize
+from compactor.core.text.formatting import size
+from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, PricedJob
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
@@ -60,7 +55,7 @@ STDOUT = "-"
 )
 @click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
 @click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Assume this version of Glue.")
-@json_option
+@json_option(Report, has_streams=True)
 @stream_option
 @body
 def report(
@@ -86,7 +81,7 @@ def report(
     """
     if as_json and out == STDOUT:
         raise click.UsageError("--json and --out - both take stdout; expected one of them")
-    job = JobSize(worker_type or CLASSIC.worker_type, workers or CLASSIC.workers, glue_version)
+    job = PricedJob(worker_type or CLASSIC.worker_type, workers or CLASSIC.workers, glue_version)
     deployment, is_job_named = invocation.deployment(), bool(worker_type or workers)
     period = _period(App(deployment).clock.now(), since, until, hours)
     if deployment.streams and not out:
@@ -105,7 +100,7 @@ def report(
 
         _write(page(made), target, private=samples)
     if as_json:
-        print_json(made.document())
+        print_json(made)
     elif target != STDOUT:
         _show(made, str(target))
     return ExitCode.NEEDS_OPERATOR if made.needs_operator else ExitCode.DONE
@@ -113,10 +108,30 @@ def report(
 
 def _report_streams(made: Mapping[str, Report], *, as_json: bool) -> ExitCode:
     if as_json:
-        print_json(stream_documents((name, each.document()) for name, each in made.items()))
+        print_json(of_streams(made))
     else:
         show_reports(made)
     return ExitCode.NEEDS_OPERATOR if any(each.needs_operator for each in made.values()) else ExitCode.DONE
+
+
+def show_reports(found: Mapping[str, Report]) -> None:
+    """Print the figures and the verdict of each stream."""
+    print_table(
+        {
+            "stream": lambda each: each[0],
+            "verdict": lambda each: each[1].verdict.headline,
+            "manifests": lambda each: f"{each[1].figures.totals.manifests:,}",
+            "in": lambda each: size(each[1].figures.totals.input_bytes),
+            "out": lambda each: size(each[1].figures.totals.output_bytes),
+            "rows": lambda each: f"{each[1].figures.totals.rows:,}",
+            "rejects": lambda each: f"{each[1].figures.totals.rejected_lines:,}",
+        },
+        found.items(),
+        names=2,
+    )
+    for name, each in found.items():
+        if each.verdict.points:
+            echo(f"{name}: {each.verdict.points[0].text}")
 
 
 def _period(now: datetime, since: datetime | None, until: datetime | None, hours: float | None) -> Period:
@@ -136,15 +151,15 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
     return Period(start, end)
 
 
-def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
+def make_report(app: App, period: Period, job: PricedJob, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
     sla_seconds = app.settings.sla_seconds
     reader = ReportReader(app.state, app.registry, sla_seconds, app.listed_table, app.topic_watch(), app.stream_watch())
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     return Report(
-        made_at=app.clock.now(),
-        place=app.layout.state,
+        as_of=app.clock.now(),
+        state_folder=app.layout.state,
         suggest=app.settings.suggestions,
         sla_seconds=sla_seconds,
         has_samples=with_samples,
@@ -154,7 +169,7 @@ def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, w
     )
 
 
-def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -> Spending:
+def _spending(app: App, figures: Figures, job: PricedJob, *, is_job_named: bool) -> Spending:
     period, totals = figures.period, figures.totals
     spending = Spending(
         commits=totals.manifests,
@@ -206,7 +221,7 @@ def _show(made: Report, target: str) -> None:
             ("period", f"{period.since:%Y-%m-%d %H:%M:%S} to {period.until:%Y-%m-%d %H:%M:%S} UTC"),
             ("verdict", made.verdict.headline),
             *([("because", points)] if points else []),
-            *([("table", table_lines(table, made.made_at))] if table is not None else []),
+            *([("table", table_lines(table, made.as_of))] if table is not None else []),
             *([("topics", topic_lines(topics))] if topics else []),
             *([("kinesis", kinesis_lines(made.figures.kinesis))] if made.figures.kinesis else []),
             *([("expired", expired_lines(expired))] if expired else []),

@@ -3,14 +3,11 @@
 import click
 
 from compactor.adapters.local.machine import person
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.lists import show_lines
-from compactor.cli.ui.output import print_json, shallow
-from compactor.cli.ui.prompts import not_confirmed
+from compactor.cli.parameters import destination_argument
+from compactor.cli.ui.failures import ExitCode, not_confirmed
+from compactor.cli.ui.output import print_json, show_lines, waiting
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.waiting import waiting
 from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
 from compactor.ops.retire.report import RetiredDate, RetireReport
@@ -35,7 +32,7 @@ def _date(_context: click.Context, _option: click.Parameter, value: str) -> str:
 )
 @click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
 @click.option("--yes", is_flag=True, help="Do not prompt.")
-@json_option
+@json_option(RetireReport)
 @stream_option
 @body
 def retire(
@@ -60,9 +57,9 @@ def retire(
         retirer = app.retirer(person())
         report = retirer.retire(scan, before, dry_run=dry_run, on_date=lambda date: show(f"retiring {date}"))
     if as_json:
-        print_json({"dry_run": dry_run, "before": before, **shallow(report)})
+        print_json(report)
     else:
-        _show(report, dry_run=dry_run)
+        _show(report)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 
 
@@ -77,15 +74,13 @@ def _sum(dates: list[RetiredDate]) -> str:
     return f"{count(rows, 'row')} in {count(files, 'file')} ({size(length)}) of {count(len(dates), 'date')}"
 
 
-def _show(report: RetireReport, *, dry_run: bool) -> None:
+def _show(report: RetireReport) -> None:
     before = f"; {report.retired_before:,} retired before" if report.retired_before else ""
-    echo(f"{'Would retire' if dry_run else 'Retired'} {_sum(report.retired)}{before}")
+    echo(f"{'Would retire' if report.dry_run else 'Retired'} {_sum(report.retired)}{before}")
     show_lines([_shown(each) for each in report.retired])
     if report.finished:
         echo(f"Finished {count(report.finished, 'deletion')} of an earlier call")
-    if report.refused:
-        echo(f"Refused: {len(report.refused):,}")
-        show_lines([f"{each.date}: {each.why}" for each in report.refused])
+    show_lines([f"{each.date}: {each.why}" for each in report.refused], title="Refused")
 
 
 def _shown(each: RetiredDate) -> str:

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 import click
 
 from compactor.adapters.local.native.threads import usable_threads
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, stream_option
+from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_fields
 from compactor.cli.ui.progress import LiveLine

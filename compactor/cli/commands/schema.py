@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from compactor.cli.destination import is_output
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.parameters import is_output
 from compactor.cli.ui.failures import ExitCode, say, say_next
-from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.output import print_fields, print_json, waiting
 from compactor.cli.ui.terminal import echo, write_out
-from compactor.cli.ui.waiting import waiting
 from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.text.formatting import count
 from compactor.ops.suggest.suggester import SAMPLE_RECORDS
+from compactor.schema.catalog import Published
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
 from compactor.settings.compact_paths import Options
 from compactor.settings.validation import shown
@@ -27,6 +27,26 @@ SHOWN_COLUMNS = 40  # of each version
 _SUGGEST = "suggest"
 _PUBLISH = "publish"
 _ACTIONS = (_SUGGEST, "retire", _PUBLISH)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenVersion:
+    """A schema version. The columns of all versions together may not fit into memory."""
+
+    version: int
+    created_at: datetime  # time at which it was created
+    manifest_id: str  # manifest that caused it; empty if `compactor schema retire` did
+    columns: int  # number of its columns
+    added: tuple[Column, ...]  # columns that it added
+    retired: tuple[RetiredColumn, ...]  # columns that it retired
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersions:
+    """The schema versions."""
+
+    versions: Sequence[SeenVersion]  # schema versions, oldest first
+    published: Published | None = None  # what was done to the table in the catalog; null unless published
 
 
 @click.command("schema")
@@ -50,7 +70,7 @@ _ACTIONS = (_SUGGEST, "retire", _PUBLISH)
 @click.option("--hive-keys", is_flag=True, default=None, help="suggest: Include folders such as country=DE.")
 @click.option("--region", help="suggest: Use this AWS region.")
 @click.option("--endpoint-url", metavar="URL", help="suggest: Use this server in place of AWS.")
-@json_option
+@json_option(SchemaVersions)
 @stream_option
 @body
 def schema(
@@ -112,7 +132,7 @@ def _check_operands(action: tuple[str, ...], operands: tuple[str, ...]) -> None:
 def _show_all(app: App, *, as_json: bool) -> None:
     changes = [_change(version) for version in app.registry.versions()]
     if as_json:
-        print_json({"versions": [_document(change) for change in changes], "published": None})
+        print_json(SchemaVersions(changes))
     elif changes:
         _show(changes)
     else:
@@ -122,9 +142,7 @@ def _show_all(app: App, *, as_json: bool) -> None:
 def _publish(app: App, *, as_json: bool) -> ExitCode:
     done = app.publish_columns()
     if as_json:
-        print_json(
-            {"versions": [_document(_change(version)) for version in app.registry.versions()], "published": done}
-        )
+        print_json(SchemaVersions([_change(version) for version in app.registry.versions()], done))
     else:
         has = f"{done.table} has the columns of schema version {done.version}"
         echo(f"{has}: {count(len(done.added), 'column')} added" if done.added else f"{has}; there was none to add")
@@ -158,34 +176,13 @@ def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | 
     write_out(document.encode(), nl=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What one version added. The columns of all versions together may not fit into memory."""
-
-    version: int
-    created_at: datetime
-    manifest_id: str
-    columns: int
-    added: tuple[Column, ...]
-    retired: tuple[RetiredColumn, ...]
-
-
-def _change(version: SchemaVersion) -> _Change:
+def _change(version: SchemaVersion) -> SeenVersion:
     added = tuple(column for column in version.columns if column.added_in == version.version)
     retired = tuple(column for column in version.retired if column.retired_in == version.version)
-    return _Change(version.version, version.created_at, version.manifest_id, len(version.columns), added, retired)
+    return SeenVersion(version.version, version.created_at, version.manifest_id, len(version.columns), added, retired)
 
 
-def _document(change: _Change) -> dict[str, Any]:
-    shown_fields = {"name", "type", "key", "epoch", "source_uri"}
-    return {
-        **shallow(change),
-        "added": [column.model_dump(include=shown_fields) for column in change.added],
-        "retired": [column.model_dump(include={"name", "key"}) for column in change.retired],
-    }
-
-
-def _show(changes: Sequence[_Change]) -> None:
+def _show(changes: Sequence[SeenVersion]) -> None:
     older = len(changes) - SHOWN_VERSIONS
     if older > 0:
         echo(f"{count(older, 'older version')} left out; --json shows all", "")

@@ -1,29 +1,101 @@
 """`compactor status`: the state of the job on one screen."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 import click
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
 
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.numbers import FiniteRange
-from compactor.cli.ui.common.reading import show_reading
-from compactor.cli.ui.common.streams import stream_documents
+from compactor.cli.parameters import FiniteRange, destination_argument
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.output import print_json, shallow
-from compactor.cli.ui.status.screen import MOST_WIDTH, screen
-from compactor.cli.ui.status.stream_statuses import Statuses, show_statuses, streams_screen
-from compactor.cli.ui.status.watching import Draw, as_json_lines, on_pipe, on_terminal, watch
+from compactor.cli.ui.output import of_streams, print_json
+from compactor.cli.ui.status_screen import MOST_WIDTH, Statuses, screen, show_statuses, streams_screen
+from compactor.cli.ui.terminal import echo, has_reader
+from compactor.cli.ui.words import show_reading
+from compactor.core.errors import CompactorError
 from compactor.core.map_ordered import map_ordered
-from compactor.ops.status.values import Status
+from compactor.ops.status.values import Status, StatusFailure
 from compactor.wiring.job.app import App
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+Show = Callable[[T | None, str], None]
+"""Shows a status, or those of several streams; None with the reason if it could not be read."""
+
+
+class Draw(Protocol[T_contra]):
+    """Draws a status; `error` says why nothing newer could be read."""
+
+    def __call__(self, found: T_contra, *, width: int = ..., height: int = ..., error: str = ...) -> RenderableType: ...
+
+
+def watch(
+    read: Callable[[], T], show: Show[T], interval_seconds: float, *, sleep: Callable[[float], None] | None = None
+) -> None:
+    """Read and show the status until Ctrl-C, or until no one reads it. An error of the store is shown in its place."""
+    try:
+        while has_reader():
+            try:
+                show(read(), "")
+            except CompactorError as exc:
+                show(None, " ".join(str(exc).split()))
+            (sleep or time.sleep)(interval_seconds)
+    except KeyboardInterrupt:
+        return  # the way to end it
+
+
+@contextmanager
+def on_terminal(console: Console, draw: Draw[T]) -> Iterator[Show[T]]:
+    """Show one screen, redrawn in place. The last one stays."""
+    last: T | None = None
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+
+        def show(found: T | None, error: str) -> None:
+            nonlocal last
+            last = last if found is None else found
+            width, height = console.size
+            drawn = (
+                Text(_unread(error), "bold red")
+                if last is None
+                else draw(last, width=width, height=height, error=error)
+            )
+            live.update(drawn, refresh=True)
+
+        yield show
+
+
+def on_pipe(console: Console, draw: Draw[T]) -> Show[T]:
+    """Show one screen after the other, for a pipe or a file."""
+
+    def show(found: T | None, error: str) -> None:
+        console.print(Text(_unread(error)) if found is None else draw(found), soft_wrap=True)
+        echo("")
+
+    return show
+
+
+def as_json_lines(printed: Callable[[T], object]) -> Show[T]:
+    """Show one JSON document a line."""
+
+    def show(found: T | None, error: str) -> None:
+        print_json(StatusFailure(datetime.now(UTC), error) if found is None else printed(found), on_one_line=True)
+
+    return show
+
+
+def _unread(error: str) -> str:
+    return f"Cannot read the status: {error}"
+
 
 WATCH_SECONDS = 5.0
 MOST_SECONDS = 366 * 86_400.0  # threads sleep no longer than a few centuries
@@ -40,7 +112,7 @@ MOST_SECONDS = 366 * 86_400.0  # threads sleep no longer than a few centuries
     metavar="[SECONDS]",
     help=f"Repeat every SECONDS, by default {WATCH_SECONDS:g}, until Ctrl-C.",
 )
-@json_option
+@json_option(Status, StatusFailure, has_streams=True)
 @stream_option
 @body
 def status(invocation: Invocation, *, interval_seconds: float | None, as_json: bool) -> ExitCode:
@@ -55,23 +127,22 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     if not settings.streams:
         reader = App(settings.require_one_stream()).status_reader
         show = partial(_show, settings.reading_lines() if settings.folder else ())
-        return _shown(reader.read, document, show, screen, lambda found: [found], interval_seconds, as_json=as_json)
+        return _shown(
+            reader.read, lambda found: found, show, screen, lambda found: [found], interval_seconds, as_json=as_json
+        )
     readers = {each.name: App(each).status_reader for each in settings.streams}
     canary = settings.canary.name if settings.canary else ""
 
     def read() -> Statuses:
         return dict(zip(readers, map_ordered(lambda each: each.read(), readers.values()), strict=True))
 
-    def documents(found: Statuses) -> dict[str, Any]:
-        return stream_documents((name, document(each)) for name, each in found.items())
-
     show, draw = partial(show_statuses, canary=canary), partial(streams_screen, canary=canary)
-    return _shown(read, documents, show, draw, lambda found: found.values(), interval_seconds, as_json=as_json)
+    return _shown(read, of_streams, show, draw, lambda found: found.values(), interval_seconds, as_json=as_json)
 
 
 def _shown(
     read: Callable[[], T],
-    to_document: Callable[[T], Mapping[str, Any]],
+    printed: Callable[[T], object],
     show_once: Callable[[T], None],
     draw: Draw[T],
     each_of: Callable[[T], Iterable[Status]],
@@ -82,11 +153,11 @@ def _shown(
     """Read and show once, with the exit code of the worst state, or at each interval."""
     if interval_seconds is None:
         found = read()
-        print_json(to_document(found)) if as_json else show_once(found)
+        print_json(printed(found)) if as_json else show_once(found)
         needs_operator = any(each.state.needs_operator for each in each_of(found))
         return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
     if as_json:
-        watch(read, as_json_lines(to_document), interval_seconds)
+        watch(read, as_json_lines(printed), interval_seconds)
     else:
         console = SafeConsole()
         with on_terminal(console, draw) if sys.stdout.isatty() else nullcontext(on_pipe(console, draw)) as show:
@@ -100,11 +171,3 @@ def _show(reading: Sequence[str], found: Status) -> None:
     console.print(screen(found, width=min(console.width, MOST_WIDTH), height=height), soft_wrap=True)
     if found.recent:
         show_reading(reading)
-
-
-def document(found: Status) -> dict[str, Any]:
-    """The status as JSON."""
-    backlog = shallow(found.backlog, "is_extrapolated")
-    del backlog["left_to_others"]  # only `compact` leaves manifests to others
-    shown = ("word", "severity", "condition", "reason", "next_move")
-    return {**shallow(found), "state": {name: getattr(found.state, name) for name in shown}, "backlog": backlog}

@@ -1,12 +1,12 @@
 """`compactor stop`: stops running jobs after the manifests in flight."""
 
 import time
+from dataclasses import dataclass
 
 import click
 
-from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
-from compactor.cli.numbers import FiniteRange
+from compactor.cli.parameters import FiniteRange, destination_argument
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
@@ -15,6 +15,14 @@ from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
 from compactor.wiring.job.app import App
 
 _POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Which runs were asked to stop."""
+
+    asked: list[RunHeartbeat]  # runs that were asked to stop
+    running: list[RunHeartbeat]  # runs that were still alive after `--wait`; empty without it
 
 
 @click.command("stop")
@@ -27,7 +35,7 @@ _POLL_SECONDS = 1.0
     metavar="SECONDS",
     help="Wait up to SECONDS for them to end.",
 )
-@json_option
+@json_option(Stopped)
 @stream_option
 @shard_option
 @body
@@ -50,7 +58,7 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool, shard: s
     asked = [heartbeat for _, living in asked_of for heartbeat in living]
     left = _left(asked_of, wait_seconds) if wait_seconds else []
     if as_json:
-        print_json({"asked": asked, "running": left})
+        print_json(Stopped(asked, left))
     else:
         _show(asked, left, waited=bool(wait_seconds))
     return ExitCode.FAILED if left else ExitCode.DONE

@@ -6,15 +6,14 @@ import click
 
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.failures import ExitCode, say, say_next
-from compactor.cli.ui.lists import show_lines, show_list
-from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.output import print_fields, print_json, show_lines, show_list, waiting
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.waiting import waiting
 from compactor.core.errors import StuckError, TableHeldBack
 from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
 from compactor.ops.table.merge_report import MergeReport
 from compactor.ops.table.table_report import HeldBack, StuckManifest, TableReport
+from compactor.ops.table.upkeep_report import UpkeepReport
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
 
@@ -47,7 +46,7 @@ _NOT_LISTED = "none: this catalog does not let its files be listed, so it has to
     metavar="N",
     help="maintain: Keep at least the latest N snapshots; default: table.keep_snapshots.",
 )
-@json_option
+@json_option(TableReport, UpkeepReport, MergeReport)
 @stream_option
 @body
 def table(
@@ -97,7 +96,7 @@ def table(
         keeper = app.table_keeper(lambda number: show(f"applied batch {number:,}"))
         report = keeper.rebuild() if action == _REBUILD else keeper.compare()
     if as_json:
-        print_json({**shallow(report), "needs_operator": report.needs_operator})
+        print_json(report)
     else:
         _show(report, is_rebuilt=action == _REBUILD)
     _say_faults(report)
@@ -120,14 +119,14 @@ def _maintained(app: App, maintainer: "Maintainer", *, dry_run: bool, as_json: b
     with run_in_log(app.run_id), waiting("reading the table"):
         report = maintainer.maintain(dry_run=dry_run)
     if as_json:
-        print_json({**shallow(report), "dry_run": dry_run})
+        print_json(report)
     elif not report.exists:
         echo(f"{report.table}: there is no such table")
     else:
         expired, left = count(report.expired_snapshots, "snapshot"), f"{report.snapshots:,}"
         removed = f"{count(report.removed_files, 'file')}, {size(report.removed_bytes)}"
         merged = count(report.merged_manifests, "manifest") if report.merged_manifests else "none"
-        names = ("would expire", "would merge", "would remove") if dry_run else ("expired", "merged", "removed")
+        names = ("would expire", "would merge", "would remove") if report.dry_run else ("expired", "merged", "removed")
         shown = (f"{expired}; {left} left", merged, removed if report.lists_files else _NOT_LISTED)
         fields = list(zip(names, shown, strict=True))
         if maintainer.originals is not None:
@@ -146,24 +145,24 @@ def _merged(app: App, *, dates: tuple[str, ...], undo: tuple[str, ...], dry_run:
         merger = app.merger(lambda made: show(f"made {count(made, 'file')}"))
         report = merger.undo(undo) if undo else merger.merge(dates=dates or None, dry_run=dry_run)
     if as_json:
-        print_json({**shallow(report), "dry_run": dry_run})
+        print_json(report)
     elif not report.exists:
         echo(f"{report.table}: there is no such table")
     else:
-        _show_merged(report, dry_run=dry_run)
+        _show_merged(report)
     if report.not_merged:
         say(f"table {report.table}: {count(len(report.not_merged), 'group')} of files could not be merged")
         say_next("`compactor verify` says whether they are damaged; all others are merged")
     return ExitCode.NEEDS_OPERATOR if report.not_merged else ExitCode.DONE
 
 
-def _show_merged(report: MergeReport, *, dry_run: bool) -> None:
+def _show_merged(report: MergeReport) -> None:
     merged = f"{count(report.merged_files, 'file')}, {size(report.merged_bytes)}"
     made = f"{count(report.made_files, 'file')}, {size(report.made_bytes)}"
     removed = f"{count(report.removed_files, 'merged file')}, {size(report.removed_bytes)}"
     rates = " -> ".join(f"{100 * each.hit_rate:.1f} %" for each in (report.before, report.after))
-    rows = [("would merge" if dry_run else "merged", merged), ("would make" if dry_run else "made", made)]
-    if not dry_run:
+    rows = [("would merge" if report.dry_run else "merged", merged), ("would make" if report.dry_run else "made", made)]
+    if not report.dry_run:
         rows += [("taken apart", count(report.taken_apart, "file"))] if report.taken_apart else []
         rows += [("removed", removed), ("hit rate by bytes", rates)]
     print_fields(rows)
@@ -183,10 +182,7 @@ def _show(report: TableReport, *, is_rebuilt: bool) -> None:
     else:
         echo(f"{report.table}: there is no such table; {count(report.recorded_batch, 'batch', 'batches')} on record")
     for name in ("missing", "surplus", "doubled", "differing"):
-        uris = getattr(report, name)
-        if uris:
-            echo(f"{name.capitalize()}: {len(uris):,}")
-            show_lines(uris)
+        show_lines(getattr(report, name), title=name.capitalize())
     held = [(_named(each), each.reason) for each in report.held]
     show_list(held, title=f"Held back: {len(held):,}")
     stuck = [(_named(each), each.why) for each in report.stuck]

@@ -5,12 +5,12 @@ from collections import Counter
 import click
 
 from compactor.api.trace import find_trace
-from compactor.cli.destination import is_output, taken_destination
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.parameters import is_output, taken_destination
 from compactor.cli.ui.failures import ExitCode, say
-from compactor.cli.ui.output import Field, print_fields, print_json, shallow
+from compactor.cli.ui.output import Field, print_fields, print_json
 from compactor.core.text.formatting import beside_first, by_name, fates
-from compactor.ops.trace.trace import Trace, TracedReject, TraceState
+from compactor.ops.trace.trace import TracedReject, TraceResult, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 
 SHOWN_FILES = 20
@@ -28,7 +28,7 @@ _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "reje
     show_default=True,
     help="Search this many dates of the ledger for a file without a claim: its own date, then the newest.",
 )
-@json_option
+@json_option(TraceResult)
 @stream_option
 @body
 def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json: bool) -> ExitCode:
@@ -46,7 +46,7 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
         raise click.UsageError(f"{words[0]}: expected {expected}")
     found = find_trace(invocation.settings(), words[0], days)
     if as_json:
-        print_json(shallow(found, "meaning", "needs_operator"))
+        print_json(found)
     elif found.state is TraceState.UNKNOWN:
         say(_unknown(found))
     else:
@@ -56,14 +56,14 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
     return ExitCode.NEEDS_OPERATOR if found.needs_operator else ExitCode.DONE
 
 
-def _unknown(found: Trace) -> str:
+def _unknown(found: TraceResult) -> str:
     there = "" if found.exists else "there is no such object, and "
     move = f"; {'see' if found.message else 'to plan it'}: {found.next_moves[0]}" if found.next_moves else ""
     why = f"; {found.message}" if found.message else ""
     return f"{found.uri}: {there}no record names it; searched: {found.searched}{why}{move}"
 
 
-def _show(found: Trace) -> None:
+def _show(found: TraceResult) -> None:
     fields: list[Field] = [
         (_NAMES[found.kind], found.uri + ("" if found.exists else " (there is no such object)")),
         ("state", found.meaning),
@@ -90,12 +90,12 @@ def _show(found: Trace) -> None:
     print_fields((name, value) for name, value in fields if value)
 
 
-def _manifest(found: Trace) -> list[str]:
+def _manifest(found: TraceResult) -> list[str]:
     """The manifest's id and place, without what was asked for."""
     return [each for each in (found.manifest_id, found.manifest_uri) if each and each != found.uri]
 
 
-def _attempts(found: Trace) -> list[str]:
+def _attempts(found: TraceResult) -> list[str]:
     ends = ((each, f": {each.error.splitlines()[0]}" if each.error else "") for each in found.attempts)
     lines = [f"{each.number} at {each.started_at:%Y-%m-%d %H:%M:%S} UTC{end}" for each, end in ends]
     if found.earlier_attempts:
@@ -105,7 +105,7 @@ def _attempts(found: Trace) -> list[str]:
     return lines
 
 
-def _lines(found: Trace) -> str:
+def _lines(found: TraceResult) -> str:
     counts = found.counts
     if counts is None:
         return ""
@@ -117,7 +117,7 @@ def _lines(found: Trace) -> str:
     return f"{counts.lines:,} = {sums}{beside_first(counts.further_lines)}"
 
 
-def _rejected(found: Trace) -> list[str]:
+def _rejected(found: TraceResult) -> list[str]:
     """The rejected lines by reason, and the first ones by number."""
     if found.counts is None or not found.counts.rejected_lines:
         return []
@@ -138,7 +138,7 @@ def _offsets(line: TracedReject) -> str:
     return f" (offset {first:,})" if first == last else f" (one of the offsets {first:,} to {last:,})"
 
 
-def _files(found: Trace) -> list[str]:
+def _files(found: TraceResult) -> list[str]:
     """The number of input files of each status, and the names of those that are not compacted."""
     statuses = Counter(str(file.status) for file in found.files)
     others = [f"{file.status}: {file.uri}" for file in found.files if file.status != "compacted"]
@@ -147,12 +147,12 @@ def _files(found: Trace) -> list[str]:
     return [by_name(statuses), *others] if statuses else []
 
 
-def _quarantined(found: Trace) -> list[str]:
+def _quarantined(found: TraceResult) -> list[str]:
     """The quarantined versions of a file, without one that the state tells of."""
     files = found.quarantined if found.kind == "file" else ()
     told = found.manifest_id if found.needs_operator and found.state is TraceState.QUARANTINED else ""
     return [f"{each.status} in manifest {each.manifest_id}; {each.fate}" for each in files if each.manifest_id != told]
 
 
-def _redrives(found: Trace) -> list[str]:
+def _redrives(found: TraceResult) -> list[str]:
     return [f"{each.manifest_id} ({each.fate}): {by_name(each.counts)}" for each in found.redriven_as]

@@ -1,29 +1,33 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import click
 
 from compactor.api.arguments import manifest_id_fault
-from compactor.api.verify import verify_report
+from compactor.api.verify import verified
 from compactor.cli.commands.plan import date_option
-from compactor.cli.destination import taken_destination
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.ui.common.expired import unfinished
-from compactor.cli.ui.common.misfits import misfit_fields
-from compactor.cli.ui.common.streams import show_verifications, stream_documents
-from compactor.cli.ui.common.verified import counted_words, quarantined_words, verified_document
+from compactor.cli.parameters import taken_destination
 from compactor.cli.ui.failures import ExitCode, say
-from compactor.cli.ui.lists import SHOWN, more_of, show_list
-from compactor.cli.ui.output import Field, print_fields, print_json
+from compactor.cli.ui.output import (
+    SHOWN,
+    Field,
+    more_of,
+    of_streams,
+    print_fields,
+    print_json,
+    print_table,
+    show_list,
+    waiting,
+)
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.waiting import waiting
+from compactor.cli.ui.words import counted_words, misfit_fields, quarantined_words, unfinished
 from compactor.core.rules.next_steps import quarantined_steps
 from compactor.core.text.formatting import beside_first, by_name, count, fates, size
-from compactor.core.text.safe_text import Suggestions
-from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyReport
+from compactor.core.text.safe_text import Suggestions, quoted
+from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult
 from compactor.settings.settings import Settings
 from compactor.table.listed import held_count_words, waiting_words
 
@@ -51,7 +55,7 @@ def manifest_id_type(value: str) -> str:
     help="Read the inputs again and compare every value.",
 )
 @click.option("--closed", is_flag=True, help="Verify closed dates again, by their records.")
-@json_option
+@json_option(VerifyResult, has_streams=True)
 @stream_option
 @body
 def verify(
@@ -78,11 +82,11 @@ def verify(
     if deployment.streams and manifest_id is None:
         return _verify_streams(deployment.streams, day, deep=deep, closed=closed, as_json=as_json)
     one = deployment.require_one_stream()
-    report = verify_report(one, waiting, manifest_id=manifest_id, day=day, deep=deep, closed=closed)
+    report = verified(one, waiting, manifest_id=manifest_id, day=day, deep=deep, closed=closed)
     if as_json:
-        print_json(_document(report, deep=deep))
+        print_json(report)
     else:
-        _show(report, one.suggestions, deep=deep)
+        _show(report, one.suggestions)
     return _exit_code([report])
 
 
@@ -90,16 +94,56 @@ def _verify_streams(
     streams: Sequence[Settings], day: str | None, *, deep: bool, closed: bool, as_json: bool
 ) -> ExitCode:
     found = {
-        each.name: verify_report(each, waiting, manifest_id=None, day=day, deep=deep, closed=closed) for each in streams
+        each.name: verified(each, waiting, manifest_id=None, day=day, deep=deep, closed=closed) for each in streams
     }
     if as_json:
-        print_json(stream_documents((name, _document(each, deep=deep)) for name, each in found.items()))
+        print_json(of_streams(found))
     else:
         show_verifications(found)
     return _exit_code([*found.values()])
 
 
-def _exit_code(reports: Sequence[VerifyReport]) -> ExitCode:
+def show_verifications(found: Mapping[str, VerifyResult]) -> None:
+    """Print the figures of each stream and of all, and where to find what does not add up."""
+    total = VerifyResult()
+    figures = (
+        *("manifests", "lines", "rows", "rejected_lines", "blank_lines", "tombstones", "erased_lines"),
+        "dead_letters",
+    )
+    for each in found.values():
+        for figure in figures:
+            setattr(total, figure, getattr(total, figure) + getattr(each, figure))
+        total.files_by_status += each.files_by_status
+        total.discrepancies += each.discrepancies
+    of_blank: dict[str, Callable[[tuple[str, VerifyResult]], str]] = {}
+    erased: dict[str, Callable[[tuple[str, VerifyResult]], str]] = {}
+    if total.erased_lines:
+        erased["erased"] = lambda each: f"{each[1].erased_lines:,}"
+    if total.tombstones:
+        of_blank["tombstones"] = lambda each: f"{each[1].tombstones:,}"
+    print_table(
+        {
+            "stream": lambda each: each[0],
+            "manifests": lambda each: f"{each[1].manifests:,}",
+            "files": lambda each: f"{each[1].input_files:,}",
+            "lines": lambda each: f"{each[1].lines:,}",
+            "rows": lambda each: f"{each[1].rows:,}",
+            "rejects": lambda each: f"{each[1].rejected_lines:,}",
+            "blank": lambda each: f"{each[1].blank_lines:,}",
+            **of_blank,
+            **erased,
+            "dead letters": lambda each: f"{each[1].dead_letters:,}",
+            "discrepancies": lambda each: f"{len(each[1].discrepancies):,}",
+        },
+        [*found.items(), ("all", total)],
+        names=1,
+    )
+    for name, each in found.items():
+        if each.needs_operator:
+            echo(f"compactor verify --stream {quoted(name)} shows what needs a person")
+
+
+def _exit_code(reports: Sequence[VerifyResult]) -> ExitCode:
     """The exit code, after a line for each table that was not compared."""
     tables = [each.table for each in reports if each.table is not None and each.table.error]
     for table in tables:
@@ -109,11 +153,7 @@ def _exit_code(reports: Sequence[VerifyReport]) -> ExitCode:
     return ExitCode.FAILED if tables else ExitCode.DONE
 
 
-def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
-    return {**verified_document(report), "deep": deep, "needs_operator": report.needs_operator}
-
-
-def _show(report: VerifyReport, suggest: Suggestions, *, deep: bool) -> None:
+def _show(report: VerifyResult, suggest: Suggestions) -> None:
     sign = "=" if report.adds_up else "is not"
     sums = fates(
         *(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines),
@@ -138,7 +178,7 @@ def _show(report: VerifyReport, suggest: Suggestions, *, deep: bool) -> None:
         fields.append(("orphans", f"{found}; `compactor clean` deletes them a day later"))
     if report.table is not None:
         fields.append(("table", _table(report.table)))
-    if deep:
+    if report.deep:
         fields.append(("compared", f"every value of {count(report.inputs_compared, 'input file')}"))
         if report.inputs_gone:
             fields.append(("", f"{count(report.inputs_gone, 'input file')} deleted or replaced, not compared"))
@@ -171,7 +211,7 @@ def _table(table: VerifiedTable) -> list[str]:
     ]
 
 
-def _expired_fields(report: VerifyReport) -> list[Field]:
+def _expired_fields(report: VerifyResult) -> list[Field]:
     """What went under a rule of retention."""
     fields: list[Field] = []
     if report.retired_dates:
@@ -183,7 +223,7 @@ def _expired_fields(report: VerifyReport) -> list[Field]:
     return [*fields, ("expired", names)] if names else fields
 
 
-def _settled(report: VerifyReport) -> str:
+def _settled(report: VerifyResult) -> str:
     """How many dead letters need no operator any more."""
     letters = report.dead_letter_manifests
     found = {

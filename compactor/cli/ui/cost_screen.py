@@ -1,17 +1,16 @@
 """Shows an estimate, what the latest commits cost, and how many workers a load needs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from compactor.cli.ui.output import Field, print_fields, print_table
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count, dollars, duration, rate, size
 from compactor.core.text.safe_text import visible
-from compactor.cost.cost import NOT_COUNTED, Estimate
+from compactor.cost.cost import NOT_COUNTED, CostReport
 from compactor.cost.measured_cost import MeasuredCost, StreamCost
 from compactor.cost.price_table import AS_OF
-from compactor.cost.prices import DPU_PER_WORKER, FIRST_REGION, CostLine, HourlyCost, JobSize, Load
-from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, WorkerNeed, worker_need
+from compactor.cost.prices import FIRST_REGION, CostLine, HourlyCost, JobSize, Load
+from compactor.cost.worker_needs import BUSY_SHARE, WorkerNeed
 
 _PER = {1: "", 1000: " / k", 10_000: " / 10 k", 1_000_000: " / M"}
 _ITEMS: dict[str, Callable[[CostLine], str]] = {
@@ -45,30 +44,15 @@ _STREAMS: dict[str, Callable[[StreamCost], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the screen says besides an estimate and what was measured."""
-
-    region: str  # whose prices were asked for
-    has_prices: bool  # whether they are on file
-    dollars_of_ledger: float | None = None  # of the period that the ledger was read for
-    jobs: int = 1  # how many jobs have these workers together
-    streams: Sequence[StreamCost] = ()  # what each of several streams has of the cost
-
-    @property
-    def is_of_ledger(self) -> bool:
-        """Whether the load is that of a period."""
-        return self.dollars_of_ledger is not None
-
-
-def show_estimate(found: Estimate, measured: MeasuredCost | None, shown: Shown) -> None:
-    """Print an estimate, next to a common job, and what the latest commits, or those of a period, cost."""
+def show_cost(report: CostReport) -> None:
+    """Print an estimate, next to a common job, what was measured, and how many workers the load needs."""
+    found = report.estimate
     load, job, shape = found.load, found.job, found.shape
     made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
     hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
     fields: list[Field] = [
         ("load", hourly if found.producers else f"{_files(load)}: {hourly}"),
-        ("job", f"{job}: {job.dpu:g} DPU around the clock, {_drivers(shown.jobs)}"),
+        ("job", f"{job}: {job.dpu:g} DPU around the clock, {_drivers(report.jobs)}"),
         ("engine", f"{shape.engine}; choose the other one with --engine"),
         ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
     ]
@@ -79,11 +63,13 @@ def show_estimate(found: Estimate, measured: MeasuredCost | None, shown: Shown) 
         echo("", "The topic itself, for its producers and all readers; not in the total:")
         print_table(_ITEMS, found.producers, names=3)
     echo()
-    of_work = _measured_fields(measured, job, "commit" if shown.is_of_ledger else "latest commit") if measured else []
-    print_fields([*_total_fields(found, shown), *of_work, *_note_fields(shown)])
-    if shown.streams:
+    what_of = "latest commit" if report.dollars_of_ledger is None else "commit"
+    of_work = _measured_fields(report.measured, job, what_of) if report.measured else []
+    print_fields([*_total_fields(report), *of_work, *_note_fields(report)])
+    if report.streams:
         echo()
-        print_table(_STREAMS, [*shown.streams, _all(shown.streams)], names=1)
+        print_table(_STREAMS, [*report.streams, _all(report.streams)], names=1)
+    _show_needs(report)
 
 
 def _files(load: Load) -> str:
@@ -107,12 +93,12 @@ def _drivers(jobs: int) -> str:
     return "the driver's included" if jobs == 1 else f"in {jobs} jobs, the drivers' included"
 
 
-def _total_fields(found: Estimate, shown: Shown) -> list[Field]:
-    job = found.job
+def _total_fields(report: CostReport) -> list[Field]:
+    found, job = report.estimate, report.estimate.job
     compared = f"{job.compared} around the clock, workers alone: {_dollars(job.compared)}"
     kept = dollars(sum(line.dollars_per_month for line in found.kept))
     items = [f"{line.item} {dollars(line.dollars_per_month)}" for line in found.kept]
-    of_ledger = shown.dollars_of_ledger
+    of_ledger = report.dollars_of_ledger
     return [
         ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
         *([("was", f"{dollars(of_ledger)} for the period, all services")] if of_ledger is not None else []),
@@ -127,8 +113,9 @@ def _kept_words(kept: str, items: Sequence[str]) -> list[str]:
     return [f"{first},", ", ".join(items[1:])] if items[1:] else [first]
 
 
-def _note_fields(shown: Shown) -> list[Field]:
-    where = shown.region if shown.has_prices else f"{FIRST_REGION}, for there are none of {visible(shown.region)},"
+def _note_fields(report: CostReport) -> list[Field]:
+    is_known, region = report.has_prices_of_region, report.region
+    where = region if is_known else f"{FIRST_REGION}, for there are none of {visible(region)},"
     return [
         ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
         ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
@@ -159,20 +146,20 @@ def _spent(found: MeasuredCost, seconds: float, amount: float) -> str:
     return f"{dollars(amount)}{rest} for {duration(seconds)}"
 
 
-def show_needs(result: BenchResult | None, found: Estimate) -> None:
+def _show_needs(report: CostReport) -> None:
     """Print for each engine, the fastest first, what the load needs of each worker type on the job's Glue version."""
-    if result is None:
+    if report.needed is None:
         how = "run `make bench` here, or name its result by --bench FILE"
         print_fields([("enough?", f"to see how many workers the load needs, {how}")])
         return
     echo()
-    version = found.job.glue_version
-    where = f"{count(result.cores, 'core')} ({result.machine}), {result.measured_at:%Y-%m-%d}"
-    for engine, speed in result.bytes_per_second_per_core.items():
-        in_all = f"{result.megabytes_per_second[engine]:,.0f} MB/s on {where}"
-        print_fields([("engine", f"{engine}, {rate(speed, 1)} a core: {in_all}")])
-        needs = [worker_need(found.load, speed, worker_type, version) for worker_type in DPU_PER_WORKER]
-        print_table({f"Glue {version}": "{0.worker_type}".format, **_NEEDS}, needs, names=1)
+    version, bench = report.estimate.job.glue_version, report.needed.bench
+    where = f"{count(bench.cores, 'core')} ({bench.machine}), {bench.measured_at:%Y-%m-%d}"
+    for engine, need in report.needed.engines.items():
+        in_all = f"{bench.megabytes_per_second[engine]:,.0f} MB/s on {where}"
+        print_fields([("engine", f"{engine}, {rate(need.bytes_per_second_per_core, 1)} a core: {in_all}")])
+        jobs = [each for each in need.jobs if each.glue_version == version]
+        print_table({f"Glue {version}": "{0.worker_type}".format, **_NEEDS}, jobs, names=1)
     fields = [
         ("workers", f"with the driver's; the others at most {BUSY_SHARE:.0%} busy, for peaks and restarts"),
         ("assumed", "a vCPU is as fast as a core of that machine, and S3 as fast as its disk: try it on AWS"),

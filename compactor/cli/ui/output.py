@@ -1,8 +1,10 @@
 """Prints results: JSON for programs, aligned text and tables for people."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,64 +12,88 @@ import orjson
 from pydantic import BaseModel
 
 from compactor.cli.ui.terminal import echo, fitted, write_out
+from compactor.core.results import document
 from compactor.core.text.safe_text import visible_json
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+SHOWN = 20  # of each list; --json shows all
+
+
+def show_list(entries: Sequence[tuple[str, ...]], *, title: str = "", spaced: bool = False) -> None:
+    """Print entries, each with its further lines below it.
+
+    Args:
+        entries: The lines of each.
+        title: Printed before them, if there are any.
+        spaced: Whether an empty line precedes each.
+    """
+    gap = [""] if spaced else []
+    if entries and title:
+        echo("", title)
+    for first, *others in entries[:SHOWN]:
+        head, *more = fitted(first, indent=4)
+        lines = [*more, *(piece for each in others for piece in fitted(each, indent=4))]
+        echo(*gap, f"  {head}", *(f"    {each}" for each in lines))
+    for line in more_of(len(entries)):
+        echo(*gap, f"  {line}")
+
+
+def show_lines(lines: Sequence[str], *, title: str = "") -> None:
+    """Print entries of one line each; a title comes first with their number, and nothing is printed without any."""
+    show_counted(title, [(each,) for each in lines])
+
+
+def show_counted(title: str, entries: Sequence[tuple[str, ...]]) -> None:
+    """Print entries below a title with their number; nothing without any."""
+    if entries and title:
+        echo(f"{title}: {len(entries):,}")
+    show_list(entries)
+
+
+def more_of(number: int) -> list[str]:
+    """How many of a number of entries are not shown; none if all are."""
+    return [f"and {number - SHOWN:,} more; --json shows all"] if number > SHOWN else []
+
 
 T = TypeVar("T")
 
 Field = tuple[str, str | Sequence[str]]
 """A name, and a value of one line or several."""
 
-_JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z  # `Z` is also what pydantic writes for UTC
+# `Z` is also what pydantic writes for UTC; `default` gets dataclasses for their shown properties.
+_JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
-def print_json(document: Mapping[str, Any], *, on_one_line: bool = False) -> None:
-    """Print one JSON document on stdout. It may hold dataclasses, times and records of the ledger."""
+def print_json(result: Any, *, on_one_line: bool = False) -> None:
+    """Print a result, or a mapping, as one JSON document on stdout."""
     # In bytes: JSON is UTF-8 whatever the encoding of the terminal.
-    write_out(json_text(document, on_one_line=on_one_line).encode())
+    write_out(json_text(result, on_one_line=on_one_line).encode())
 
 
-def json_text(document: Mapping[str, Any], *, on_one_line: bool = False) -> str:
+def json_text(result: Any, *, on_one_line: bool = False) -> str:
     """The text of a JSON document, or of a part of one."""
     options = _JSON_OPTIONS if on_one_line else _JSON_OPTIONS | orjson.OPT_INDENT_2
     try:
-        text = orjson.dumps(document, default=_plain, option=options).decode()
+        text = orjson.dumps(result, default=_plain, option=options).decode()
     except TypeError:  # orjson refuses the lone surrogates of names that are not UTF-8
-        text = json.dumps(document, default=_plain, indent=None if on_one_line else 2)
+        text = json.dumps(result, default=_plain, indent=None if on_one_line else 2)
     return visible_json(text)  # guard: JSON is escaped, too
 
 
-def shallow(record: Any, *properties: str) -> dict[str, Any]:
-    """The fields of a dataclass by name, and these properties. `dataclasses.asdict` fails for counters."""
-    return picked(record, *(field.name for field in fields(record)), *properties)
-
-
-def picked(value: object, *names: str) -> dict[str, Any]:
-    """These attributes of a value by name."""
-    return {name: getattr(value, name) for name in names}
+def of_streams(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The results of several streams, by their names, as one document."""
+    return {"streams": [document(each, stream=name) for name, each in results.items()]}
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, BaseModel):
-        return _known(value)
-    if is_dataclass(value):
-        return picked(value, *(each.name for each in fields(value) if not each.name.startswith("_")))  # as orjson does
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
+    if is_dataclass(value) or isinstance(value, BaseModel):
+        return document(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _known(value: BaseModel) -> dict[str, Any]:
-    """The keys that this release knows: a record of a newer one has more, and the schemas of documents are closed."""
-    shown = value.model_dump(mode="json", exclude=set(value.model_extra or ()))
-    for name, each in value:
-        if name in shown and isinstance(each, BaseModel):
-            shown[name] = _known(each)
-        elif name in shown and isinstance(each, list | tuple) and each and isinstance(each[0], BaseModel):
-            shown[name] = [_known(one) for one in each]
-    return shown
 
 
 def print_fields(named: Iterable[Field]) -> None:
@@ -98,3 +124,15 @@ def table_of(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T], *, na
     for row in rows:
         table.add_row(*(shown(row) for shown in columns.values()))
     return table
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[Callable[[str], None]]:
+    """Show a text on stderr while the context is open, if stderr is a terminal; the value shows another text."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415 - rich is slow to load
+
+    with SafeConsole(stderr=True).status(text) as status:
+        yield status.update

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compactor.adapters.stores import StoreSpec, WatchedReads
-from compactor.api.display import Step
+from compactor.api.progress import Step
 from compactor.cli.ui.failures import say
-from compactor.cli.ui.waiting import waiting
+from compactor.cli.ui.output import waiting
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.closed_dates import commit_totals
 from compactor.core.documents.records import Commit

@@ -11,8 +11,9 @@ from enum import StrEnum
 from typing import Literal, Self
 
 from compactor.core.errors import TableHeldBack
+from compactor.core.results import as_document
 from compactor.core.text.formatting import count, shown_seconds
-from compactor.ledger.backlog import Backlog
+from compactor.ledger.backlog import Backlog, WaitingManifests
 from compactor.schema.schema import ColumnsUsed
 
 Word = Literal["stuck", "stopped", "stopping", "behind", "needs_you", "running", "idle", "empty"]
@@ -139,6 +140,7 @@ class Condition(StrEnum):
 _RANKS = {condition: rank for rank, condition in enumerate(Condition)}
 
 
+@as_document(shows=("word", "severity"), omits=("subject",))
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One condition that holds."""
@@ -155,10 +157,12 @@ class Finding:
 
     @property
     def word(self) -> Word:
+        """State, as one word."""
         return self.condition.word
 
     @property
     def severity(self) -> Severity:
+        """Whether a person has to act, or to check."""
         return self.condition.severity
 
     @property
@@ -186,12 +190,10 @@ def most_urgent(findings: Iterable[Finding]) -> Finding:
     return min(findings, key=lambda each: _RANKS[each.condition])
 
 
-def waiting_work(backlog: Backlog | None) -> str:
+def waiting_work(backlog: WaitingManifests | None) -> str:
     """The work that waits for the job, in words; empty if there is none, or if it is not known."""
-    if backlog is None or not (backlog.manifests or backlog.begun_manifests):
-        return ""
-    if not backlog.manifests:
-        return begun_work(backlog.begun_manifests)
+    if backlog is None or not backlog.manifests:
+        return begun_work(backlog.begun_manifests) if isinstance(backlog, Backlog) and backlog.begun_manifests else ""
     oldest = shown_seconds(backlog.oldest_seconds)
     if backlog.manifests == 1:
         return f"1 manifest waits or is in progress, for {oldest}"
@@ -203,7 +205,7 @@ def begun_work(manifests: int) -> str:
     return f"{count(manifests, 'manifest')} {'is' if manifests == 1 else 'are'} begun and not done"
 
 
-def is_late(backlog: Backlog, sla_seconds: float) -> bool:
+def is_late(backlog: WaitingManifests, sla_seconds: float) -> bool:
     """Whether a manifest has waited for as long as it may."""
     return bool(backlog.manifests) and backlog.oldest_seconds >= sla_seconds
 
@@ -216,7 +218,12 @@ def columns_nearly_full(used: ColumnsUsed) -> Iterator[Finding]:
 
 
 def lacks_progress(
-    backlog: Backlog, *, up_since: datetime, last_commit_at: datetime | None, stall_seconds: float, now: datetime
+    backlog: WaitingManifests,
+    *,
+    up_since: datetime,
+    last_commit_at: datetime | None,
+    stall_seconds: float,
+    now: datetime,
 ) -> bool:
     """Whether a run that is up has committed nothing for too long although work waits.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from compactor.core.layout import is_delivery
-from compactor.ledger.backlog import Backlog, backlog_of
+from compactor.ledger.backlog import WaitingManifests, waiting_manifests
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 
@@ -28,7 +28,7 @@ class PaceRules:
     most_age_seconds: float
     per_hour: float | None = None
 
-    def is_late(self, backlog: Backlog) -> bool:
+    def is_late(self, backlog: WaitingManifests) -> bool:
         """Whether the oldest manifest has waited too long for others to be added."""
         return backlog.oldest_seconds > self.most_age_seconds
 
@@ -50,7 +50,7 @@ class Pace:
     def __post_init__(self) -> None:
         self._width = min(self.rules.slots + 1, self.rules.most_waiting)
 
-    def allowed(self, backlog: Backlog, now: datetime) -> int:
+    def allowed(self, backlog: WaitingManifests, now: datetime) -> int:
         """How many manifests may be released now."""
         is_late, slots = self.rules.is_late(backlog), self.rules.slots
         if is_late and not self._was_late:
@@ -117,7 +117,7 @@ class PacedGate:
         since = min(filter(None, (self._moved_at, self._late_since)), default=now)
         return (now - since).total_seconds() > self.stall_seconds
 
-    def _backlog(self, now: datetime) -> Backlog:
+    def _backlog(self, now: datetime) -> WaitingManifests:
         written_at = {
             info.uri: info.modified_at
             for info in self.state.store.list(self.state.layout.manifests_folder)
@@ -127,13 +127,13 @@ class PacedGate:
         if self._moved_at is None or self._seen - seen:
             self._moved_at = now
         self._seen = seen
-        backlog = backlog_of(written_at.values(), now)
+        backlog = waiting_manifests(written_at.values(), now)
         is_late = self.pace.rules.is_late(backlog)
         self._late_since = (self._late_since or now) if is_late else None
         return backlog
 
 
-def _why(backlog: Backlog) -> str:
+def _why(backlog: WaitingManifests) -> str:
     if not backlog.manifests:
         return "the given rate"
     return f"{backlog.manifests} waiting manifests, the oldest for {backlog.oldest_seconds:.0f} s"

@@ -18,8 +18,8 @@ from compactor.ops.redrive.scan import find_redrivable
 class LostRange:
     """A quarantined range of which nothing is left."""
 
-    manifest_id: str
-    uri: str
+    manifest_id: str  # the manifest that quarantined it
+    uri: str  # the range
     offsets: int  # how many it has; 0 of a stream, whose sequence numbers tell no count
     detail: str  # why it was quarantined
     unasked: bool = False  # whether no broker was asked what is left, because its cluster is gone for good
@@ -29,17 +29,19 @@ class LostRange:
 class NotLost:
     """What is not accepted."""
 
-    manifest_id: str
-    uri: str  # the range; empty for a whole manifest
-    why: str
+    manifest_id: str  # the manifest
+    uri: str  # the range or file; empty for a whole manifest
+    why: str  # why it is not
 
 
 @dataclass(slots=True)
 class Losses:
-    """What can be accepted, or was."""
+    """What can be accepted, or was. With `--dry-run` nothing is written."""
 
-    lost: list[LostRange] = field(default_factory=list)
-    refused: list[NotLost] = field(default_factory=list)
+    lost: list[LostRange] = field(default_factory=list)  # ranges whose loss was accepted
+    refused: list[NotLost] = field(default_factory=list)  # what is not accepted
+    why: str = ""  # why the records are not expected any more
+    dry_run: bool = False  # whether nothing was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,15 +17,12 @@ from compactor.ops.redrive.scan import find_redrivable
 
 @dataclass(slots=True)
 class Dismissible:
-    """What of some named files can be dismissed.
+    """What of some named files can be dismissed, or was. With `--dry-run` nothing is written."""
 
-    Attributes:
-        dismissed: Their quarantined versions that are not settled.
-        refused: The others, without a manifest.
-    """
-
-    dismissed: list[QuarantinedFile] = field(default_factory=list)
-    refused: list[NotLost] = field(default_factory=list)
+    dismissed: list[QuarantinedFile] = field(default_factory=list)  # quarantined versions that are given up
+    refused: list[NotLost] = field(default_factory=list)  # files that are not quarantined, without a manifest
+    why: str = ""  # why the files are not expected any more
+    dry_run: bool = False  # whether nothing was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from compactor.ledger.state import State
 from compactor.ops.closing.settling import open_files, open_letters
 from compactor.ops.closing.version_index import in_order
 from compactor.ops.verify.doubled import version_digest
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Draft:
             kept = sum(sum(file.rejects.values()) for file in outcome.files) - counted
         self.members.append(Member(key.id, outcome.generation, kept, counted))
 
-    def complete(self, state: State, report: VerifyReport, superseded: ManifestSums) -> None:
+    def complete(self, state: State, report: VerifyResult, superseded: ManifestSums) -> None:
         """Take over what the verification of the members has found.
 
         Args:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from compactor.core.results import as_document
 from compactor.ops.verify.report import Discrepancy
 
 
@@ -12,7 +13,7 @@ class Summarised:
     date: str
     number: int  # 1 closed the date; a higher one is an addition
     manifests: int
-    files: int  # file versions with rows
+    files: int  # number of file versions with rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,10 @@ class LeftOpen:
     is_wrong: bool = False  # whether something does not add up, and not only time has to pass
 
 
+@as_document(shows=("needs_operator",))
 @dataclass(slots=True)
 class ClosingReport:
-    """What was closed, and what was not."""
+    """Which dates were closed, and which were not."""
 
     summarised: list[Summarised] = field(default_factory=list)  # summaries that were written
     left_open: list[LeftOpen] = field(default_factory=list)  # dates that stay open, or whose addition waits
@@ -34,5 +36,5 @@ class ClosingReport:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether something does not add up."""
+        """Whether something does not add up: the exit code is 3."""
         return bool(self.discrepancies) or any(each.is_wrong for each in self.left_open)

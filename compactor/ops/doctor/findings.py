@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Literal, Protocol
 
+from compactor.core.results import as_document
+
 
 class Absent(Enum):
     """Why AWS does not describe something."""
@@ -57,6 +59,24 @@ class Finding:
     def subject(self) -> str:
         """The check, with its stream."""
         return f"{self.stream}: {self.name}" if self.stream else self.name
+
+
+@as_document(shows=("faults", "warnings"))
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """The results of all checks."""
+
+    findings: list[Finding]  # results, in the order of the checks
+
+    @property
+    def faults(self) -> int:
+        """Number of faults; above 0 the exit code is 2."""
+        return sum(each.state == "fault" for each in self.findings)
+
+    @property
+    def warnings(self) -> int:
+        """Number of warnings."""
+        return sum(each.state == "warning" for each in self.findings)
 
 
 def ok(found: str) -> Finding:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from compactor.core.results import as_document
 from compactor.ops.verify.report import Discrepancy
 
 
@@ -34,9 +35,10 @@ class NotForgotten:
     why: str  # the reason, in words
 
 
+@as_document(shows=("left",))
 @dataclass(slots=True)
 class ForgetReport:
-    """The result of an erasure."""
+    """What was erased. With `--dry-run` nothing is written."""
 
     erasure: str = ""  # id of the erasure; empty if nothing is written
     searched: int = 0  # committed manifests whose files were searched
@@ -45,6 +47,7 @@ class ForgetReport:
     refused: list[NotForgotten] = field(default_factory=list)  # what may still hold a value
     failed: list[NotForgotten] = field(default_factory=list)  # what failed; a later call may succeed
     discrepancies: list[Discrepancy] = field(default_factory=list)  # what does not add up after it
+    dry_run: bool = False  # whether nothing was written
 
     @property
     def left(self) -> int:

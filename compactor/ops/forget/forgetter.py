@@ -52,7 +52,7 @@ class Forgetter:
         Raises:
             OperatorError: A person must act. The next call goes on.
         """
-        report = ForgetReport(searched=scan.searched, refused=list(scan.refused))
+        report = ForgetReport(searched=scan.searched, refused=list(scan.refused), dry_run=dry_run)
         if dry_run:
             report.forgotten = [_forgotten(each, each.commit.generation + 1) for each in scan.held]
             report.refused += [

@@ -28,7 +28,7 @@ class NotRebuilt:
 
 @dataclass(slots=True)
 class RebuildReport:
-    """The result of a rebuild."""
+    """What a rebuild did. With `--dry-run` nothing is written."""
 
     intact: int = 0  # committed manifests whose files are as their commits say
     expired: int = 0  # committed manifests whose rows expired under a rule, and which are left alone
@@ -36,6 +36,7 @@ class RebuildReport:
     refused: list[NotRebuilt] = field(default_factory=list)  # manifests that cannot be rebuilt
     failed: list[NotRebuilt] = field(default_factory=list)  # manifests whose rebuild failed; a later call may succeed
     discrepancies: list[Discrepancy] = field(default_factory=list)  # what does not add up after it
+    dry_run: bool = False  # whether nothing was written
 
     def add(self, other: "RebuildReport") -> None:
         """Add what was done with other manifests."""

@@ -79,7 +79,7 @@ class Rebuilder:
             OperatorError: A person must act.
             EngineLost: The engine is gone.
         """
-        report = RebuildReport(intact=len(scan.intact), refused=list(scan.refused), expired=len(scan.expired))
+        report = RebuildReport(len(scan.intact), len(scan.expired), refused=list(scan.refused), dry_run=dry_run)
         if dry_run:
             report.rebuilt = [
                 _summary(each.commit, each, each.commit.generation + bool(each.why)) for each in scan.damaged

@@ -28,8 +28,10 @@ class Refused:
 
 @dataclass(slots=True)
 class RedriveReport:
-    """The result of one redrive."""
+    """What a redrive did. With `--dry-run` nothing is written."""
 
+    kind: Kind  # what was to be redriven
+    dry_run: bool = False  # whether nothing was written
     # Rejected lines that are as wrong as before, by reason: they were left where they are
     unchanged: Counter[str] = field(default_factory=Counter)
     redriven: list[Redriven] = field(default_factory=list)

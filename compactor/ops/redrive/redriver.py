@@ -16,7 +16,7 @@ from compactor.core.documents.records import Commit, FileStatus, Redrive, Redriv
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
 from compactor.core.layout import MANIFEST_ID, redriven_id
 from compactor.core.text.formatting import by_name, count
-from compactor.ledger.accounts.account import Account, Kind
+from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, account_of
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
@@ -48,14 +48,12 @@ class _NextRedrive:
 class _Run:
     """One call, and its report so far."""
 
-    kind: Kind
     reason: str | None
-    dry_run: bool
     report: RedriveReport
 
     def add(self, source: Source, manifest_id: str, counts: dict[str, int], files: int) -> None:
-        new_id = None if self.dry_run else manifest_id
-        self.report.redriven.append(Redriven(source.key.id, new_id, self.kind, counts, files))
+        new_id = None if self.report.dry_run else manifest_id
+        self.report.redriven.append(Redriven(source.key.id, new_id, self.report.kind, counts, files))
 
     def leave(self, source: Source, unchanged: Counter[str]) -> None:
         """Refuse lines that would be rejected again, by reason."""
@@ -90,7 +88,7 @@ class Redriver:
 
     def redrive(self, scan: ScanResult, *, dry_run: bool = False) -> RedriveReport:
         """Redrive what a scan found, except what was redriven since. A dry run claims and writes nothing."""
-        run = _Run(scan.kind, scan.scope.reason, dry_run, RedriveReport(refused=list(scan.refused)))
+        run = _Run(scan.scope.reason, RedriveReport(scan.kind, dry_run, refused=list(scan.refused)))
         sources = iter(scan.sources)
         while batch := list(islice(sources, _DRAFTS_AT_ONCE)):
             if scan.kind == "rejects":
@@ -108,7 +106,7 @@ class Redriver:
             manifest_id = entry.redrive.manifest.manifest_id
             if entry.fate != "unwritten" or manifest_id in run.report.healed:
                 continue
-            if not run.dry_run:
+            if not run.report.dry_run:
                 self._log.deliver(entry.redrive)
                 log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
             run.report.healed.append(manifest_id)
@@ -123,7 +121,7 @@ class Redriver:
             number = self._log.next_number(source.root, entries)
             if number is not None:
                 now = account.with_lineage(entries)
-                left = now.left(run.kind, run.reason)
+                left = now.left(run.report.kind, run.reason)
                 return _NextRedrive(now, left, number, redriven_id(source.root.id, number))
 
     def _redrive_files(self, run: _Run, sources: Sequence[Source]) -> None:
@@ -147,13 +145,13 @@ class Redriver:
         found = self._next(run, source, draft.account)
         left = draft.files_left(found.account, run.reason) if found.left else []
         files = self.redrive_planner.free(draft, left)
-        if files and not run.dry_run:
+        if files and not run.report.dry_run:
             files = self.redrive_planner.claim(draft, files, found.manifest_id)
             self.on_crash_point(RedriveCrashPoint.CLAIMED, found.manifest_id)
         if not files:
             return True
         counts = dict(Counter(draft.reasons[file.uri] for file in files))
-        if run.dry_run:
+        if run.report.dry_run:
             run.add(source, found.manifest_id, counts, len(files))
         elif not self._write(run, source, found, self._redriven(found, draft, files), counts):
             return False
@@ -176,8 +174,8 @@ class Redriver:
         folder = self.state.layout.redriven_inputs(found.manifest_id, self.state.ledger.run_id)
         is_written = True
         try:
-            lines = self._written_lines(commit, found, None if run.dry_run else folder)
-            if lines.files and run.dry_run:
+            lines = self._written_lines(commit, found, None if run.report.dry_run else folder)
+            if lines.files and run.report.dry_run:
                 run.add(source, found.manifest_id, dict(lines.counts), lines.sources)
             elif lines.files:
                 self.on_crash_point(RedriveCrashPoint.LINES_WRITTEN, found.manifest_id)
@@ -230,7 +228,7 @@ class Redriver:
         """Put a redrive on record and write its manifest; False if another redrive took the number."""
         new_id = found.manifest_id
         redrive = Redrive(
-            kind=run.kind,
+            kind=run.report.kind,
             source=source.key.id,
             number=found.number,
             counts=counts,
@@ -244,7 +242,7 @@ class Redriver:
         self.on_crash_point(RedriveCrashPoint.RECORDED, new_id)
         self._log.deliver(redrive)
         self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
-        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=run.kind, counts=counts)
+        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=run.report.kind, counts=counts)
         run.add(source, new_id, counts, len({file.origin_uri for file in manifest.files}))
         return True
 

@@ -1,13 +1,13 @@
 """A report: the figures of a period, the verdict on them and their price. No I/O."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
+from compactor.core.results import as_document
 from compactor.core.text.safe_text import Suggestions
 from compactor.cost.cost import Basis, Load, Shape, estimate
 from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost
-from compactor.cost.prices import HOUR_SECONDS, JobSize
+from compactor.cost.prices import HOUR_SECONDS, JobSize, PricedJob
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.verdict import Verdict
 
@@ -22,11 +22,37 @@ class ServiceCost:
     dollars: float  # the cost of the period
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedJob(JobSize):
+    """A common job to compare with."""
+
+    dollars_elapsed: float  # cost of the whole period
+    dollars_per_terabyte_elapsed: float | None  # the same per terabyte; null without input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Cost of the period, at list prices. Dollars are null for work on a machine whose price is not known."""
+
+    is_job_named: bool  # whether the user named the workers; the ledger does not record them
+    is_local: bool  # whether the state is on a disk, so that nothing was paid to AWS
+    is_by_hand: bool  # whether a person compacted a folder, on a machine whose price is not known
+    services: tuple[ServiceCost, ...]  # estimates of other services; empty without input or a price
+    at_work_seconds: float  # the time during which at least one commit was in progress
+    elapsed_seconds: float  # length of the period
+    job: PricedJob | None = None  # the workers to price; null without a price
+    dollars_at_work: float | None = None  # cost of the workers for the time at work; null without a price
+    dollars_elapsed: float | None = None  # cost of the workers for the whole time; null without a price
+    dollars_per_terabyte_at_work: float | None = None  # cost of the time at work per terabyte; null without input
+    dollars_per_terabyte_elapsed: float | None = None  # cost of the whole time per terabyte; null without input
+    compared: ComparedJob | None = None  # a common job to compare with; null without a price
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending(MeasuredCost):
     """The cost of all commits of a period, however many, from its start to its end, on the workers to price."""
 
-    job: JobSize  # the workers to price
+    job: PricedJob  # the workers to price
     is_job_named: bool  # whether the user named them; the ledger does not record workers
     is_local: bool  # whether the state is on a disk, so that nothing was paid to AWS
     is_by_hand: bool  # whether a person compacted a folder, on a machine whose price is not known
@@ -42,8 +68,28 @@ class Spending(MeasuredCost):
         """Dollars for the compared job around the clock."""
         return self.job.compared.dollars_per_hour * self.elapsed_seconds / HOUR_SECONDS
 
+    @property
+    def cost(self) -> Cost:
+        """The cost as it is printed."""
+        measured = Cost(
+            is_job_named=self.is_job_named,
+            is_local=self.is_local,
+            is_by_hand=self.is_by_hand,
+            services=self.services,
+            at_work_seconds=self.at_work_seconds,
+            elapsed_seconds=self.elapsed_seconds,
+        )
+        if not self.has_price:
+            return measured
+        other, dollars = self.job.compared, self.classic_dollars
+        compared = ComparedJob(
+            other.worker_type, other.workers, other.glue_version, dollars, self.per_terabyte(dollars)
+        )
+        prices = {name: getattr(self, name) for name in MEASURED_DOLLARS}
+        return replace(measured, job=self.job, compared=compared, **prices)
 
-def service_costs(figures: Figures, job: JobSize, shape: Shape) -> tuple[ServiceCost, ...]:
+
+def service_costs(figures: Figures, job: PricedJob, shape: Shape) -> tuple[ServiceCost, ...]:
     """Estimates for the services other than Glue; none without input."""
     totals, hours = figures.totals, figures.period.seconds / HOUR_SECONDS
     if not totals.input_bytes:
@@ -56,62 +102,34 @@ def service_costs(figures: Figures, job: JobSize, shape: Shape) -> tuple[Service
     )
 
 
-_POINT = ("condition", "severity", "reason", "next_move")
-_COST = ("is_job_named", "is_local", "is_by_hand", "services", "at_work_seconds", "elapsed_seconds")
-
-
+@as_document(
+    shows=("folder", "needs_operator", "cost"), omits=("suggest", "has_samples", "spending"), inlines={"figures": ()}
+)
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that a page shows."""
+    """The figures of a period. No page is written unless `--out` names a file."""
 
-    made_at: datetime  # when the ledger was read
-    place: str  # the prefix of the state
+    as_of: datetime  # time at which the ledger was read
+    state_folder: str  # the place `paths.state`
     suggest: Suggestions  # how commands are suggested to those who read it
-    sla_seconds: float | None  # how long a file may take to become visible; None without an SLA
+    # Longest time a file should take to be visible; null for a folder without `control.sla_seconds`
+    sla_seconds: float | None
     has_samples: bool  # rejected lines were read as well
     figures: Figures
-    verdict: Verdict
+    verdict: Verdict  # how the period went
     spending: Spending
 
     @property
     def folder(self) -> str:
-        """What `compact` wrote, as commands name it; empty for a job."""
+        """The folder that `compact` wrote, as commands name it; empty for a job."""
         return self.suggest.folder
 
     @property
     def needs_operator(self) -> bool:
+        """Whether something of the period needs a person: the exit code is 3."""
         return self.verdict.severity == "act"
 
-    def document(self) -> dict[str, Any]:
-        """The report as JSON, with the key names that other commands use."""
-        verdict, spent = self.verdict, self.spending
-        return {
-            "as_of": self.made_at,
-            "state_folder": self.place,
-            "folder": self.folder,
-            "sla_seconds": self.sla_seconds,
-            "needs_operator": self.needs_operator,
-            "verdict": {
-                "severity": verdict.severity,
-                "headline": verdict.headline,
-                "points": [{name: getattr(each, name) for name in _POINT} for each in verdict.points],
-            },
-            **vars(self.figures),
-            "cost": _cost(spent),
-        }
-
-
-def _cost(spent: Spending) -> dict[str, Any]:
-    """The cost; without a price, all that is measured."""
-    dollars = {name: getattr(spent, name) if spent.has_price else None for name in MEASURED_DOLLARS}
-    compared = {
-        **asdict(spent.job.compared),
-        "dollars_elapsed": spent.classic_dollars,
-        "dollars_per_terabyte_elapsed": spent.per_terabyte(spent.classic_dollars),
-    }
-    return {
-        **{name: getattr(spent, name) for name in _COST},
-        **dollars,
-        "job": spent.job if spent.has_price else None,
-        "compared": compared if spent.has_price else None,
-    }
+    @property
+    def cost(self) -> Cost:
+        """Cost of the period."""
+        return self.spending.cost

@@ -14,6 +14,7 @@ from compactor.control.diagnosis.alarms import (
     topics_behind,
 )
 from compactor.control.diagnosis.health import Condition, Finding, Severity, finding
+from compactor.core.results import as_document
 from compactor.core.text.formatting import count, duration, percent
 from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.sizing import SIZE_TOLERANCE
@@ -36,12 +37,13 @@ HEADLINES: dict[Severity, str] = {
 }
 
 
+@as_document(shows=("headline",))
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The health of a period: the worst severity of its findings, and the findings, worst first."""
+    """How the period went."""
 
     severity: Severity  # verdict, as one word: the worst of the reasons
-    points: tuple[Finding, ...]
+    points: tuple[Finding, ...]  # reasons, most serious first; empty if all is in order
 
     @property
     def headline(self) -> str:

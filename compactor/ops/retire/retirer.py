@@ -29,7 +29,7 @@ class Retirer:
         Raises:
             AccessError: The store refused to delete something. The next call goes on with it.
         """
-        report = RetireReport(refused=scan.refused, retired_before=scan.retired_before)
+        report = RetireReport(before, dry_run, refused=scan.refused, retired_before=scan.retired_before)
         if dry_run:
             report.retired = [each.sizes for each in scan.retirable]
             return report

@@ -134,13 +134,13 @@ class Facts:
     runs: tuple[LivingRun, ...]
     # While no run is alive, the latest heartbeat of one that died; None if there is none
     last_heartbeat_at: datetime | None
-    backlog: Backlog
+    backlog: Backlog  # work that is not done
     drain: Drain
     dead_letters: DeadLetters
     quarantined_files: FilesQuarantined
     recent: tuple[RecentCommit, ...]  # summaries of the latest commits, oldest first
-    columns: ColumnsUsed = NO_COLUMNS  # of keys, in the latest schema version
-    schema: SchemaSeen = SchemaSeen(0, 0, "", None)
+    columns: ColumnsUsed = NO_COLUMNS  # how many of the columns for keys are taken
+    schema: SchemaSeen = SchemaSeen(0, 0, "", None)  # the latest schema version
     shards: int = 1  # how many jobs share the manifests
     table: TableSeen | None = None  # the table that lists the output; null if the settings name none
     topics: tuple[TopicSeen, ...] = ()  # the topics that jobs plan
@@ -157,11 +157,19 @@ class Facts:
         return shown_seconds((self.as_of - moment).total_seconds())
 
 
+@dataclass(frozen=True, slots=True)
+class StatusFailure:
+    """What `--watch` prints when nothing can be read."""
+
+    as_of: datetime  # time of the attempt to read
+    error: str  # why nothing could be read
+
+
 @dataclass(frozen=True, kw_only=True)
 class Status(Facts):
-    """Everything that `status` shows."""
+    """How the job is doing. It reads at most 200 waiting manifests, 64 commit summaries and 50 dead letters."""
 
-    state: Finding
+    state: Finding  # summary
     rates: Rates
     latency: Latency | None  # None before the first commit, and for a folder without an SLA
     rejects: Rejects

@@ -52,7 +52,7 @@ class Maintainer:
                 is done; another call does the rest.
             OperatorError: A person must act: the catalog refuses, or the table is not the one of this ledger.
         """
-        report = UpkeepReport(self.name)
+        report = UpkeepReport(self.name, dry_run=dry_run)
         if (found := self._read()) is None:
             return report
         report.exists, report.keeps_all = True, found[1].keeps_all

@@ -24,7 +24,7 @@ class NotMerged:
 
 @dataclass(slots=True)
 class MergeReport:
-    """What merging did.
+    """What merging did. With `--dry-run` nothing is changed.
 
     Attributes:
         table: The name of the table.
@@ -39,6 +39,7 @@ class MergeReport:
         removed_bytes: Their total length.
         before: The files before.
         after: The files afterwards; of a dry run, as before.
+        dry_run: Whether nothing was changed.
     """
 
     table: str
@@ -53,3 +54,4 @@ class MergeReport:
     removed_bytes: int = 0
     before: FileSizes = field(default_factory=FileSizes)
     after: FileSizes = field(default_factory=FileSizes)
+    dry_run: bool = False

@@ -62,7 +62,7 @@ class Merger:
                 done; another call does the rest.
             OperatorError: A person must act: the catalog refuses, or the table is not the one of this ledger.
         """
-        report = MergeReport(self.name)
+        report = MergeReport(self.name, dry_run=dry_run)
         found = self.committer.catalog.head()
         if found is None:
             return report

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from compactor.core.results import as_document
+
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
@@ -39,6 +41,7 @@ class StuckManifest:
     why: str
 
 
+@as_document(shows=("needs_operator",))
 @dataclass(slots=True)
 class TableReport:
     """The table, and each file that it has otherwise than the ledger.
@@ -88,5 +91,5 @@ class TableReport:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether the table has other files than the ledger, or manifests are held back from it or stuck."""
+        """Whether it has other files than the ledger, or manifests are held back or stuck: the exit code is 3."""
         return self.differs or bool(self.held or self.stuck)

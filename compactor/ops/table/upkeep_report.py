@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class UpkeepReport:
-    """What upkeep did.
+    """What upkeep did. With `--dry-run` nothing is changed.
 
     Attributes:
         table: The name of the table.
@@ -19,6 +19,7 @@ class UpkeepReport:
         removed_bytes: Their total length.
         removed_originals: How many files of rows were removed that merged files took the place of, and nothing needs.
         removed_original_bytes: Their total length.
+        dry_run: Whether nothing was changed.
     """
 
     table: str
@@ -32,3 +33,4 @@ class UpkeepReport:
     removed_bytes: int = 0
     removed_originals: int = 0
     removed_original_bytes: int = 0
+    dry_run: bool = False

@@ -1,6 +1,6 @@
 """What is known of a file, a manifest or an output, and what to do about it. Values and decisions, no I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -11,6 +11,7 @@ from compactor.core.documents.records import Accepted, FileReport
 from compactor.core.inputs.dates import RULES
 from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import canonical, folder
+from compactor.core.results import Sealable, as_document
 from compactor.core.rules.attempts import AttemptState
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
@@ -84,19 +85,20 @@ class TracedAttempt:
     passing: bool = False  # whether the failure does not count against the manifest
 
 
+@as_document(shows=("meaning", "needs_operator"))
 @dataclass(slots=True)
-class Trace:
+class TraceResult(Sealable):
     """What is known of a file, a manifest or an output. Texts are empty where they do not apply."""
 
     uri: str  # what was asked for: a URI or a manifest id
-    kind: TracedKind = "file"
-    state: TraceState = TraceState.UNKNOWN
+    kind: TracedKind = "file"  # what it is
+    state: TraceState = TraceState.UNKNOWN  # how far it has come
     exists: bool = False  # whether the object exists now; for a manifest, in any of its places
     manifest_id: str = ""  # the manifest that names it, or wrote it
-    date: str = ""  # the date of that manifest
+    date: str = ""  # the date of that manifest; empty if it is not known
     dated_by: str = ""  # what gave an input file that date, in words; empty if the writer of the manifest did
     manifest_uri: str = ""  # where that manifest's object is now
-    attempts: list[TracedAttempt] = field(default_factory=list)
+    attempts: list[TracedAttempt] = field(default_factory=list)  # attempts at the manifest, in their order
     earlier_attempts: int = 0  # attempts before these, of which only the sum is on record
     next_attempt_at: datetime | None = None  # the earliest time of the next attempt after a failed one
     report: FileReport | None = None  # the report of an input file, once there is one
@@ -110,7 +112,7 @@ class Trace:
     counts: Totals | None = None  # the lines of an input file that is compacted, as they are now; else null
     redriven_from: str = ""  # the manifest that this one redrives
     origin: str = ""  # the file whose rejected lines this file holds
-    redriven_as: list[TracedRedrive] = field(default_factory=list)
+    redriven_as: list[TracedRedrive] = field(default_factory=list)  # later manifests that have it again
     expired: list[str] = field(default_factory=list)  # what of its manifest expired: when, and under which rule
     erased: str = ""  # what was erased of its manifest on request; its lines count as they were read
     # The quarantined versions of an input file, the first one first, or the quarantined files of a manifest
@@ -122,6 +124,41 @@ class Trace:
     next_moves: list[str] = field(default_factory=list)  # commands to run next
     is_replaced: bool = False  # whether an input file with rows has another version by now
     searched: str = ""  # where it was searched for, if it was not found by its claim
+
+    @property
+    def found(self) -> bool:
+        """Whether a record names it; without one, `compactor trace` ends with exit code 1."""
+        return self.state is not TraceState.UNKNOWN
+
+    @property
+    def lines(self) -> int | None:
+        """Lines of an input file that is compacted, as they are now; None for anything else."""
+        return self.counts.lines if self.counts is not None else None
+
+    @property
+    def rows(self) -> int | None:
+        """Those of the lines that are rows; None as above."""
+        return self.counts.rows if self.counts is not None else None
+
+    @property
+    def rejected_lines(self) -> int | None:
+        """Those of the lines that are rejected; None as above."""
+        return self.counts.rejected_lines if self.counts is not None else None
+
+    @property
+    def blank_lines(self) -> int | None:
+        """Those of the lines that are blank; None as above."""
+        return self.counts.blank_lines if self.counts is not None else None
+
+    @property
+    def rejects_by_reason(self) -> Mapping[str, int]:
+        """The rejected lines by reason; empty for anything but an input file."""
+        return self.counts.rejects_by_reason if self.counts is not None else {}
+
+    @property
+    def rejects_files(self) -> list[str]:
+        """The same as `rejects`."""
+        return self.rejects
 
     @property
     def meaning(self) -> str:
@@ -157,7 +194,7 @@ _STATES = {
 }
 
 
-def add_account(trace: Trace, account: Account) -> None:
+def add_account(trace: TraceResult, account: Account) -> None:
     """Add what is known of the manifest."""
     made_by = account.made_by
     trace.manifest_id, trace.manifest_uri = account.id, account.uri

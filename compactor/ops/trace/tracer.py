@@ -47,8 +47,8 @@ from compactor.ops.trace.landed import landed_record
 from compactor.ops.trace.ranges import FoundRange, part_with, range_of
 from compactor.ops.trace.tables import TableTracer
 from compactor.ops.trace.trace import (
-    Trace,
     TracedReject,
+    TraceResult,
     TraceState,
     add_account,
     move_to_plan,
@@ -81,9 +81,9 @@ class Tracer:
     claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
     tables: TableTracer | None = None  # follows manifests to the table of the output; None without one
 
-    def trace_manifest(self, manifest_id: str) -> Trace:
+    def trace_manifest(self, manifest_id: str) -> TraceResult:
         """Follow a manifest by its id."""
-        trace = Trace(uri=manifest_id, kind="manifest")
+        trace = TraceResult(uri=manifest_id, kind="manifest")
         [account] = settled(self.state, [account_of(self.state, self._sealed_into(manifest_id))])
         if account.state is AccountState.UNKNOWN:
             trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
@@ -104,13 +104,13 @@ class Tracer:
         self._add_table(trace, account)
         return trace
 
-    def _add_account(self, trace: Trace, account: Account) -> None:
+    def _add_account(self, trace: TraceResult, account: Account) -> None:
         add_account(trace, account)
         if account.outcome is None and account.accepted is not None:
             now = self.state.clock.now()
             trace.next_attempt_at = due_at(account.id, account.attempts, self.rules, now=now)
 
-    def _add_table(self, trace: Trace, account: Account) -> None:
+    def _add_table(self, trace: TraceResult, account: Account) -> None:
         """Add the way of a manifest into the table, with the command that helps if there is none."""
         if self.tables is None or account.commit is None:
             return
@@ -120,7 +120,7 @@ class Tracer:
         if trace.table is not None and trace.table.state == "held_back":
             trace.next_moves = [*trace.next_moves, f"compactor rebuild {quoted(account.id)}"]
 
-    def _add_expired(self, trace: Trace, commit: Commit) -> frozenset[Part]:
+    def _add_expired(self, trace: TraceResult, commit: Commit) -> frozenset[Part]:
         """Add what of a manifest expired; returns these parts."""
         found = self._expired_parts(commit)
         trace.expired, trace.erased = list(found.values()), _erased_words(commit)
@@ -140,16 +140,16 @@ class Tracer:
         found = {part: log.of(part, commit.key, commit.generation) for part in parts}
         return {part: f"{_PARTS[part]} {record.words}" for part, record in found.items() if record is not None}
 
-    def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> Trace:
+    def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> TraceResult:
         """Follow what a URI names: an output or rejects file, a manifest's object, or else an input file.
 
         An input file without a claim is searched for in this many dates of the ledger: its own, then the newest.
         """
         output, rejects = self.state.layout.output_owner(uri), self.state.layout.rejects_owner(uri)
         if output is not None:
-            return self._trace_written(Trace(uri=uri, kind="output"), output.id)
+            return self._trace_written(TraceResult(uri=uri, kind="output"), output.id)
         if rejects is not None:
-            return self._trace_written(Trace(uri=uri, kind="rejects"), rejects.id)
+            return self._trace_written(TraceResult(uri=uri, kind="rejects"), rejects.id)
         manifest_id = self._id_of_object(uri)
         if manifest_id is not None:
             trace = self.trace_manifest(manifest_id)
@@ -192,7 +192,7 @@ class Tracer:
             return ""
         return ""
 
-    def _trace_written(self, trace: Trace, manifest_id: str) -> Trace:
+    def _trace_written(self, trace: TraceResult, manifest_id: str) -> TraceResult:
         trace.exists = self.state.store.stat(trace.uri) is not None
         account = account_of(self.state, manifest_id) if manifest_id else None
         commit = account.commit if account is not None else None
@@ -212,8 +212,8 @@ class Tracer:
         self._add_table(trace, account)
         return trace
 
-    def _trace_input(self, uri: str, days: int) -> Trace:
-        trace = Trace(uri=uri)
+    def _trace_input(self, uri: str, days: int) -> TraceResult:
+        trace = TraceResult(uri=uri)
         info = self._info(trace)
         manifest_id = redriven_owner(uri, self.state.layout.redriven_folder) or self._claimed_for(uri, info)
         if manifest_id is not None:
@@ -231,27 +231,27 @@ class Tracer:
             return trace
         return self._followed(trace, info, days)
 
-    def _trace_range(self, uri: str, days: int) -> Trace:
+    def _trace_range(self, uri: str, days: int) -> TraceResult:
         """Follow a range of Kafka, or the one that an offset is in. Whether brokers still have it is not asked."""
         found = range_of(self.state, uri)
         if found is None:
-            return Trace(uri=uri, exists=True, searched="the chains of planned ranges")
+            return TraceResult(uri=uri, exists=True, searched="the chains of planned ranges")
         while (part := self._redriven_part(found)) is not None:
             found = part
-        trace = Trace(uri=found.uri, exists=True, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
+        trace = TraceResult(uri=found.uri, exists=True, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
         trace = self._followed(trace, None, days)
         trace.message = "; ".join(filter(None, (found.words(trace.report), trace.message)))
         return trace
 
-    def _trace_landed(self, uri: str, days: int) -> Trace:
+    def _trace_landed(self, uri: str, days: int) -> TraceResult:
         """Follow the landed object with a record of a stream, or a gap. The stream is not asked."""
         found = landed_record(self.state, uri)
         if found is None:
-            return Trace(uri=uri, exists=True, searched="the chains of landed shards")
+            return TraceResult(uri=uri, exists=True, searched="the chains of landed shards")
         if not found.uri:
-            return Trace(uri=uri, exists=True, searched=f"the chains of landed shards: {found.words}")
+            return TraceResult(uri=uri, exists=True, searched=f"the chains of landed shards: {found.words}")
         if is_kinesis(found.uri):
-            trace = Trace(uri=found.uri, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
+            trace = TraceResult(uri=found.uri, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
             trace = self._followed(trace, None, days)
         else:
             trace = self._trace_input(found.uri, days)
@@ -264,7 +264,7 @@ class Tracer:
         parts = (part_with(found, each.manifest) for each in reversed(taken))
         return next((part for part in parts if part is not None), None)
 
-    def _followed(self, trace: Trace, info: ObjectInfo | None, days: int) -> Trace:
+    def _followed(self, trace: TraceResult, info: ObjectInfo | None, days: int) -> TraceResult:
         """The trace of a file, of which the manifest is known."""
         account = self._latest(trace.manifest_id, trace.uri)
         if account.state is not AccountState.UNKNOWN:
@@ -274,7 +274,9 @@ class Tracer:
                 self._add_table(trace, account)
         return trace
 
-    def _quarantined(self, trace: Trace, account: Account, info: ObjectInfo | None, days: int) -> list[QuarantinedFile]:
+    def _quarantined(
+        self, trace: TraceResult, account: Account, info: ObjectInfo | None, days: int
+    ) -> list[QuarantinedFile]:
         """The quarantined versions of a file, the first one first, which stay on record whatever came of it later.
 
         On S3, only dates that it may have are searched.
@@ -288,7 +290,7 @@ class Tracer:
         own = sorted((file for file in found if canonical(file.uri) in wanted), key=lambda file: file.started_at)
         return Settling(self.state).files(own)
 
-    def _info(self, trace: Trace) -> ObjectInfo | None:
+    def _info(self, trace: TraceResult) -> ObjectInfo | None:
         """The file itself; None if it is gone or may not be read, which the trace then says."""
         try:
             info = self.state.store.stat(trace.uri)
@@ -298,7 +300,7 @@ class Tracer:
         trace.exists = info is not None
         return info
 
-    def _add_way_in(self, trace: Trace, info: ObjectInfo, days: int) -> None:
+    def _add_way_in(self, trace: TraceResult, info: ObjectInfo, days: int) -> None:
         """Add how a file that is in no manifest gets into one, or why it does not."""
         reason = not_data_reason(info.uri, info.size_bytes, self.search.allowed_prefixes)
         if reason is None and self.state.rules.excludes(info.uri):
@@ -344,7 +346,7 @@ class Tracer:
         """The manifest that a pending part was sealed into; any other holder as it is."""
         return holder if self.claims is None else manifests_of(self.claims, [holder])[holder]
 
-    def _found(self, trace: Trace, info: ObjectInfo | None, days: int) -> Naming | None:
+    def _found(self, trace: TraceResult, info: ObjectInfo | None, days: int) -> Naming | None:
         """The most specific naming of a file, from the first place that has one; adds what was searched."""
         wanted = {canonical(trace.uri)}
         own_days = self._own_days(trace, info)
@@ -363,7 +365,7 @@ class Tracer:
         trace.searched = f"{claims}the manifests that wait, the ledger of {own_day}{others}"
         return None
 
-    def _own_days(self, trace: Trace, info: ObjectInfo | None) -> list[str]:
+    def _own_days(self, trace: TraceResult, info: ObjectInfo | None) -> list[str]:
         """The dates that a file may have, the most likely one first."""
         arrived_at = info.modified_at if info else self.state.clock.now()
         own_day = self.state.rules.dates.of_file(trace.uri, arrived_at).date
@@ -385,7 +387,7 @@ class Tracer:
             account = following
         return account
 
-    def _add_file(self, trace: Trace, account: Account, info: ObjectInfo | None) -> None:
+    def _add_file(self, trace: TraceResult, account: Account, info: ObjectInfo | None) -> None:
         self._add_account(trace, account)
         made_by, wanted = account.made_by, canonical(trace.uri)
         inputs = made_by.inputs if made_by is not None else ()
@@ -425,7 +427,7 @@ class Tracer:
             trace.is_replaced = not report.may_have_grown(info.size_bytes)
 
     def _add_lines(
-        self, trace: Trace, account: Account, commit: Commit, report: FileReport, gone: Container[Part]
+        self, trace: TraceResult, account: Account, commit: Commit, report: FileReport, gone: Container[Part]
     ) -> None:
         """Add the lines of a file as they are now: some of its rejects may have been redriven since."""
         redriven = redriven_lines(self.state, account)

@@ -29,7 +29,7 @@ from compactor.ledger.ledger import is_done, newest_generation
 from compactor.ledger.state import State
 from compactor.ops.verify.doubled import doubled_versions
 from compactor.ops.verify.planned.unwritten import has_draft
-from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, VerifyReport, sums_of
+from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, VerifyResult, sums_of
 
 
 def superseded_sums(state: State, found: Unsummarised) -> ManifestSums:
@@ -52,7 +52,7 @@ def _earlier_sums(state: State, summarised: Found) -> ManifestSums:
         raise RecordUnreadable(f"{uri}: it is gone; expected the commit that a summary has") from exc
 
 
-def summarised_report(state: State, found: Unsummarised, superseded: ManifestSums) -> VerifyReport:
+def summarised_report(state: State, found: Unsummarised, superseded: ManifestSums) -> VerifyResult:
     """The sums of the summaries, less what was rebuilt since, and what of them still waits for a person.
 
     Args:
@@ -61,7 +61,7 @@ def summarised_report(state: State, found: Unsummarised, superseded: ManifestSum
         superseded: What `superseded_sums` says.
     """
     totals, rebuilt = found.totals, {key.id for key, _ in found.superseded}
-    report = VerifyReport(closed_dates=len(totals.dates))
+    report = VerifyResult(closed_dates=len(totals.dates))
     report.add_sums(totals.sums)
     report.add_sums(added(ManifestSums(), superseded, sign=-1))
     report.output_files_summed = report.output_files

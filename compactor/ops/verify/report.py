@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from compactor.core.documents.closed_dates import ManifestSums, commit_totals, quarantined_of, without_zeros
 from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, DeadLetter, FileStatus
+from compactor.core.results import Sealable, as_document
 from compactor.core.rules.next_steps import Cause
 from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
 
@@ -70,9 +71,19 @@ class ExpiredFiles:
     files: int  # how many
 
 
+@as_document(
+    shows=(
+        "input_files",
+        "quarantined_by_status",
+        "open_quarantined_files",
+        "open_dead_letters",
+        "complete",
+        "needs_operator",
+    )
+)
 @dataclass(slots=True)
-class VerifyReport:
-    """The figures of a verification.
+class VerifyResult(Sealable):
+    """What a verification has found.
 
     `rows + rejected_lines + blank_lines + erased_lines == lines`, or a discrepancy names the file or the commit.
     """
@@ -85,16 +96,16 @@ class VerifyReport:
     expiring: int = 0  # records of what expired whose deletion is not finished, if everything was verified
     # Files of the committed manifests by the result for each; one that was quarantined and redriven counts again
     files_by_status: Counter[str] = field(default_factory=Counter)
-    lines: int = 0
-    rows: int = 0
-    rejected_lines: int = 0
+    lines: int = 0  # lines of all files that could be read to their end
+    rows: int = 0  # rows on record; those of `output_files_verified` were counted in their footers
+    rejected_lines: int = 0  # lines that are in the rejects, or only counted there
     unkept_rejects: int = 0  # rejected lines that are only counted; their bytes are in the input file alone
-    blank_lines: int = 0
+    blank_lines: int = 0  # lines without anything but white space
     tombstones: int = 0  # blank lines that stand for records of topics without a value
     absent_offsets: int = 0  # blank lines that stand for offsets of topics without a committed record
     further_lines: int = 0  # lines of values of topics beside their first ones, where values are lines
     erased_lines: int = 0  # lines whose row or reject was erased on request: no other count has them
-    rejects_by_reason: Counter[str] = field(default_factory=Counter)
+    rejects_by_reason: Counter[str] = field(default_factory=Counter)  # rejected lines by reason
     rescued_values: int = 0  # values in _rescued_data because they do not fit the type of their column
     misfits: Counter[str] = field(default_factory=Counter)  # the same by column, as far as it is on record
     output_files: int = 0  # Parquet files with rows, as they are on record
@@ -110,10 +121,11 @@ class VerifyReport:
     expired: list[ExpiredFiles] = field(default_factory=list)
     # Quarantined input files, without those that changed, whose new version has its own event
     quarantined_files: list[QuarantinedFile] = field(default_factory=list)
-    dead_letter_manifests: list[DeadLetterManifest] = field(default_factory=list)
+    dead_letter_manifests: list[DeadLetterManifest] = field(default_factory=list)  # dead letters, settled or not
     orphans: int = 0  # files that attempts wrote in place in the output and no commit names; no table lists them
     orphaned_bytes: int = 0  # their total length
     table: VerifiedTable | None = None  # the table that lists the output; null if the settings name none
+    deep: bool = False  # whether input files were read again
 
     @property
     def input_files(self) -> int:
@@ -129,6 +141,16 @@ class VerifyReport:
     def open_files(self) -> list[QuarantinedFile]:
         """The quarantined files that need a person: those that are not settled."""
         return [each for each in self.quarantined_files if not each.is_settled]
+
+    @property
+    def open_quarantined_files(self) -> int:
+        """Quarantined files that need a person: not settled."""
+        return len(self.open_files)
+
+    @property
+    def open_dead_letters(self) -> int:
+        """Dead letters that need a person: not settled."""
+        return len(self.open_letters)
 
     @property
     def open_letters(self) -> list[DeadLetterManifest]:
@@ -147,8 +169,13 @@ class VerifyReport:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether there is a discrepancy, or a quarantined file or a dead letter that is not settled."""
+        """Whether there is a discrepancy, or a quarantined file or a dead letter that is not settled: exit code 3."""
         return bool(self.discrepancies or self.open_files or self.open_letters)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is unfinished, no person has to act, and the table was compared, if there is one."""
+        return not (self.needs_operator or self.unfinished or self.table_error)
 
     @property
     def open_causes(self) -> Mapping[Cause, int]:
@@ -204,7 +231,7 @@ class VerifyReport:
 
 
 def sums_of(outcome: Commit | DeadLetter, *, with_source: bool = True) -> ManifestSums:
-    """The figures of one manifest among all others; `with_source` is as for `VerifyReport.add_commit`."""
+    """The figures of one manifest among all others; `with_source` is as for `VerifyResult.add_commit`."""
     if isinstance(outcome, DeadLetter):
         return ManifestSums(dead_letters=1)
     found = commit_totals(outcome, with_source=with_source)

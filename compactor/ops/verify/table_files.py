@@ -23,7 +23,7 @@ from compactor.ledger.state import State
 from compactor.ledger.table.merges import Merges
 from compactor.ledger.table.refused_batches import refused_batches
 from compactor.ledger.table.releases import Releases
-from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyReport
+from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult
 from compactor.table.catalog import TableFile
 from compactor.table.listed import ListedTable, held_words, waiting_words
 from compactor.table.merging.same_rows import first_difference
@@ -264,7 +264,7 @@ class TableFiles:
             elif is_done:
                 self._missing[file.final] = key
 
-    def add_to(self, report: VerifyReport) -> None:
+    def add_to(self, report: VerifyResult) -> None:
         """Add the table and its discrepancies, after all manifests were noted."""
         found = report.table = self.found
         if not found.error:

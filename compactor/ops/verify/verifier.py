@@ -40,7 +40,7 @@ from compactor.ops.verify.records import (
     superseded_sums,
     verify_records,
 )
-from compactor.ops.verify.report import Discrepancy, VerifyReport
+from compactor.ops.verify.report import Discrepancy, VerifyResult
 from compactor.ops.verify.values.ports import NewDigestKernel
 from compactor.schema.registry import SchemaRegistry
 from compactor.table.listed import ListedTable
@@ -87,11 +87,11 @@ class Verifier:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_files", CommitFiles(state=self.state, registry=self.registry))
 
-    def verify_manifest(self, key: ManifestKey) -> VerifyReport:
+    def verify_manifest(self, key: ManifestKey) -> VerifyResult:
         """Verify one manifest, and that no file that is named after it is surplus."""
         return self.verify_manifests([key])
 
-    def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyReport:
+    def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyResult:
         """Verify some manifests, and that no file that is named after one of them is surplus."""
         listed = self._listed(keys=frozenset(keys))
         report = self._verified_manifests(Scope(keys=keys), with_sources=False, table=listed)
@@ -100,7 +100,7 @@ class Verifier:
             listed.add_to(report)
         return report
 
-    def verify_date(self, date: str) -> VerifyReport:
+    def verify_date(self, date: str) -> VerifyResult:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
         listed = self._listed(dates=frozenset({date}))
         report = self._verified_manifests(Scope(date=date), table=listed)
@@ -109,7 +109,7 @@ class Verifier:
             listed.add_to(report)
         return report
 
-    def verify_all(self, *, closed: bool = False) -> VerifyReport:
+    def verify_all(self, *, closed: bool = False) -> VerifyResult:
         """Verify everything. Of closed dates the summaries are believed, unless `closed` asks for their records, too.
 
         To compare values, the records of all dates are read.
@@ -121,7 +121,7 @@ class Verifier:
         report.retired_dates, report.expiring = seen.retired_dates, seen.expiring
         return report
 
-    def _verified_all(self, *, closed: bool) -> VerifyReport:
+    def _verified_all(self, *, closed: bool) -> VerifyResult:
         if self.deep or closed:
             report = self._verify_records()
             report.discrepancies += faults_of_summaries(self.state)
@@ -136,7 +136,7 @@ class Verifier:
             return report
         return self._verify_records() if found is None else self._verify_unsummarised(found, superseded)
 
-    def _verify_unsummarised(self, found: Unsummarised, superseded: ManifestSums) -> VerifyReport:
+    def _verify_unsummarised(self, found: Unsummarised, superseded: ManifestSums) -> VerifyResult:
         """Verify what is in no summary, and add the summaries."""
         listed = self._listed(summed_dates=found.totals.dates.keys(), fresh=frozenset(found.keys))
         report = summarised_report(self.state, found, superseded)
@@ -159,7 +159,7 @@ class Verifier:
 
         return TableFiles(state=self.state, table=self.table, scope=TableScope(**scope), deep=self.deep)
 
-    def _add_listed_of(self, report: VerifyReport, dates: Collection[str]) -> None:
+    def _add_listed_of(self, report: VerifyResult, dates: Collection[str]) -> None:
         """Compare the table with the records of closed dates, whose sums differ, to find the files or that none is."""
         listed, known = self._listed(dates=dates), report.table
         if listed is None:
@@ -171,15 +171,15 @@ class Verifier:
         if known is not None and not listed.found.error:
             report.table = known
 
-    def _add_surplus(self, report: VerifyReport, keys: Iterable[ManifestKey]) -> None:
+    def _add_surplus(self, report: VerifyResult, keys: Iterable[ManifestKey]) -> None:
         for key in keys:
             report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
 
-    def _add_folders(self, report: VerifyReport, date: str) -> None:
+    def _add_folders(self, report: VerifyResult, date: str) -> None:
         report.add_surplus(surplus_of_date(self.state, date, has_table=self.table is not None))
         report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
 
-    def verify_for_summary(self, date: str | None, keys: Sequence[ManifestKey], on_found: OnFound) -> VerifyReport:
+    def verify_for_summary(self, date: str | None, keys: Sequence[ManifestKey], on_found: OnFound) -> VerifyResult:
         """Verify manifests that go into a summary, except that no file version of theirs is compacted twice.
 
         Args:
@@ -187,7 +187,7 @@ class Verifier:
             keys: The manifests; those of a closed date are searched for surplus files one by one.
             on_found: Called with the outcome of each that is done.
         """
-        report = VerifyReport()
+        report = VerifyResult(deep=self.deep)
         self._add_manifests(report, Scope(keys=keys), on_found=on_found, with_doubled=False)
         if date is not None:
             self._add_folders(report, date)
@@ -195,7 +195,7 @@ class Verifier:
             self._add_surplus(report, keys)
         return report
 
-    def _verify_records(self) -> VerifyReport:
+    def _verify_records(self) -> VerifyResult:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
         listed = self._listed()
         report = self._verified_manifests(Scope(), table=listed)
@@ -212,13 +212,13 @@ class Verifier:
 
     def _verified_manifests(
         self, scope: Scope, *, with_sources: bool = True, table: "TableFiles | None" = None
-    ) -> VerifyReport:
+    ) -> VerifyResult:
         """Verify manifests.
 
         A redrive has the date of the manifest that rejected its lines, so both are among those of a date. Of a single
         manifest its own lines count.
         """
-        report = VerifyReport()
+        report = VerifyResult(deep=self.deep)
         if self.deep and self.compared is not None:
             self.compared.expect(sum(map(_input_bytes, accounts(self.state, scope))))
         self._add_manifests(report, scope, with_sources=with_sources, table=table)
@@ -226,7 +226,7 @@ class Verifier:
 
     def _add_manifests(
         self,
-        report: VerifyReport,
+        report: VerifyResult,
         scope: Scope,
         *,
         with_sources: bool = True,
@@ -278,7 +278,7 @@ class Verifier:
         expired = self._files.expired.of("redriven", commit.key, commit.generation)
         return "" if expired is None else expired.words
 
-    def _add(self, report: VerifyReport, records: RecordFindings, files: CommitFindings, *, with_source: bool) -> None:
+    def _add(self, report: VerifyResult, records: RecordFindings, files: CommitFindings, *, with_source: bool) -> None:
         outcome = records.outcome
         if outcome is not None:
             for (part, why), number in files.expired.items():
@@ -298,7 +298,7 @@ class Verifier:
             if self.deep and files.lost_schema is None and "rows" not in gone:
                 self._compare(outcome, report, with_source=with_source, with_rejects="rejects" not in gone)
 
-    def _compare(self, commit: Commit, report: VerifyReport, *, with_source: bool, with_rejects: bool) -> None:
+    def _compare(self, commit: Commit, report: VerifyResult, *, with_source: bool, with_rejects: bool) -> None:
         if commit.erased is not None:  # the sums of what is left tell nothing of the lines that it is from
             compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
             report.inputs_erased += sum(not (with_source and file.source_uri) for file in compacted)

@@ -257,7 +257,9 @@ def test_results_are_values(raw: Path) -> None:
     result = compactor.compact(raw, "rows")
     assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301 - it is our own
     with pytest.raises(FrozenInstanceError):
-        result.rows = 3  # type: ignore[misc]
+        result.seconds = 3  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        result.verified.rows = 3
 
 
 def test_nothing_is_printed(raw: Path) -> None:

@@ -6,14 +6,17 @@ import re
 import subprocess
 import sys
 import typing
-from dataclasses import fields
+from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 
 import pytest
 
 import compactor
 from compactor.core import errors
+from compactor.core.results import Sealable
+from compactor.ops.verify.report import VerifyResult
 from tests.support.extras import NATIVE
+from tools.json_schemas import descriptions_of, properties_of
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "python.md"
@@ -102,9 +105,18 @@ def test_functions_are_described(name: str) -> None:
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_results_are_described(name: str) -> None:
-    """Each field has a type and a line in `Attributes:`, in their order; the values are frozen."""
+    """Each field and property has a type and a description, and nothing changes a result that a call returned."""
     kind = getattr(compactor, name)
-    described = re.findall(r"^    (\w+): ", (inspect.getdoc(kind) or "").partition("Attributes:\n")[2], re.MULTILINE)
-    assert described == [field.name for field in fields(kind)]
-    assert kind.__dataclass_params__.frozen
-    assert typing.get_type_hints(kind).keys() == set(described)
+    members = {*(field.name for field in fields(kind)), *(each for each in properties_of(kind) if each[0] != "_")}
+    assert members <= descriptions_of(kind).keys()
+    assert {field.name for field in fields(kind)} <= typing.get_type_hints(kind).keys()
+    assert kind.__dataclass_params__.frozen or issubclass(kind, Sealable)
+
+
+def test_a_sealed_result_stays_as_it_is() -> None:
+    """What a call returns is sealed: no field of it can be set."""
+    result = VerifyResult(rows=1)
+    result.rows = 2
+    with pytest.raises(FrozenInstanceError):
+        result.sealed().rows = 3
+    assert result.rows == 2

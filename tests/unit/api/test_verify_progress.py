@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import compactor
-from compactor.api.display import LEAST_SECONDS, VerifyProgress
+from compactor.api.progress import LEAST_SECONDS, VerifyProgress
 from tests.support import extras
 
 

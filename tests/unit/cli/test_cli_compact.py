@@ -311,7 +311,7 @@ def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatc
     claims = SqliteClaims(f"{out}.compactor/state/claims.sqlite")
     claims.claim([f"{info.uri}#{info.etag}"], "dead", now=datetime.now(UTC) + timedelta(days=1), lease_seconds=20)
     clock = SimpleNamespace(sleep=lambda _seconds: None, monotonic=time.monotonic)
-    monkeypatch.setattr("compactor.api.compact_call.run.time", clock)
+    monkeypatch.setattr("compactor.api.folder_run.time", clock)
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (1, {"1": 1})
     assert "1 file held by another planner: run this command again later to take them" in result.stderr

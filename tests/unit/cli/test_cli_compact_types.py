@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from compactor.api.compact_call.run import FolderRun
+from compactor.api.folder_run import FolderRun
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import StopSignals

@@ -58,7 +58,14 @@ def test_as_json() -> None:
     """The document holds load, workers, every item with its price and source, totals and the comparison."""
     found = document("--workers", "4", "--worker-type", "G.1X", "--glue-version", "5.1")
     assert found["load"] == {"files_per_hour": 200_000, "file_bytes": 3_670_016}
-    assert found["job"] == {"worker_type": "G.1X", "workers": 4, "glue_version": "5.1", "dpu": 4}
+    assert found["job"] == {
+        "worker_type": "G.1X",
+        "workers": 4,
+        "glue_version": "5.1",
+        "dpu": 4,
+        "dollars_per_hour": 1.76,
+        "dollars_per_month": 1284.8,
+    }
     assert found["lines"][0]["dollars_per_hour"] == pytest.approx(1.76)
     assert found["dollars_per_hour"] == pytest.approx(sum(line["dollars_per_hour"] for line in found["lines"]))
     assert found["dollars_per_month"] == pytest.approx(730 * found["dollars_per_hour"])

@@ -31,7 +31,7 @@ from compactor.demo.outcome import REASON_OF_KIND, Outcome, differences
 from compactor.demo.scene import BUCKETS, REGION, TABLE, Scene
 from compactor.ndjson.inspection import REASONS, inspect_lines
 from compactor.ndjson.lines import Limits
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import parse_settings
 from compactor.wiring.settings_files import settings_at
 from tests.support.hostile_names import check_shown, passed
@@ -86,7 +86,7 @@ def test_scene_has_known_flaws(tmp_path: Path) -> None:
 
 MADE = DayCounts(files=2, stored_bytes=90, decoded_bytes=100, lines=10, bad_lines={"truncated": 1, "array": 2})
 FOUND = Outcome(
-    verification=VerifyReport(
+    verification=VerifyResult(
         files_by_status=Counter(compacted=2),
         lines=10,
         rows=7,

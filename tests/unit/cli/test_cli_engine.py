@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compactor.api.compact_call import run as folder_run
+from compactor.api import folder_run
 from compactor.cli.commands import run as module
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import SettingsError

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.adapters.local import store as local_store
-from compactor.api.compact_call.run import FolderRun
+from compactor.api.folder_run import FolderRun
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError
 from tests.support import extras
@@ -248,7 +248,7 @@ def test_unsettled_files_are_named(raw: Path, out: Path, monkeypatch: pytest.Mon
         write(raw / "b.ndjson", 2, ago=HOUR_AGO - time.time())
 
     clock = SimpleNamespace(sleep=write_on, monotonic=time.monotonic)
-    monkeypatch.setattr("compactor.api.compact_call.run.time", clock)
+    monkeypatch.setattr("compactor.api.folder_run.time", clock)
     write_on()
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {1: 1})

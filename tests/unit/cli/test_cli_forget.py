@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from compactor.cli.commands.verify import show_verifications
 from compactor.cli.entry import compactor as command
-from compactor.cli.ui.common.streams import show_verifications
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from tests.support import extras
 
 pytestmark = extras.NATIVE.needed
@@ -129,8 +129,8 @@ def test_what_is_asked_for_wrongly(lake: Lake) -> None:
 
 def test_streams_show_erased_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """In a column of their own, if any stream has some."""
-    show_verifications({"a": VerifyReport(lines=2, rows=2), "b": VerifyReport(lines=2, rows=1)})
+    show_verifications({"a": VerifyResult(lines=2, rows=2), "b": VerifyResult(lines=2, rows=1)})
     assert "erased" not in capsys.readouterr().out
-    show_verifications({"a": VerifyReport(lines=2, rows=2), "b": VerifyReport(lines=2, rows=1, erased_lines=1)})
+    show_verifications({"a": VerifyResult(lines=2, rows=2), "b": VerifyResult(lines=2, rows=1, erased_lines=1)})
     head, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [row[head.index("erased")] for row in rows] == ["0", "1", "1"]

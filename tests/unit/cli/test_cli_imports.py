@@ -78,7 +78,7 @@ def test_what_compact_loads(tmp_path: Path) -> None:
     others, own = loaded(tmp_path)
     brought = {"annotated_types", "cython_runtime", "pydantic_core", "typing_extensions", "typing_inspection"}
     assert others <= {"blake3", "click", "cramjam", "orjson", "pyarrow", "pydantic", "zlib_ng"} | brought
-    assert not {"ops.rebuild", "ops.report", "ops.status", "ops.trace", "adapters.aws", "adapters.spark"} & own
+    assert not {"ops.report", "ops.status", "ops.trace", "adapters.aws", "adapters.spark"} & own
     assert not {name for name in own if name.startswith(("control.", "cost."))}
 
 

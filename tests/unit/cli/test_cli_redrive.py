@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.commands import redrive as redrive_module
 from compactor.cli.entry import compactor as command
-from compactor.cli.ui import prompts
+from compactor.cli.ui import failures
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.support import fakes
@@ -205,12 +205,12 @@ def test_what_is_asked_before_much_is_done(workspace: Workspace, monkeypatch: py
     assert (result.exit_code, result.stdout) == (2, "")
     assert "redrive: 1 file of 1 manifest -> expected --yes" in result.stderr
     assert workspace.call("redrive", "files", "--dry-run").exit_code == 0
-    monkeypatch.setattr(prompts, "is_terminal", lambda: True)
+    monkeypatch.setattr(failures, "is_terminal", lambda: True)
     declined = workspace.call("redrive", "files", answer="n\n")
     assert (declined.exit_code, declined.stdout) == (1, "")
     assert "Redrive 1 file of 1 manifest?" in declined.stderr
     assert workspace.call("redrive", "files", answer="y\n").stdout.startswith("Redrove 1 file of 1 manifest\n")
-    monkeypatch.setattr(prompts, "is_terminal", lambda: False)
+    monkeypatch.setattr(failures, "is_terminal", lambda: False)
     assert workspace.call("redrive", "files", "--yes").stdout.startswith("Redrove 0 files of 0 manifests\n")
 
 

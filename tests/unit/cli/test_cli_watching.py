@@ -9,12 +9,11 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from compactor.cli.commands.status import document
+from compactor.cli.commands import status
+from compactor.cli.commands.status import Show, as_json_lines, on_pipe, on_terminal, watch
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.console import SafeConsole
-from compactor.cli.ui.status import watching
-from compactor.cli.ui.status.screen import screen
-from compactor.cli.ui.status.watching import Show, as_json_lines, on_pipe, on_terminal, watch
+from compactor.cli.ui.status_screen import screen
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.status.values import Status
 from tests.support.settings_files import write_settings
@@ -63,7 +62,7 @@ def test_on_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     """Each reading is one line with one document; a failed one has a time and an error."""
-    watched(as_json_lines(document))
+    watched(as_json_lines(lambda found: found))
     first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
     assert (first["state"]["word"], third["state"]["word"]) == ("running", "idle")
     assert (sorted(second), second["error"]) == (["as_of", "error"], "s3://lake/state/: 503 Slow Down")
@@ -101,7 +100,7 @@ def test_command(tmp_path, monkeypatch: pytest.MonkeyPatch, option: list[str], s
         if len(pauses) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(status, "time", SimpleNamespace(sleep=sleep))
     config = write_settings(tmp_path)
     result = CliRunner().invoke(command, ["--config", str(config), "status", *option, "--json"])
     assert (result.exit_code, pauses) == (0, [seconds] * 2)

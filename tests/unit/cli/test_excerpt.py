@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from compactor.cli.ui.excerpt import excerpt
+from compactor.cli.commands.rejects import excerpt
 
 
 @pytest.mark.parametrize(

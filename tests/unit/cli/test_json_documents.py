@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator, ValidationError
@@ -21,18 +20,13 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
 from compactor.adapters.memory.table import MemoryTable
-from compactor.api.compact_call import run as folder_run
-from compactor.api.compact_call.closing import Closing
-from compactor.cli.commands import control, deploy, plan, rejects, status, stop
+from compactor.api import folder_run
+from compactor.api.compact_result import CompactResult
+from compactor.cli.commands import control, deploy, rejects, stop
 from compactor.cli.commands.report import make_report
 from compactor.cli.entry import compactor as command
-from compactor.cli.inventory_plan import InventoryPlan
-from compactor.cli.ui import output
-from compactor.cli.ui.common.streams import stream_documents
-from compactor.cli.ui.common.verified import verified_document
-from compactor.cli.ui.compact.report import document
-from compactor.cli.ui.output import print_json, shallow
-from compactor.cli.ui.status.watching import failure
+from compactor.cli.plan_result import InventoryPlan, result_of
+from compactor.cli.ui.output import json_text, print_json
 from compactor.control.decisions import Action, ActionKind
 from compactor.control.plane import Check
 from compactor.control.snapshot import JobRun, JobState, Refusals, Snapshot
@@ -67,11 +61,11 @@ from compactor.ops.canary.progress import Hop, Progress
 from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.status.flow import misfits
-from compactor.ops.status.values import OutputSizes, SchemaSeen
+from compactor.ops.status.values import OutputSizes, SchemaSeen, StatusFailure
 from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.trace.tables import TracedTable
-from compactor.ops.trace.trace import Trace, TracedReject
-from compactor.ops.verify.report import ExpiredFiles, VerifiedTable, VerifyReport
+from compactor.ops.trace.trace import TracedReject, TraceResult
+from compactor.ops.verify.report import ExpiredFiles, VerifiedTable, VerifyResult
 from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings
@@ -103,11 +97,12 @@ FULL = COMMITS[1].model_copy(
     update={"quarantined": {"missing": 1}, "misfits": {"amount": 2}, "redriven": {"line_too_long": 1}}
 )
 
-TYPED = VerifyReport(
+TYPED = VerifyResult(
     rescued_values=2,
     misfits=Counter(amount=2),
     expired=[ExpiredFiles(DAY, "rows", "expired on 2026-01-02", 3)],
     table=VerifiedTable("lake.events", 1, 2, 3, 4, 5, 6.0, 7, "the catalog does not answer"),
+    quarantined_files=[replace(MISSING_FILE, redriven=None)],
 )
 """What is verified of output with types, of which something expired, and with a table."""
 
@@ -139,7 +134,7 @@ STREAMS_SEEN = (
 FAILING = (FailingTask("table merge", COMMITS[0].decided_at, COMMITS[0].decided_at, "denied"),)
 """Upkeep of the table that fails."""
 
-NEW_TABLE = VerifyReport(table=VerifiedTable("lake.events"))
+NEW_TABLE = VerifyResult(table=VerifiedTable("lake.events"))
 """What is verified beside a table without a batch."""
 
 
@@ -164,7 +159,7 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     file = ManifestFile(uri=str(late), etag=info.etag)
     app.claims.claim([claim_key(file)], "of-another-planner", now=app.clock.now(), lease_seconds=300)
     inventory = Inventory("s3://b/manifest.json", "lake", COMMITS[0].decided_at, "CSV", (), ())
-    of_inventory = plan._document(Plan(), InventoryPlan(inventory, Plan(), PlanningCost()), dry_run=False)
+    of_inventory = result_of(Plan(), InventoryPlan(inventory, Plan(), PlanningCost()), dry_run=False)
     topic = Topic("main", "events")
     made = TopicPlan(
         removed=[KafkaRange(topic, 0, 3, 9)],
@@ -172,13 +167,11 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         former_ids=["one"],
         troubles=[RecordUnreadable("a draft is damaged")],
     )
-    of_topic = plan._document(Plan(), None, made, dry_run=False)
+    of_topic = result_of(Plan(), None, made, dry_run=False)
     gaps, troubles = [Gap("shardId-000000000000", "7", "21")], [StoreUnavailable("it is throttled")]
     landed = StreamPlan(gaps=gaps, former_ids=["one"], troubles=troubles)
-    of_streams = [
-        plan._document(Plan(), None, each, dry_run=False) for each in (landed, StreamPlan(behind_seconds=1.5))
-    ]
-    printed = [json.loads(_printed(each)) for each in (of_inventory, of_topic, *of_streams)]
+    of_streams = [result_of(Plan(), None, each, dry_run=False) for each in (landed, StreamPlan(behind_seconds=1.5))]
+    printed = [_printed(each) for each in (of_inventory, of_topic, *of_streams)]
     return [dry, first, workspace.json("plan", raw)[0], *printed]
 
 
@@ -199,13 +192,13 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     ]
     empty = replace(old, sizes=OutputSizes(1, 1, with_share(0, 0, 0)))
     empty = replace(empty, schema=SchemaSeen(0, 0, "", None, "schemas/1.json: damaged"))
-    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, empty, *listed)]
-    found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
+    found += [_printed(scene) for scene in (*STATUSES.values(), old, empty, *listed)]
+    found.append(_printed(StatusFailure(COMMITS[0].decided_at, "the store is away")))
     return found
 
 
-def _printed(document: dict[str, Any]) -> bytes:
-    return orjson.dumps(document, default=output._plain, option=output._JSON_OPTIONS)
+def _printed(result: object) -> Any:
+    return json.loads(json_text(result))
 
 
 def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
@@ -213,9 +206,8 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     fine = workspace.json("verify")[0]
     [path] = (workspace.root / "o").rglob("*.parquet")
     path.unlink()
-    made = [{**verified_document(each), "deep": False, "needs_operator": False} for each in (TYPED, NEW_TABLE)]
     damaged = [workspace.json("verify", *more)[0] for more in ((), ("--deep",))]
-    return [fine, *damaged, *(json.loads(_printed(each)) for each in made)]
+    return [fine, *damaged, *map(_printed, (TYPED, NEW_TABLE))]
 
 
 def retired(workspace: Workspace) -> None:
@@ -278,12 +270,12 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     )
     unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
     rejected = [TracedReject(1, "invalid_json", 5, 6)]
-    with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread], rejected=rejected)
+    with_columns = TraceResult(report.uri, report=report, files=[report], quarantined=[unread], rejected=rejected)
     waiting = TracedTable("lake.events", "waiting", waiting_seconds=1.5)
     listed = TracedTable("lake.events", "listed", 3, 4, error="no answer", merged_files=("/merged.parquet",))
     held = TracedTable("lake.events", "held_back", 5, reason="no such file")
     made = [with_columns, *(replace(with_columns, table=each) for each in (waiting, listed, held))]
-    documents = [json.loads(_printed(shallow(each, "meaning", "needs_operator"))) for each in made]
+    documents = [_printed(each) for each in made]
     return [*found, {**compacted, "counts": counts}, *documents]
 
 
@@ -474,7 +466,7 @@ def tables(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     merged = workspace.json("table", "merge", "--dry-run")[0]
     assert (merged["exists"], merged["merged_files"], merged["before"]["hit_rate"]) == (True, 0, 1.0)
     left = MergeReport("lake.events", not_merged=[NotMerged("/o/a.parquet", "expected a whole Parquet file")])
-    refused = json.loads(_printed({**shallow(left), "dry_run": False}))
+    refused = _printed(left)
     return [gone, made, twice, other, held, without, stuck, merged, refused]
 
 
@@ -549,7 +541,7 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     stopping = Action(ActionKind.STOP, "it hangs", targets=("jr",))
     for snapshot in (unknown, seen):
         step = Check(snapshot, (stopping,), failed=("run jr could not be stopped",))
-        found.append(json.loads(_printed(control._document(step))))
+        found.append(_printed(step))
     return found
 
 
@@ -612,23 +604,28 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
     (workspace.root / "rows.compactor" / "manifests" / "gone.json").write_text(GONE.replace("raw", raw))
     next((workspace.root / "rows").rglob("*.parquet")).unlink()
     found.append(json.loads(CliRunner().invoke(command, words).stdout))
-    held = Closing(
+    held = CompactResult(
         parse_compact_paths(raw, rows),
-        workspace.app.layout,
+        "/rows.rejects",
         Plan(skipped={"empty": 1}, held=2, held_until=COMMITS[0].decided_at, left_out=[LeftOut("/a", "changed", "b")]),
         dry_run=False,
-        is_deep=False,
+        deep=False,
+        resumed_manifests=0,
         settled=[MISSING_FILE, replace(MISSING_FILE, redriven=None)],
         rebuilt=[Rebuilt("m1", "a file was replaced", 2, 1, 1, 3, 0)],
         run=RunReport(failures={"m1": "it is too much"}, stuck={"m2": "a record is damaged"}),
-        left=Backlog(manifests=2, begun_manifests=1, input_bytes=400),
+        backlog=Backlog(manifests=2, begun_manifests=1, input_bytes=400),
         envelopes=[Envelope("/b", "Records", 120, 1)],
     )
     typed = replace(
-        held, run=RunReport(), left=Backlog(), verification=TYPED, schema_file="/rows.compactor/schema.toml"
+        held,
+        run=RunReport(),
+        backlog=Backlog(input_bytes=None),
+        verified=TYPED,
+        schema_file="/rows.compactor/schema.toml",
     )
-    new = replace(typed, verification=NEW_TABLE)
-    return [*found, *(json.loads(_printed(document(each))) for each in (held, typed, new))]
+    new = replace(typed, verified=NEW_TABLE)
+    return [*found, *map(_printed, (held, typed, new))]
 
 
 def checkups(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
@@ -667,8 +664,8 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     followed = replace(figures, sizes=sizes, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN, housekeeping=FAILING)
     listed = [replace(day, figures=replace(followed, table=each)) for each in TABLES_SEEN]
     changed = [replace(day, figures=unknown), replace(day, sla_seconds=None), *listed]
-    made = [each.document() for each in (day, *changed, *priced)]
-    return [nothing, real, later, *(json.loads(_printed(each)) for each in made)]
+    made = [day, *changed, *priced]
+    return [nothing, real, later, *map(_printed, made)]
 
 
 COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
@@ -717,7 +714,7 @@ def test_documents_match_their_schema(name: str, tmp_path: Path, monkeypatch: py
     documents = COMMANDS[name](make_workspace(tmp_path), monkeypatch)
     if name in OF_STREAMS:  # several streams have these documents side by side
         whole = [each for each in documents if "error" not in each]
-        documents = [*documents, stream_documents(("orders", each) for each in whole)]
+        documents = [*documents, {"streams": [{"stream": "orders", **each} for each in whole]}]
     check_documents(name, documents)
     shape, maps = shape_of_schema(shipped(name))
     seen = shape_of(documents, maps)

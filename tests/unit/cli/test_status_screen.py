@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from compactor.cli.ui.console import SafeConsole
-from compactor.cli.ui.status.screen import screen
+from compactor.cli.ui.status_screen import screen
 from compactor.ledger.sizing import with_share
 from compactor.ops.status.values import OutputSizes
 from tests.support import hostile_names

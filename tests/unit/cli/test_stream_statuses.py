@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from compactor.cli.commands import status
+from compactor.cli.commands.status import on_terminal, watch
 from compactor.cli.entry import compactor as command
-from compactor.cli.ui.status import watching
-from compactor.cli.ui.status.stream_statuses import show_statuses, streams_screen
-from compactor.cli.ui.status.watching import on_terminal, watch
+from compactor.cli.ui.status_screen import show_statuses, streams_screen
 from compactor.control.diagnosis.health import Condition, finding
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.status.reading import StatusReader
@@ -92,7 +92,7 @@ def test_watching_shows_every_stream(config: Path, monkeypatch: pytest.MonkeyPat
         if len(pauses) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(status, "time", SimpleNamespace(sleep=sleep))
     arguments = ["--config", str(config), "status", "--watch", "2", *(["--json"] if as_json else [])]
     done = CliRunner().invoke(command, arguments)
     assert (done.exit_code, pauses) == (0, [2.0, 2.0])

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.cli.entry import compactor as command
-from compactor.cli.ui.compact.quarantined import quarantined_lines
+from compactor.cli.ui.compact_screen import quarantined_lines
 from compactor.core.documents.records import FileStatus
 from compactor.ledger.accounts.account import QuarantinedFile
 from tests.support import extras

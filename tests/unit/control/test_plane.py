@@ -8,7 +8,7 @@ import pytest
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.snapshot import JobState, QueueDepth, Source
 from compactor.core.errors import AccessError, SettingsError
-from compactor.ledger.backlog import Backlog
+from compactor.ledger.backlog import WaitingManifests
 from compactor.settings.settings import parse_settings
 from compactor.telemetry.metrics import CATALOGUE
 from compactor.wiring.control import ControlComponents
@@ -67,7 +67,7 @@ def test_everything_is_seen() -> None:
     sources.runs.ask_to_stop("a")
     seen = sources.snapshot(scene.clock.now(), scene.policy)
     assert (seen.queue, seen.queue_oldest_seconds, seen.dead_letters) == (QueueDepth(5, 2), 33.0, 1)
-    assert seen.backlog == Backlog(2, 90.0)
+    assert seen.backlog == WaitingManifests(2, 90.0)
     assert seen.heartbeats is not None
     assert [(each.run_id, each.asked_to_stop_at) for each in seen.heartbeats.living] == [("a", scene.clock.now())]
     assert seen.heartbeats.last_at == scene.clock.now()

@@ -22,7 +22,16 @@ from compactor.cost.cost import (
 )
 from compactor.cost.measured_cost import cost_metrics, measured_cost
 from compactor.cost.price_table import REGIONS
-from compactor.cost.prices import DPU_PER_WORKER, FIRST_REGION, GIB, GLUE_VERSIONS, PRICES, SHIPPED, JobSize, prices_of
+from compactor.cost.prices import (
+    DPU_PER_WORKER,
+    FIRST_REGION,
+    GIB,
+    GLUE_VERSIONS,
+    PRICES,
+    SHIPPED,
+    PricedJob,
+    prices_of,
+)
 from compactor.cost.topic_cost import TopicInput
 from compactor.engines.engine import EngineName
 from compactor.telemetry.metrics import (
@@ -103,20 +112,20 @@ RATES = [
 @pytest.mark.parametrize(("worker_type", "workers", "version", "dpu", "hour", "month"), JOBS)
 def test_workers(worker_type: str, workers: int, version: str, dpu: float, hour: float, month: float) -> None:
     """A job costs its DPU, the driver's included, at the price of its Glue version and kind of worker."""
-    job = JobSize(worker_type, workers, version)
+    job = PricedJob(worker_type, workers, version)
     assert (job.dpu, job.dollars_per_hour) == (dpu, pytest.approx(hour))
     assert job.dollars_per_hour * 730 == pytest.approx(month)
 
 
 def test_every_worker_has_a_price() -> None:
     """Every type of worker costs something on every version of Glue, and every price has its source and date."""
-    assert all(JobSize(name, 2, version).dollars_per_hour > 0 for name in DPU_PER_WORKER for version in GLUE_VERSIONS)
+    assert all(PricedJob(name, 2, version).dollars_per_hour > 0 for name in DPU_PER_WORKER for version in GLUE_VERSIONS)
     assert all(price.dollars > 0 and price.unit and price.source and price.as_of for price in PRICES.values())
 
 
 def million(engine: EngineName) -> tuple[Estimate, list[Item]]:
     """The estimate, and the sums that were done by hand."""
-    found = estimate(Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0"), replace(SHAPE, engine=engine))
+    found = estimate(Load(1_000_000, 1000), PricedJob("G.2X", 10, "6.0"), replace(SHAPE, engine=engine))
     return found, [*FIRST, *OF_ENGINE[engine], *REST]
 
 
@@ -145,7 +154,7 @@ def test_totals(engine: EngineName) -> None:
 def test_large_outputs_are_written_in_parts() -> None:
     """The requests of the native engine are those of each output: here two of 50 MB a manifest, in three parts each."""
     shape = replace(SHAPE, engine="native", target_manifest_bytes=200_000_000, target_file_bytes=50_000_000)
-    found = estimate(Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0"), shape)
+    found = estimate(Load(1_000_000, 1000), PricedJob("G.2X", 10, "6.0"), shape)
     assert found.outputs_per_manifest == 2
     (line,) = [line for line in found.lines if line.item == "PUT, native"]
     assert (line.quantity, line.basis) == (5 * 2 * (3 + 2), "counted")
@@ -187,8 +196,8 @@ def test_what_is_shipped() -> None:
         WINDOW_SECONDS,
         BATCH_MESSAGES,
     )
-    shipped = JobSize(given["WorkerType"], int(given["MaxWorkers"]), given["GlueVersion"])
-    assert shipped == SHIPPED == JobSize("G.1X", 3, "6.0")
+    shipped = PricedJob(given["WorkerType"], int(given["MaxWorkers"]), given["GlueVersion"])
+    assert shipped == SHIPPED == PricedJob("G.1X", 3, "6.0")
 
 
 def test_what_is_kept() -> None:
@@ -208,7 +217,7 @@ def test_what_is_kept() -> None:
 
 def test_what_options_add() -> None:
     """A key is paid by the month and for the requests that bucket keys leave, EventBridge by the event."""
-    load, job = Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0")
+    load, job = Load(1_000_000, 1000), PricedJob("G.2X", 10, "6.0")
     plain = estimate(load, job, SHAPE)
     both = estimate(load, job, SHAPE, Deployment(has_key=True, uses_event_bridge=True))
     more = {f"{line.service} {line.item}": line for line in both.lines[len(plain.lines) :]}
@@ -253,7 +262,7 @@ AT_WORK = [
 @pytest.mark.parametrize(("spans", "at_work", "elapsed"), AT_WORK)
 def test_time_at_work(spans: list[tuple[float, float]], at_work: float, elapsed: float) -> None:
     """Time at work counts once however many manifests were in flight, and pauses count only as time that passed."""
-    job = JobSize("G.2X", 10, "6.0")
+    job = PricedJob("G.2X", 10, "6.0")
     found = measured_cost([commit(*span) for span in spans], job.dollars_per_hour)
     assert found is not None
     assert (found.at_work_seconds, found.elapsed_seconds) == (at_work, elapsed)
@@ -274,7 +283,7 @@ def test_time_at_work_is_what_is_covered(spans: list[tuple[int, int]]) -> None:
 
 def test_nothing_to_measure() -> None:
     """Without commits nothing was measured, and without input no terabyte has a price."""
-    job = JobSize("G.2X", 10, "6.0")
+    job = PricedJob("G.2X", 10, "6.0")
     assert measured_cost([], job.dollars_per_hour) is None
     empty = measured_cost([commit(1, 0, input_bytes=0)], job.dollars_per_hour)
     assert empty is not None
@@ -283,7 +292,7 @@ def test_nothing_to_measure() -> None:
 
 def test_metrics_of_cost() -> None:
     """The control plane's two figures: workers by the hour, and that over the input since the oldest commit."""
-    job = JobSize("G.2X", 10, "6.0")
+    job = PricedJob("G.2X", 10, "6.0")
     recent = [commit(100, 100), commit(1800, 100)]
     values = cost_metrics([job], recent, NOON + timedelta(hours=1))
     assert values == {
@@ -293,8 +302,8 @@ def test_metrics_of_cost() -> None:
     assert set(values) <= set(CATALOGUE)
     assert cost_metrics([job], [], NOON) == {"EstimatedDollarsPerHour": pytest.approx(6.16)}
     assert cost_metrics([], recent, NOON) == {"EstimatedDollarsPerHour": 0}
-    assert cost_metrics([JobSize("Standard", 2, "5.1")], recent, NOON) == {}
-    assert cost_metrics([job, JobSize("G.2X", 2, "7.0")], recent, NOON) == {}
+    assert cost_metrics([PricedJob("Standard", 2, "5.1")], recent, NOON) == {}
+    assert cost_metrics([job, PricedJob("G.2X", 2, "7.0")], recent, NOON) == {}
 
 
 TOPIC = TopicInput("msk", GIB * 10.0, record_bytes=1500, partitions=6)

@@ -31,7 +31,7 @@ from compactor.ndjson.grok import DecoderOf, GrokSplitter, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Reject, Splitter, in_whole_file
 from compactor.ops.redrive.reject_lines import reject_rows
-from compactor.ops.verify.report import Discrepancy, VerifyReport
+from compactor.ops.verify.report import Discrepancy, VerifyResult
 from compactor.ops.verify.values.native_sums import NativeSums, ParsersDifferError
 from compactor.ops.verify.values.ports import NewDigestKernel
 from compactor.ops.verify.values.row_sums import SOURCE, FileColumns, LineSums, PythonSums, RowShape, RowSums, Sum
@@ -90,11 +90,11 @@ class DeepVerifier:
     why_gone: Callable[[Commit, FileReport], str] = lambda _commit, _file: ""  # under which rule an input file expired
 
     def check(
-        self, commit: Commit, report: VerifyReport, *, with_source: bool = False, with_rejects: bool = True
+        self, commit: Commit, report: VerifyResult, *, with_source: bool = False, with_rejects: bool = True
     ) -> None:
         """Compare one commit, and add the result to the report.
 
-        `with_source` is as in `VerifyReport.add_commit`: files of redriven lines are then no further input files.
+        `with_source` is as in `VerifyResult.add_commit`: files of redriven lines are then no further input files.
         Without the rejects, which may have expired, only rows are compared; and not those of a file with lines that
         only the rejects tell from rows.
         """
@@ -160,7 +160,7 @@ class DeepVerifier:
                 read = self._input_sums(commit, file, sums.slow_lines(file.path_columns), known)
             yield file, is_told, read
 
-    def _add_gone(self, commit: Commit, file: FileReport, report: VerifyReport, counted: int) -> None:
+    def _add_gone(self, commit: Commit, file: FileReport, report: VerifyResult, counted: int) -> None:
         """Add an input file that could not be compared: it expired, or else it is gone."""
         if why := self.why_gone(commit, file):
             report.add_expired(commit.date, "redriven", why, 1)
@@ -260,7 +260,7 @@ def _reject_row(line_number: int, byte_offset: int, reason: str, raw: bytes) -> 
     return [line_number, byte_offset, reason, raw.hex()]
 
 
-def _compare(commit: Commit, report: VerifyReport, where: str, what: str, expected: Sum, found: Sum) -> None:
+def _compare(commit: Commit, report: VerifyResult, where: str, what: str, expected: Sum, found: Sum) -> None:
     if expected != found:
         difference = "other values" if expected.rows == found.rows else f"{found.rows} {what}"
         report.discrepancies.append(Discrepancy(commit.manifest_id, where, f"{expected.rows} {what}", difference))

@@ -118,7 +118,7 @@ def test_a_dry_run_writes_nothing() -> None:
     harness = lake()
     put_inventory(harness.store, listed(harness))
     offered = plan(harness, dry_run=True)
-    assert [(each.manifest_id, each.files) for each in offered.manifests] == [("", 2), ("", 1)] * 3
+    assert [(each.manifest_id, each.files) for each in offered.manifests] == [(None, 2), (None, 1)] * 3
     assert (planned(harness), plan(harness).files) == (Counter(), 9)
 
 

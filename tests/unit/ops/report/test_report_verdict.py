@@ -10,8 +10,9 @@ from compactor.cli.commands.report import make_report
 from compactor.control.diagnosis.health import Severity
 from compactor.core.documents.records import Accepted, Commit, FileStatus
 from compactor.core.layout import ManifestKey
+from compactor.core.results import document
 from compactor.cost.measured_cost import MEASURED_DOLLARS
-from compactor.cost.prices import JobSize
+from compactor.cost.prices import PricedJob
 from compactor.ledger.sizing import with_share
 from compactor.ledger.sizing_history import summarised
 from compactor.ops.report.page import page
@@ -187,7 +188,7 @@ def app_of(case: Case) -> App:
     return app
 
 
-def report_of(app: App, job: JobSize = TEN_WORKERS, *, is_job_named: bool = False) -> Report:
+def report_of(app: App, job: PricedJob = TEN_WORKERS, *, is_job_named: bool = False) -> Report:
     return make_report(app, WHOLE_DAY, job, is_job_named=is_job_named, with_samples=False)
 
 
@@ -248,14 +249,14 @@ def test_status_agrees(case: Case) -> None:
 def test_named_workers_are_priced() -> None:
     """A price that the user asks for is shown, and that nothing was paid is said as well."""
     app = app_of(CASES["a folder"])
-    words = words_of(read_page(page(report_of(app, JobSize("G.1X", 2, "6.0"), is_job_named=True))))
+    words = words_of(read_page(page(report_of(app, PricedJob("G.1X", 2, "6.0"), is_job_named=True))))
     assert "nothing was paid to AWS" in words
     assert "would cost $" in words
 
 
 def test_no_price_in_the_document() -> None:
     """The document of work on one's own machine has no dollars and no workers either."""
-    cost = report_of(app_of(CASES["a folder"])).document()["cost"]
+    cost = document(report_of(app_of(CASES["a folder"])).cost)
     assert {
         name: value for name, value in cost.items() if "dollars" in name or name in {"job", "compared"}
     } == dict.fromkeys([*MEASURED_DOLLARS, "job", "compared"])

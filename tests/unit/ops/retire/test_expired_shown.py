@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from compactor.cli.commands.report import make_report
-from compactor.cli.ui.common.expired import expired_lines
-from compactor.cli.ui.status.fields import fields
+from compactor.cli.ui.status_screen import fields
+from compactor.cli.ui.words import expired_lines
 from compactor.core.crash_points import ExpiryCrashPoint
 from compactor.core.documents.expired import Expiry
 from compactor.cost.prices import CLASSIC
@@ -22,7 +22,7 @@ def seen(harness: Harness) -> ExpiredSeen:
     app, verified = harness.app(), harness.verification()
     now = harness.clock.now()
     period = Period(now - timedelta(hours=1), now)
-    reported = make_report(app, period, CLASSIC, is_job_named=False, with_samples=False).document()["expired"]
+    reported = make_report(app, period, CLASSIC, is_job_named=False, with_samples=False).figures.expired
     status = app.status_reader.read()
     assert status.expired == reported
     assert (status.expired.retired_dates, status.expired.expiring) == (verified.retired_dates, verified.expiring)

@@ -17,7 +17,7 @@ from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.rejects.query import Query
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from compactor.upkeep.expiring import Expirer
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness
@@ -39,7 +39,7 @@ def left_over(harness: Harness) -> list[str]:
     return [info.uri for info in harness.store.list(harness.layout.expiring_folder)]
 
 
-def checked(harness: Harness) -> VerifyReport:
+def checked(harness: Harness) -> VerifyResult:
     """What `verify` says by all records, which has to agree with the summaries in every total."""
     by_records, by_summaries = verified(harness, by_records=True), verified(harness)
     assert by_records.sums == by_summaries.sums

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue
-from compactor.cli.ui.status.fields import fields
+from compactor.cli.ui.status_screen import fields
 from compactor.control.diagnosis.health import Condition
 from compactor.control.snapshot import JobRun
 from compactor.core.crash_points import CrashPoint

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from compactor.cli.commands.report import make_report
-from compactor.cli.ui.common.table_seen import table_lines
-from compactor.cli.ui.status.screen import screen
+from compactor.cli.ui.status_screen import screen
+from compactor.cli.ui.words import table_lines
 from compactor.control.diagnosis.health import Condition
 from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import StoreUnavailable, TableHeldBack

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from compactor.adapters.memory.store import ManualClock, MemoryStore
-from compactor.cli.ui.common.topics_seen import topic_lines
-from compactor.cli.ui.status.screen import screen
+from compactor.cli.ui.status_screen import screen
+from compactor.cli.ui.words import topic_lines
 from compactor.control.diagnosis.health import Condition
 from compactor.core.errors import StoreUnavailable
 from compactor.core.kafka.ports import LiveTopic

@@ -16,7 +16,7 @@ from compactor.ledger.backlog import read_backlog
 from compactor.ledger.ledger import FOLD_AT
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.trace.trace import Trace, TraceState
+from compactor.ops.trace.trace import TraceResult, TraceState
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.redriving import LONG, line_limit
@@ -27,14 +27,14 @@ def harness() -> Harness:
     return Harness(stream={"max_attempts": 2})
 
 
-def trace(harness: Harness, uri: str, *, with_claims: bool = False, days: int = 31) -> Trace:
+def trace(harness: Harness, uri: str, *, with_claims: bool = False, days: int = 31) -> TraceResult:
     app = harness.app()
     if not with_claims:
         app.claims_if_any = None
     return app.tracer.trace(uri, days=days)
 
 
-def trace_manifest(harness: Harness, manifest_id: str) -> Trace:
+def trace_manifest(harness: Harness, manifest_id: str) -> TraceResult:
     return harness.app().tracer.trace_manifest(manifest_id)
 
 

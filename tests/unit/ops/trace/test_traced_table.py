@@ -10,7 +10,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.layout import ManifestKey
 from compactor.ledger.table.batches import TableBatches
-from compactor.ops.trace.trace import Trace
+from compactor.ops.trace.trace import TraceResult
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 
@@ -26,7 +26,7 @@ def harness() -> Harness:
     return made
 
 
-def traced(harness: Harness, thing: str) -> Trace:
+def traced(harness: Harness, thing: str) -> TraceResult:
     app = harness.app()
     return app.tracer.trace(thing) if "/" in thing else app.tracer.trace_manifest(thing)
 

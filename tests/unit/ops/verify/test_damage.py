@@ -13,7 +13,7 @@ import pytest
 from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.records import Commit
 from compactor.core.layout import ManifestKey
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.sampling import few_rows
 
@@ -55,15 +55,15 @@ def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Harness:
     return made
 
 
-def shallow(harness: Harness) -> VerifyReport:
+def shallow(harness: Harness) -> VerifyResult:
     return harness.app().verifier().verify_all()
 
 
-def of_day(harness: Harness, day: str = DAY) -> VerifyReport:
+def of_day(harness: Harness, day: str = DAY) -> VerifyResult:
     return harness.app().verifier().verify_date(day)
 
 
-def wheres(report: VerifyReport) -> set[str]:
+def wheres(report: VerifyResult) -> set[str]:
     return {each.where for each in report.discrepancies}
 
 

@@ -13,7 +13,7 @@ from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.verify import doubled as doubled_module
 from compactor.ops.verify.doubled import DoubledFiles
-from compactor.ops.verify.verifier import Discrepancy, VerifyReport
+from compactor.ops.verify.verifier import Discrepancy, VerifyResult
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.redriving import LONG, line_limit
@@ -29,7 +29,7 @@ def deliver(harness: Harness, manifest_id: str, *names: str, day: str = DAY) -> 
     harness.run_once()
 
 
-def doubled(report: VerifyReport) -> list[Discrepancy]:
+def doubled(report: VerifyResult) -> list[Discrepancy]:
     return [each for each in report.discrepancies if each.expected == "the rows of each file version once"]
 
 

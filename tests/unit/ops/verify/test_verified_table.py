@@ -11,7 +11,7 @@ from compactor.adapters.memory.table import MemoryTable
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import ExtraMissing
 from compactor.core.layout import ManifestKey
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import VerifyResult
 from compactor.ops.verify.table_files import unlisted
 from compactor.ops.verify.verifier import Verifier
 from compactor.table.catalog import TableFile, TableHead
@@ -23,7 +23,7 @@ from tests.support.retiring import LATER_DAY, closed_days, compacted, retire
 LONG_SECONDS = 86_400
 FOLDER = f"/w/output/merged-parquet-{DAY}/"
 
-VERIFY: dict[str, Callable[[App], VerifyReport]] = {
+VERIFY: dict[str, Callable[[App], VerifyResult]] = {
     "all": lambda app: app.verifier().verify_all(),
     "date": lambda app: app.verifier().verify_date(DAY),
     "manifests": lambda app: app.verifier().verify_manifests([ManifestKey(DAY, "m1"), ManifestKey(DAY, "m2")]),

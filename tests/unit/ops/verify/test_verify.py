@@ -20,7 +20,7 @@ from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.reading import Listed, Scope, listed
 from compactor.ledger.state import State
 from compactor.ledger.table.moved_rows import MovedRows
-from compactor.ops.verify.report import Discrepancy, VerifyReport
+from compactor.ops.verify.report import Discrepancy, VerifyResult
 from compactor.ops.verify.values.contents import DeepVerifier
 from compactor.ops.verify.values.ports import NewDigestKernel
 from compactor.ops.verify.values.row_sums import Sum
@@ -41,19 +41,19 @@ def compacted(metadata: tuple[str, ...] = ("_source_file",), max_columns: int = 
     return harness
 
 
-def shallow(harness: Harness, *, everything: bool = False) -> VerifyReport:
+def shallow(harness: Harness, *, everything: bool = False) -> VerifyResult:
     verifier = harness.app().verifier()
     return verifier.verify_all() if everything else verifier.verify_date(DAY)
 
 
 def contents(harness: Harness) -> list[Discrepancy]:
     """What comparing values finds, without the sizes of files."""
-    reports = list[VerifyReport]()
+    reports = list[VerifyResult]()
     app = harness.app()
     rows = CommittedRows(app.store, MovedRows(app.state))
     for new_kernel in KERNELS:
         verifier = DeepVerifier(store=app.store, registry=app.registry, rows=rows, new_kernel=new_kernel)
-        reports.append(VerifyReport())
+        reports.append(VerifyResult())
         verifier.check(harness.commit("m1"), reports[-1])
     assert all(each == reports[0] for each in reports)
     return reports[0].discrepancies
@@ -418,5 +418,5 @@ def test_an_interruption_does_not_wait_for_all_files(monkeypatch: pytest.MonkeyP
     rows = Rows(app.store, MovedRows(app.state))
     many = commit.model_copy(update={"outputs": [*commit.outputs] * 100})
     with pytest.raises(KeyboardInterrupt):
-        DeepVerifier(store=app.store, registry=app.registry, rows=rows).check(many, VerifyReport())
+        DeepVerifier(store=app.store, registry=app.registry, rows=rows).check(many, VerifyResult())
     assert len(opened) < 50

@@ -1,12 +1,19 @@
-"""The fields of the screen of `compactor status`: a name and a few lines each."""
+"""The screen of `compactor status`: the next action first, then what it is based on."""
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
-from compactor.cli.ui.common.expired import expired_lines
-from compactor.cli.ui.common.kinesis_seen import kinesis_lines
-from compactor.cli.ui.common.misfits import by_column
-from compactor.cli.ui.common.table_seen import table_lines
-from compactor.cli.ui.common.topics_seen import topic_lines
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from compactor.cli.ui.console import SafeConsole
+from compactor.cli.ui.output import table_of
+from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.words import by_column, expired_lines, kinesis_lines, table_lines, topic_lines
+from compactor.control.diagnosis.health import Condition, Word
+from compactor.control.releases import differing
+from compactor.core.documents.records import RecentCommit
 from compactor.core.rules.sharding import shard_number
 from compactor.core.text.formatting import DASH, by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.text.safe_text import visible
@@ -211,3 +218,198 @@ def short(text: str, length: int = 48) -> str:
         return text
     head = (length - 3) // 3
     return f"{text[:head]}...{text[-(length - 3 - head) :]}"
+
+
+Statuses = Mapping[str, Status]
+"""The status of each stream, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of the table: a stream, or all of them."""
+
+    name: str
+    state: str
+    waiting: int
+    oldest_seconds: float
+    p99_seconds: float | None
+    rejects: int
+    dead: int
+    files: int
+    columns: str
+    release: str
+
+
+def show_statuses(found: Statuses, canary: str) -> None:
+    """Print the state of each stream and of all, and the next actions.
+
+    `canary` is the stream whose job takes a release first; empty if there is none.
+    """
+    SafeConsole().print(_table(found))
+    for line in _notes(found, canary):
+        echo(line)
+
+
+def streams_screen(
+    found: Statuses,
+    *,
+    canary: str,
+    width: int = LEAST_WIDTH,
+    height: int = 0,  # noqa: ARG001 - a terminal that is too low cuts the end
+    error: str = "",
+) -> RenderableType:
+    """The same as one screen, with its time; `error` says why nothing newer could be read."""
+    as_of = max(each.as_of for each in found.values())
+    failed = [Text(f"Cannot read the status: {error}", "bold red")] if error else []
+    head = Text(f"{as_of:%Y-%m-%d %H:%M:%S} UTC".rjust(max(width, LEAST_WIDTH)), "dim")
+    return Group(head, *failed, _table(found), *map(Text, _notes(found, canary)))
+
+
+def _table(found: Statuses) -> RenderableType:
+    lines = [_line(name, each) for name, each in found.items()]
+    figures: dict[str, Callable[[_Line], str]] = {
+        "stream": lambda each: each.name,
+        "state": lambda each: each.state,
+        "waiting": lambda each: f"{each.waiting:,}",
+        "oldest, s": lambda each: f"{each.oldest_seconds:,.0f}",
+        "p99, s": lambda each: "-" if each.p99_seconds is None else f"{each.p99_seconds:,.0f}",
+        "rejects": lambda each: f"{each.rejects:,}",
+        "dead": lambda each: f"{each.dead:,}",
+        "files": lambda each: f"{each.files:,}",
+        "columns": lambda each: each.columns,
+    }
+    if differing({name: _releases(each) for name, each in found.items()}):
+        figures["release"] = lambda each: each.release
+    return table_of(figures, [*lines, _all(lines)], names=2)
+
+
+def _line(name: str, found: Status) -> _Line:
+    return _Line(
+        name,
+        found.state.word.replace("_", " "),
+        found.backlog.manifests + found.backlog.begun_manifests,
+        found.backlog.oldest_seconds,
+        found.latency.p99_seconds if found.latency else None,
+        found.rejects.lines,
+        found.dead_letters.open,
+        found.quarantined_files.open,
+        f"{found.schema.columns:,}",
+        visible(" ".join(_releases(found))) or "-",
+    )
+
+
+def _all(lines: list[_Line]) -> _Line:
+    """The sums, the longest wait and the highest p99; what cannot be added is left out."""
+    return _Line(
+        "all",
+        "",
+        sum(each.waiting for each in lines),
+        max(each.oldest_seconds for each in lines),
+        max((each.p99_seconds for each in lines if each.p99_seconds is not None), default=None),
+        sum(each.rejects for each in lines),
+        sum(each.dead for each in lines),
+        sum(each.files for each in lines),
+        "",
+        "",
+    )
+
+
+def _releases(found: Status) -> list[str]:
+    return sorted({run.release for run in found.runs if run.release})
+
+
+def _notes(found: Statuses, canary: str) -> Iterator[str]:
+    for name, each in found.items():
+        if each.state.next_move:
+            yield f"{name}: {each.state.reason}"
+            yield f"  next: {each.state.next_move}"
+    if apart := differing({name: _releases(each) for name, each in found.items()}, canary):
+        yield visible(apart.found)
+        yield f"  next: {apart.next_move}"
+
+
+MOST_WIDTH = 120
+_LEAST_COMMITS, _MOST_COMMITS = 1, 10
+_STYLES: dict[Word, str] = {
+    "empty": "bold",
+    "idle": "bold green",
+    "running": "bold green",
+    "stopping": "bold yellow",
+    "behind": "bold yellow",
+    "needs_you": "bold yellow",
+    "stopped": "bold red",
+    "stuck": "bold red",
+}
+_HEADINGS = ("ago", "latest commits", "MB in", "MB out", "files", "rows", "rejects", "took")
+_ROW = "{:>6} {:{names}} {:>6} {:>6} {:>5} {:>10} {:>7} {:>6}\n"
+"""A row of the table of commits. The names of manifests get the width that is left."""
+
+
+def screen(found: Status, *, width: int = LEAST_WIDTH, height: int = 40, error: str = "") -> Text:
+    """The whole screen; `error` says why nothing newer could be read.
+
+    At least 80 columns are used. The list of commits is cut to fit the height.
+    """
+    width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
+    text = _head(found, width)
+    if error:
+        text.append("\n".join([*_wrapped(f"Cannot read the status: {error}", width), ""]), "bold red")
+    text.append("\n")
+    for name, lines, style in fields(found):
+        wrapped = [part for line in lines for part in _wrapped(line, width - INDENT)]
+        for number, line in enumerate(wrapped):
+            text.append(f"{name if not number else '':{INDENT}}", style or "dim")
+            text.append(f"{line}\n", style)
+    left = height - len(text.plain.splitlines()) - 3
+    if found.recent:
+        text.append("\n")
+        text.append_text(_commits(found, width, min(max(left, _LEAST_COMMITS), _MOST_COMMITS)))
+    text.rstrip()
+    return text
+
+
+def _head(found: Status, width: int) -> Text:
+    state, moment = found.state, f"{found.as_of:%Y-%m-%d %H:%M:%S} UTC"
+    word = state.word.upper().replace("_", " ")
+    text = Text()
+    # A job that ended with nothing to do is `stopped`, too.
+    style = "bold" if state.condition is Condition.ALL_DONE else _STYLES[state.word]
+    text.append(f"{word:{width - len(moment)}}", style)
+    text.append(f"{moment}\n", "dim")
+    text.append("\n".join([*_wrapped(f"{state.reason[:1].upper()}{state.reason[1:]}.", width), ""]))
+    if state.next_move:
+        text.append("\n".join([*_wrapped(f"Next: {state.next_move}", width), ""]), "bold")
+    return text
+
+
+def _commits(found: Status, width: int, rows: int) -> Text:
+    names = width + 2 - len(_ROW.format(*[""] * len(_HEADINGS), names=1))
+    text = Text()
+    text.append(_ROW.format(*_HEADINGS, names=names), "dim")
+    for commit in found.recent[::-1][:rows]:
+        text.append(_ROW.format(*_cells(commit, found, names), names=names))
+    return text
+
+
+def _cells(commit: RecentCommit, found: Status, names: int) -> list[str]:
+    return [
+        rough((found.as_of - commit.decided_at).total_seconds()),
+        short(commit.manifest_id, names),
+        _megabytes(commit.input_bytes),
+        _megabytes(commit.output_bytes),
+        f"{commit.output_files:,}",
+        f"{commit.records:,}",
+        f"{commit.rejected_lines:,}",
+        rough(commit.seconds),
+    ]
+
+
+def _megabytes(length_bytes: int) -> str:
+    """Millions of bytes, in at most six characters up to a terabyte."""
+    amount = length_bytes / 1e6
+    return f"{amount:.2f}" if amount < 1 else f"{amount:.1f}" if amount < 1000 else f"{amount:,.0f}"  # noqa: PLR2004
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most this width. A word is never broken, so that commands can be copied."""
+    return textwrap.wrap(visible(text), width, break_long_words=False, break_on_hyphens=False) or [""]

@@ -1,9 +1,9 @@
-"""One call of `compact`: plans its sources, processes what waits, and verifies."""
+"""One call of `compact`: settles the types, plans its sources, processes what waits, and verifies."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compactor.adapters.local.machine import person
@@ -11,13 +11,13 @@ from compactor.adapters.local.native.threads import usable_threads
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles, LocalSummarisedFiles, seen_file
 from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.adapters.source_listing import SourceListing
-from compactor.api.compact_call.closing import Closing
-from compactor.api.compact_call.types import FolderTypes
-from compactor.api.display import Display, StopRequests, VerifyProgress
+from compactor.api.compact_result import CompactResult
+from compactor.api.progress import Display, StepDisplay, StopRequests, VerifyProgress
 from compactor.core.documents.records import Commit, FileReport
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import ManifestKey, is_s3
+from compactor.core.ports import ObjectInfo
 from compactor.core.text.formatting import count, duration
 from compactor.job.report import ManifestsUnfinished, RunReport
 from compactor.job.results import Result
@@ -33,12 +33,74 @@ from compactor.manifests.folders.waiting import SETTLE_SECONDS, SETTLING, Patien
 from compactor.manifests.plan import Plan
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
 from compactor.ops.accept.dismisser import Dismisser
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.rebuild.rebuild_report import Rebuilt
+from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.folder import FolderSettings, check_folders, check_rows_are_known
+from compactor.wiring.folder import (
+    FolderSettings,
+    check_folders,
+    check_inferable,
+    check_rows_are_known,
+    checked_schema,
+    inferred_schema,
+    infers_types,
+    keep_schema,
+)
 from compactor.wiring.job.app import App
 from compactor.wiring.job.engine_components import check_java, joined, running
+
+
+@dataclass
+class FolderTypes:
+    """The types, which are settled once for a call; each batch of a watch has its own.
+
+    Attributes:
+        step: Shows that input is read.
+    """
+
+    folder: FolderSettings
+    step: StepDisplay
+    _given: bytes | None = field(default=None, init=False)
+    _are_kept: bool = field(default=False, init=False)
+
+    @property
+    def need_data(self) -> bool:
+        """Whether they are still to be inferred from the input."""
+        return infers_types(self.folder) and not self._are_kept
+
+    def check(self, app: App) -> None:
+        """Check, before any work, that they can be used.
+
+        Raises:
+            SettingsError: The schema file has faults, or the columns of DST have other types already.
+        """
+        if self._are_kept:
+            return
+        self._given = checked_schema(self.folder, app)
+        if self.need_data:
+            check_inferable(self.folder, app)
+
+    def keep(self, app: App, files: Iterable[ObjectInfo]) -> None:
+        """Keep the schema file beside the state, before the settings that name it.
+
+        Args:
+            app: The components.
+            files: The input, for types that are to be inferred.
+
+        Raises:
+            SettingsError: There is no record with a key, or the file of a faster call has faults.
+        """
+        if self._are_kept:
+            return
+        if self.need_data:
+            with self.step("reading") as show:
+                self._given = inferred_schema(
+                    self.folder, app, files, lambda number: show(f"read {count(number, 'file')} for types")
+                )
+        if self._given is not None:
+            keep_schema(self.folder, app, self._given)
+        self._are_kept = True
 
 
 @dataclass
@@ -77,17 +139,15 @@ class FolderRun:
     def __post_init__(self) -> None:
         self._types = FolderTypes(self.folder, self.display.step)
 
-    def run(self) -> Closing:
+    def run(self) -> CompactResult:
         """Do it.
 
         Raises:
             SettingsError: There is nothing to compact, and never was; or the places cannot be used.
         """
         started = time.monotonic()
-        closing = self._closing(self._app())
-        closing.outputs = self._outputs
-        closing.seconds = time.monotonic() - started
-        return closing
+        result = self._result(self._app())
+        return replace(result, outputs=tuple(self._outputs), seconds=round(time.monotonic() - started, 3))
 
     def folder_planner(self, app: App) -> FolderPlanner:
         """Make what plans the sources."""
@@ -111,8 +171,8 @@ class FolderRun:
         path = seen_file(app.layout)
         return LocalSummarisedFiles(path) if path else NothingSummarised()
 
-    def _closing(self, app: App) -> Closing:
-        paths = self.folder.paths
+    def _result(self, app: App) -> CompactResult:
+        paths, settings = self.folder.paths, self.folder.settings
         check_folders(paths)
         self._types.check(app)
         planner = self._planner(app)
@@ -121,33 +181,37 @@ class FolderRun:
             if not survey.has_data and not self.may_be_empty:
                 raise SettingsError([_no_data(in_words(paths.sources), survey)])
             check_rows_are_known(paths, app.layout, app.store)
-        closing = Closing(paths, app.layout, Plan(), dry_run=self.dry_run, is_deep=self.deep)
-        closing.schema_file = self.folder.settings.schema.file or None
-        closing.reading = self.folder.settings.reading_lines()
-        closing.is_format_given = "format" in self.folder.settings.input.model_fields_set
+        result = CompactResult(
+            paths,
+            app.layout.rejects_folder,
+            Plan(),
+            self.dry_run,
+            self.deep,
+            schema_file=settings.schema.file or None,
+            is_format_given="format" in settings.input.model_fields_set,
+            reading=tuple(settings.reading_lines()),
+        )
         if self.dry_run:
-            closing.plan = planner.plan(survey, dry_run=True)
-            return closing
+            return replace(result, plan=planner.plan(survey, dry_run=True))
+        result = replace(result, run=RunReport(), resumed_manifests=0, envelopes=(), settled=(), rebuilt=())
         if self._types.need_data and self.may_be_empty and not survey.has_data:
-            return closing
+            return result
         self._types.keep(app, self.folder_planner(app).data(Plan()))
         self.folder.keep(app.store, app.runs)
-        closing.remembered = self.folder.remembered
-        app = self._resumed(app, closing)
-        closing.is_planned = not closing.is_interrupted
-        if closing.is_planned:
-            closing.plan = self._planner(app).plan(survey)
-            self._work_on(app, closing)
-        if closing.plan.replacements and not closing.is_unfinished:
-            self._replace(closing.plan, closing)
-        closing.envelopes = find_envelopes(app.store, self._longest_rows)
-        if not closing.is_unfinished:
-            app.publisher.cover_columns(app.registry.latest().version)  # if it was deleted
-            closing.verification = self._verified(app)
-            closing.settled = self._settled(app, closing.verification)
-        return closing
+        app, result = self._resumed(app, replace(result, remembered=tuple(self.folder.remembered)))
+        result = replace(result, is_planned=not result.is_interrupted)
+        if result.is_planned:
+            result = self._worked_on(app, replace(result, plan=self._planner(app).plan(survey)))
+        if result.plan.replacements and not result.is_unfinished:
+            result = replace(result, rebuilt=self._replaced(result.plan))
+        result = replace(result, envelopes=tuple(find_envelopes(app.store, self._longest_rows)))
+        if result.is_unfinished:
+            return result
+        app.publisher.cover_columns(app.registry.latest().version)  # if it was deleted
+        verified = self._verified(app)
+        return replace(result, settled=tuple(self._settled(app, verified)), verified=verified.sealed())
 
-    def _settled(self, app: App, report: VerifyReport) -> list[QuarantinedFile]:
+    def _settled(self, app: App, report: VerifyResult) -> list[QuarantinedFile]:
         """Settle what was quarantined and is excluded, or gone from the sources since an earlier call; returns it."""
         dismisser = Dismisser(state=app.state, by=person())
         excludes, ended, sources = app.state.rules.excludes, {key.id for key in self._ended}, self.folder.paths.sources
@@ -170,28 +234,29 @@ class FolderRun:
         else:
             self.display.say(f"waiting {duration(seconds)} for {what}")
 
-    def _resumed(self, app: App, closing: Closing) -> App:
+    def _resumed(self, app: App, result: CompactResult) -> tuple[App, CompactResult]:
         """Finish what earlier calls left, so that all rows are known; returns components to go on with."""
         backlog = _backlog(app)
         if backlog.is_empty:
-            return app
-        closing.resumed = max(backlog.manifests, backlog.begun_manifests)
+            return app, result
+        result = replace(result, resumed_manifests=max(backlog.manifests, backlog.begun_manifests))
         with suppress(ManifestsUnfinished):  # new files need not wait for them; the work on those tells of them
-            self._work_on(app, closing)
-        if not closing.is_interrupted:
+            result = self._worked_on(app, result)
+        if not result.is_interrupted:
             changed_files(self._commits, app.claimer)
             self._commits.clear()  # what changed is planned by this call
-        return self._app()
+        return self._app(), result
 
-    def _work_on(self, app: App, closing: Closing) -> None:
+    def _worked_on(self, app: App, result: CompactResult) -> CompactResult:
         backlog = _backlog(app)
-        if not backlog.is_empty:
-            closing.engine = app.engine_choice
-            run, closing.is_interrupted = self._work(app, backlog)
-            closing.run.merge(run)
-            backlog = _backlog(app)
-            closing.plan.left_out += changed_files(self._commits, app.claimer)
-        closing.left = backlog
+        if backlog.is_empty:
+            return replace(result, backlog=backlog)
+        result = replace(result, engine_choice=app.engine_choice)
+        run, is_interrupted = self._work(app, backlog)
+        result.work.merge(run)
+        left = _backlog(app)
+        result.plan.left_out += changed_files(self._commits, app.claimer)
+        return replace(result, backlog=left, is_interrupted=is_interrupted)
 
     def _app(self) -> App:
         """Make the components, and check that the engine can run."""
@@ -214,7 +279,7 @@ class FolderRun:
             self._outputs += [each.final for each in result.outcome.outputs]
             self._longest_rows = longest_rows([*self._longest_rows, *result.outcome.files])
 
-    def _replace(self, plan: Plan, closing: Closing) -> None:
+    def _replaced(self, plan: Plan) -> tuple[Rebuilt, ...]:
         """Make the rows of replaced files again; those that cannot be are quarantined."""
         app = App(self.folder.settings)
         with ExitStack() as stack:
@@ -224,8 +289,8 @@ class FolderRun:
             stack.enter_context(run_in_log(app.run_id))
             stack.enter_context(self.display.step("rebuilding"))
             replaced = app.replacer().replace(plan.replacements)
-        closing.rebuilt = replaced.report.rebuilt
         plan.left_out += [left_out(each, why) for each, why in replaced.refused]
+        return tuple(replaced.report.rebuilt)
 
     def _work(self, app: App, backlog: Backlog) -> tuple[RunReport, bool]:
         """Process the backlog; returns the report, and whether a signal stopped the work."""
@@ -252,7 +317,7 @@ class FolderRun:
 
             stack.callback(close_session)
 
-    def _verified(self, app: App) -> VerifyReport:
+    def _verified(self, app: App) -> VerifyResult:
         with self.display.step("verifying") as show_text:
             shown = VerifyProgress(show_text)
             verifier = app.verifier(deep=self.deep, on_manifest=shown.on_manifest, compared=shown)

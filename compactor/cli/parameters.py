@@ -1,12 +1,35 @@
-"""The argument DST of commands: the folder that `compact` wrote, which says where the settings are."""
+"""Parameters that several commands have: DST, whose folder has the settings, and numbers and times."""
 
+import math
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from compactor.cli.invocation import DESTINATION, Invocation
+
+
+class FiniteRange(click.FloatRange):
+    """A range of finite numbers. click takes `nan` for a number in any range, and `inf` in one without an end."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+
+def moment(_context: click.Context, _option: click.Parameter, value: str | None) -> datetime | None:
+    """Parse the value of an option; a time without a zone is UTC."""
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as exc:
+        raise click.BadParameter(f"{value!r} is not a time; expected ISO 8601, as in 2025-12-21T10:00:00Z") from exc
 
 
 def destination_argument(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,1 +1,0 @@
-"""One call of `compact`: its steps, and how it ended."""

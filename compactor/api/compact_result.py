@@ -1,0 +1,271 @@
+"""What a call of `compact` did, and how it ended."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from compactor.core.documents.closed_dates import are_few_rows
+from compactor.core.errors import ExitCode
+from compactor.core.results import as_document
+from compactor.core.text.formatting import count
+from compactor.job.report import RunReport
+from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.backlog import Backlog
+from compactor.manifests.plan import LeftOut, Plan
+from compactor.ndjson.files.envelopes import Envelope
+from compactor.ops.rebuild.rebuild_report import Rebuilt
+from compactor.ops.verify.report import VerifyResult
+from compactor.settings.compact_paths import CompactPaths
+from compactor.wiring.engine_choice import EngineChoice
+
+FEW_ROWS = "under half of the lines are rows; expected NDJSON: one JSON object a line"
+
+
+@as_document(
+    inlines={
+        "plan": (
+            *("planned_before", "touched", "renamed", "grown", "replaced", "misdated"),
+            *("skipped", "left_out", "held", "held_until"),
+        )
+    },
+    omits=("paths", "outputs", "engine_choice", "is_planned", "is_format_given", "remembered", "reading"),
+    shows=(
+        *("source", "sources", "output", "settings_file", "new_files", "new_bytes", "engine", "engine_reason"),
+        *("is_unfinished", "needs_operator"),
+    ),
+)
+@dataclass(frozen=True, slots=True)
+class CompactResult:
+    """What one call of `compact` did. With `--dry-run` nothing is written.
+
+    Figures are of this call; those of `verified` are of all calls for the same DST.
+
+    Attributes:
+        paths: The places of the call.
+        rejects_folder: Folder of the rejects.
+        plan: What was planned, in all its figures.
+        dry_run: Whether nothing was written.
+        deep: Whether `--deep` was given.
+        schema_file: Schema file with the types; None if all columns are strings.
+        resumed_manifests: Manifests that waited before this call planned any; None in a dry run.
+        envelopes: Files of this call whose rows look like envelopes, among those with the longest rows; None in a dry
+            run.
+        settled: Files that earlier calls quarantined and that need no person any more; None in a dry run.
+        rebuilt: Manifests whose rows were made again with replaced files; None in a dry run.
+        run: What this call did; None in a dry run.
+        backlog: Work that is left; None in a dry run.
+        verified: Verification of everything that ever went to DST; None in a dry run and while unfinished.
+        outputs: The Parquet files that became visible. Manifests of `rebuilt` have others.
+        engine_choice: The engine that wrote rows, and why it was chosen; None if there was nothing to do.
+        is_interrupted: Whether a signal ended this call.
+        is_planned: Whether it got as far as new files.
+        is_format_given: Whether someone chose `input.format`, and so what one row is.
+        remembered: Settings of DST that it changed, for later calls, too.
+        reading: How tools read all rows of DST, in one line each.
+        seconds: Duration of this call.
+    """
+
+    paths: CompactPaths
+    rejects_folder: str
+    plan: Plan
+    dry_run: bool
+    deep: bool
+    schema_file: str | None = None
+    resumed_manifests: int | None = None
+    envelopes: tuple[Envelope, ...] | None = None
+    settled: tuple[QuarantinedFile, ...] | None = None
+    rebuilt: tuple[Rebuilt, ...] | None = None
+    run: RunReport | None = None
+    backlog: Backlog | None = None
+    verified: VerifyResult | None = None
+    outputs: tuple[str, ...] = ()
+    engine_choice: EngineChoice | None = None
+    is_interrupted: bool = False
+    is_planned: bool = True
+    is_format_given: bool = False
+    remembered: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def source(self) -> str:
+        """SRC, all of them in one text."""
+        return self.paths.source
+
+    @property
+    def sources(self) -> list[str]:
+        """Each SRC."""
+        return [text for place in self.paths.sources for text in place.texts]
+
+    @property
+    def output(self) -> str:
+        """DST, which holds rows only."""
+        return self.paths.output
+
+    @property
+    def settings_file(self) -> str:
+        """Settings file with which all other commands work."""
+        return self.paths.settings_file
+
+    @property
+    def engine(self) -> str | None:
+        """Engine that wrote the rows of this call; null if there was nothing to do."""
+        return self.engine_choice.name if self.engine_choice is not None else None
+
+    @property
+    def engine_reason(self) -> str | None:
+        """Why this engine was chosen; null if there was nothing to do."""
+        return self.engine_choice.reason if self.engine_choice is not None else None
+
+    @property
+    def work(self) -> RunReport:
+        """What this call did; nothing in a dry run."""
+        return self.run or RunReport()
+
+    @property
+    def new_files(self) -> int:
+        """Number of files that this call planned, or would plan."""
+        return self.plan.files
+
+    @property
+    def new_bytes(self) -> int:
+        """Their stored size."""
+        return self.plan.size_bytes
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the same call would continue the work: the exit code is 1, or 130 if interrupted.
+
+        A stuck manifest is no such work: it waits for an operator.
+        """
+        is_left = self.backlog is not None and not self.backlog.is_empty
+        if not self.is_planned:
+            return True
+        return bool(self.work.failures) or (is_left and (self.is_interrupted or not self.work.stuck))
+
+    @property
+    def doubtful_envelopes(self) -> tuple[Envelope, ...]:
+        """Files whose rows are envelopes, unless someone chose what one row is."""
+        return () if self.is_format_given else self.envelopes or ()
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether a person has to act: the exit code is 3, unless unfinished.
+
+        A manifest is stuck, input was left out, or counts do not add up.
+        Also if SRC may not be what it seems: under half of the lines are rows, of this call or of all, or rows of this
+        call are envelopes and the format was not chosen.
+        """
+        return bool(self.plan.left_out) or self.is_doubtful or bool(self.doubtful_envelopes)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a manifest is stuck, input was quarantined, counts do not add up, or few lines are rows."""
+        verified = self.verified
+        return bool(self.work.stuck) or (verified is not None and (verified.needs_operator or self.has_few_rows))
+
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether under half of the lines became rows, of this call or of all that were verified."""
+        verified = self.verified
+        return are_few_rows(self.work.records, self.work.rejected_lines) or (
+            verified is not None and are_few_rows(verified.rows, verified.rejected_lines)
+        )
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How `compactor compact` ends: 0; 1 if the same call continues the work; 3 if a person has to act."""
+        if self.is_unfinished:
+            return ExitCode.INTERRUPTED if self.is_interrupted else ExitCode.FAILED
+        if self.needs_operator:
+            return ExitCode.NEEDS_OPERATOR
+        # A script that sees 0 may delete SRC, but another planner holds files that are in no manifest yet.
+        return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
+
+    @property
+    def complete(self) -> bool:
+        """Whether all is done and verified, and no person has to act; never after a dry run.
+
+        Each line of each file that was taken is a row, a reject or blank.
+        """
+        return not self.exit_code and not self.dry_run
+
+    @property
+    def files(self) -> int:
+        """Files that this call planned, or would plan."""
+        return self.new_files
+
+    @property
+    def input_bytes(self) -> int:
+        """Their stored size in bytes."""
+        return self.new_bytes
+
+    @property
+    def rows(self) -> int:
+        """Rows that became visible."""
+        return self.work.records
+
+    @property
+    def rejected_lines(self) -> int:
+        """Lines that were rejected."""
+        return self.work.rejected_lines
+
+    @property
+    def output_bytes(self) -> int:
+        """The size of `outputs` in bytes."""
+        return self.work.output_bytes
+
+    @property
+    def planned_before(self) -> int:
+        """Files that were taken by an earlier call."""
+        return self.plan.planned_before
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """Files that are no input, by reason: hidden, empty, markers of jobs."""
+        return self.plan.skipped
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Files and folders that were not taken and that a person has to know of."""
+        return tuple(self.plan.left_out)
+
+    @property
+    def held(self) -> int:
+        """Files that another planner has claimed; a later call takes them."""
+        return self.plan.held
+
+    @property
+    def quarantined_files(self) -> tuple[QuarantinedFile, ...]:
+        """Files of any call that could not be read, and are not settled."""
+        return tuple(self.verified.open_files) if self.verified is not None else ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not done, and what a person has to act on, in one line each; empty if `exit_code` is 0."""
+        return tuple(self._problems())
+
+    @property
+    def unfinished_lines(self) -> list[str]:
+        """What is not done, in one line for each manifest."""
+        failures, stuck = self.work.failures, self.work.stuck
+        return [
+            *(f"manifest {manifest_id} is not done: {error}" for manifest_id, error in failures.items()),
+            *(f"manifest {manifest_id} waits for an operator: {fault}" for manifest_id, fault in stuck.items()),
+        ]
+
+    def _problems(self) -> Iterator[str]:
+        yield from self.unfinished_lines
+        if self.is_unfinished and not self.work.failures:
+            yield f"not finished: {count(self.backlog.manifests if self.backlog is not None else 0, 'manifest')} left"
+        if self.held and not self.dry_run:
+            yield f"{count(self.held, 'file')} held by another planner"
+        yield from (f"{each.uri}: {each.words}" for each in self.doubtful_envelopes)
+        yield from (f"{each.uri}: {each.reason}: {each.detail}" for each in self.left_out)
+        if self.verified is not None:
+            yield from (f"{each.uri}: {each.status}: {each.detail}" for each in self.quarantined_files)
+            for letter in self.verified.open_letters:
+                yield f"manifest {letter.manifest_id}: {letter.reason}: {letter.message}"
+            for each in self.verified.discrepancies:
+                yield f"{each.where}: expected {each.expected}, found {each.found}"
+            if self.has_few_rows:
+                yield FEW_ROWS

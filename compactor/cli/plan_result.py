@@ -1,0 +1,292 @@
+"""What `compactor plan` did: from a listing, from an S3 Inventory, or of a topic or stream."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+import click
+
+from compactor.cli.ui.terminal import echo
+from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.core.kinesis.places import KinesisStream
+from compactor.core.ports import FLUSH_SECONDS
+from compactor.core.results import as_document
+from compactor.core.text.formatting import count, duration
+from compactor.cost.planning_cost import PlanningCost
+from compactor.manifests.inventory.document import Inventory
+from compactor.manifests.inventory.reading import InventoryReader
+from compactor.manifests.inventory.rows import files_in_scope
+from compactor.manifests.kafka.planner import TopicPlan
+from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
+from compactor.manifests.plan import Plan
+from compactor.manifests.unplanned import FileScope
+from compactor.telemetry.error_text import described
+from compactor.wiring.inventory import Rate, cost_of_planning, plan_inventory, prefixes_to_plan
+from compactor.wiring.job.app import App
+
+PROGRESS_SECONDS = 60.0
+LIVE, UNLIMITED = "live", "unlimited"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadInventory:
+    """The S3 Inventory that was planned from."""
+
+    uri: str  # its manifest.json
+    bucket: str  # bucket whose objects it lists
+    created_at: datetime  # time at which S3 began to list them
+    data_files: int  # number of its data files
+    dollars: float  # cost of claims and requests for planning, at list prices
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """A partition that ends before offsets that are in manifests."""
+
+    partition: int  # its number
+    end: int  # offset at which it ends now
+    planned_to: int  # offset at which planning goes on once it has more
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """What a person has to know of a topic that was planned."""
+
+    removed: Sequence[str]  # ranges that retention removed before they were planned
+    cut_off: Sequence[CutOff]  # partitions whose log was cut off
+    former_ids: Sequence[str]  # ids of topics of the same name that are gone, and were planned
+    troubles: Sequence[str]  # why manifests that planners left could not be finished; empty if there are none
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStream:
+    """What a person has to know of a stream that was planned."""
+
+    lines: int  # number of lines that were landed, or would be
+    gaps: Sequence[Gap]  # where records may be lost; each is told once
+    strays: int  # packed records of other shards, which were left out
+    closed: int  # number of shards that ended
+    waiting: int  # number of shards whose parents are not landed whole
+    has_more: bool  # whether more is left for the next plan
+    # For how long the oldest record that is not landed may have waited; null if no shard was read
+    behind_seconds: float | None
+    troubles: Sequence[str]  # what kept the plan from landing more; empty if nothing did
+    former_ids: Sequence[str]  # ids of streams of the same name that are gone, and were landed
+
+
+@as_document(
+    inlines={
+        "totals": (
+            *("manifests", "dated", "planned_before", "skipped", "misdated"),
+            *("left_manifests", "left_files", "held", "held_until", "stalled"),
+        )
+    }
+)
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """What was planned. With `--dry-run` nothing is claimed or written."""
+
+    totals: Plan
+    dry_run: bool  # whether nothing was claimed or written
+    inventory: ReadInventory | None = None  # inventory that was planned from; null for a listing
+    topic: PlannedTopic | None = None  # what is particular to a topic of Kafka; null for files
+    stream: PlannedStream | None = None  # what is particular to a stream of Kinesis; null for files
+
+
+def result_of(
+    totals: Plan,
+    of_inventory: "InventoryPlan | None" = None,
+    of_log: TopicPlan | StreamPlan | None = None,
+    *,
+    dry_run: bool,
+) -> PlanResult:
+    """The result of one plan."""
+    topic = planned_topic(of_log) if isinstance(of_log, TopicPlan) else None
+    stream = planned_stream(of_log) if isinstance(of_log, StreamPlan) else None
+    return PlanResult(totals, dry_run, of_inventory.read if of_inventory is not None else None, topic, stream)
+
+
+def planned_topic(made: TopicPlan) -> PlannedTopic:
+    """The result of planning a topic."""
+    return PlannedTopic(
+        [str(each) for each in made.removed],
+        [CutOff(each, end, head) for each, (end, head) in sorted(made.cut_off.items())],
+        made.former_ids,
+        [described(each) for each in made.troubles],
+    )
+
+
+def planned_stream(made: StreamPlan) -> PlannedStream:
+    """The result of planning a stream."""
+    return PlannedStream(
+        made.lines,
+        made.gaps,
+        made.strays,
+        made.closed,
+        made.waiting,
+        made.has_more,
+        made.behind_seconds,
+        [described(each) for each in made.troubles],
+        made.former_ids,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryPlan:
+    """What came of planning from an inventory."""
+
+    inventory: Inventory
+    totals: Plan
+    cost: PlanningCost
+
+    @property
+    def read(self) -> ReadInventory:
+        """The inventory, for the result."""
+        found = self.inventory
+        return ReadInventory(found.uri, found.source_bucket, found.created_at, len(found.files), self.cost.dollars)
+
+
+def parsed_rate(_context: click.Context, _option: click.Parameter, value: str | None) -> Rate | None:
+    """Parse `--rate`."""
+    if value is None:
+        return None
+    if value in {LIVE, UNLIMITED}:
+        return Rate(is_paced=value == LIVE)
+    try:
+        per_hour = float(value)
+    except ValueError:
+        per_hour = 0.0
+    if not 0 < per_hour < float("inf"):
+        raise click.BadParameter(f"{value!r} -> expected {LIVE}, {UNLIMITED}, or manifests an hour, as in 60")
+    return Rate(per_hour=per_hour)
+
+
+def planned_inventory(
+    app: App,
+    uri: str,
+    *,
+    prefix: str | None,
+    scope: FileScope,
+    rate: Rate,
+    limit: int | None,
+    dry_run: bool,
+    quiet: bool,
+) -> InventoryPlan:
+    """Plan from an inventory.
+
+    Args:
+        app: The components of this process.
+        uri: The manifest.json of the inventory.
+        prefix: The folder to plan; None for all allowed ones.
+        scope: Which files to plan.
+        rate: How fast to release manifests.
+        limit: The most to write; None for any number, or for that of the settings if they are not held back.
+        dry_run: Claim and write nothing.
+        quiet: Print nothing meanwhile.
+    """
+
+    def tell(line: str) -> None:
+        if not quiet:
+            echo(line)
+
+    reader = InventoryReader(app.store)
+    inventory = reader.open(uri)
+    prefixes, rows = prefixes_to_plan(app, inventory, prefix), reader.rows(inventory)
+    made = f"{inventory.created_at:%Y-%m-%d %H:%M} UTC"
+    tell(f"Inventory of s3://{inventory.source_bucket} at {made}, {count(len(inventory.files), 'data file')}")
+    if limit is None and not rate.is_paced:
+        limit = app.settings.builder.max_manifests_per_plan
+    plan = plan_inventory(
+        app,
+        partial(files_in_scope, inventory, rows, prefixes, scope, app.state.rules),
+        rate,
+        on_wait=lambda why: tell(f"Waiting: {why}"),
+        on_batch=_Progress(tell),
+        limit=limit,
+        dry_run=dry_run,
+    )
+    return InventoryPlan(inventory, plan, cost_of_planning(app, plan))
+
+
+class _Progress:
+    """Says now and then how far planning is. It may take days."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._told_at = time.monotonic()
+
+    def __call__(self, date: str, plan: Plan) -> None:
+        if time.monotonic() - self._told_at >= PROGRESS_SECONDS:
+            self._told_at = time.monotonic()
+            planned = f"{count(len(plan.manifests), 'manifest')} of {count(plan.files, 'file')}"
+            self._tell(f"Up to {date}: {planned}, {count(plan.planned_before, 'file')} planned before")
+
+
+def show_end(made: InventoryPlan, *, dry_run: bool) -> None:
+    """Print what planning costs, and why it ended early if it did."""
+    cost, verb = made.cost, "would cost" if dry_run else "costs"
+    claims = cost.claims_written + cost.claims_read + cost.claims_kept
+    echo(
+        f"Planning {verb} about ${cost.dollars:,.2f} at list prices: ${claims:,.2f} for claims, "
+        f"${cost.requests:,.2f} for requests; compactor cost estimates the compaction"
+    )
+    if made.totals.stalled:
+        echo("Ended early: the job finished no manifest, or was late all the time; compactor status says why")
+
+
+def plan_topic(app: App, topic: Topic, max_manifests: int | None, *, dry_run: bool) -> TopicPlan:
+    """Plan a topic. Without a bound, that of the settings holds."""
+    most = max_manifests or app.settings.builder.max_manifests_per_plan
+    return app.kafka_planner.plan(topic, max_manifests=most, dry_run=dry_run)
+
+
+def plan_stream(app: App, stream: KinesisStream, max_manifests: int | None, *, dry_run: bool) -> StreamPlan:
+    """Land and plan a stream. Without a bound, that of the settings holds."""
+    most = max_manifests or app.settings.builder.max_manifests_per_plan
+    made = app.kinesis_planner.plan(stream, max_manifests=most, dry_run=dry_run)
+    app.metrics.flush(FLUSH_SECONDS)
+    return made
+
+
+def show_log(result: PlanResult) -> None:
+    """Print what a person has to know of a topic or stream."""
+    if result.topic is not None:
+        show_topic(result.topic)
+    if result.stream is not None:
+        show_stream(result.stream, dry_run=result.dry_run)
+
+
+def show_topic(made: PlannedTopic) -> None:
+    """Print what a person has to know of a topic."""
+    for each in made.removed:
+        offsets = count(KafkaRange.parse(each).offsets, "offset")
+        echo(f"Removed by retention before it was planned: {each} ({offsets}); it is quarantined")
+    for cut in made.cut_off:
+        planned = f"is planned to {cut.planned_to:,}"
+        echo(f"Partition {cut.partition} ends at offset {cut.end:,}, and {planned}: its log was cut off")
+    for trouble in made.troubles[1:]:  # the command ends with the first one
+        echo(f"Not finished: {trouble}")
+    for former in made.former_ids:
+        echo(f"Another topic had this name, with the id {former}: what was not planned of it is gone")
+
+
+def show_stream(made: PlannedStream, *, dry_run: bool) -> None:
+    """Print what a person has to know of a stream."""
+    behind = "" if made.behind_seconds is None else f", up to {duration(made.behind_seconds)} behind the newest records"
+    echo(f"{'Would land' if dry_run else 'Landed'} {count(made.lines, 'line')}{behind}")
+    for gap in made.gaps:
+        echo(f"Records may be lost to retention: {gap}")
+    if made.closed:
+        echo(f"Ended: {count(made.closed, 'shard')}")
+    if made.waiting:
+        echo(f"Wait for the shards that they come from: {count(made.waiting, 'shard')}")
+    if made.has_more:
+        echo("More is left for the next plan; run the command again")
+    if made.strays:
+        echo(f"Left out: {count(made.strays, 'packed record')} of other shards, as kinesis.sources asks for")
+    for trouble in made.troubles[1:]:  # the command ends with the first one
+        echo(f"Not landed whole: {trouble}")
+    for former in made.former_ids:
+        echo(f"Another stream had this name, with the id {former}: what was not landed of it is gone")

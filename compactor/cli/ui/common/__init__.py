@@ -1,1 +1,0 @@
-"""What several commands show, in the same words."""

@@ -1,1 +1,0 @@
-"""What `compactor compact` shows at its end."""

@@ -1,0 +1,126 @@
+"""What several commands show in the same words: verified figures, what expired, tables, topics and streams."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from compactor.cli.ui.output import Field
+from compactor.cli.ui.terminal import echo
+from compactor.core.documents.expired import Expiry
+from compactor.core.kafka import ranges
+from compactor.core.kinesis import places
+from compactor.core.text.formatting import by_name, count
+from compactor.ledger.history.expired_seen import ExpiredKind, ExpiredSeen
+from compactor.manifests.kafka.topics_seen import TopicSeen
+from compactor.manifests.kinesis.streams_seen import StreamSeen
+from compactor.ops.verify.report import Discrepancy, VerifyResult
+from compactor.table.standing import TableSeen
+
+_SHOWN_COLUMNS = 5
+_OF: Mapping[Expiry, str] = {
+    Expiry.RETIRED: "retired",
+    Expiry.ARCHIVE: "archive",
+    Expiry.REDRIVEN: "redriven lines",
+    Expiry.REJECTS: "rejects",
+}
+
+
+def expired_lines(seen: ExpiredSeen) -> list[str]:
+    """A line for each kind of rule, and one for deletions that are not finished."""
+    lines = [_of_kind(each) for each in seen.kinds]
+    return [*lines, unfinished(seen.expiring)] if seen.expiring else lines
+
+
+def unfinished(expiring: int) -> str:
+    """Deletions that are not finished, and what finishes them."""
+    return f"{count(expiring, 'deletion')} not finished; the next `compactor clean` or `retire` does"
+
+
+def _of_kind(each: ExpiredKind) -> str:
+    span = each.first_date if each.dates == 1 else f"{each.first_date} to {each.last_date}"
+    when = f"{'on' if each.dates == 1 else 'last on'} {each.recorded_at:%Y-%m-%d}"
+    return f"{_OF[each.kind]}: {count(each.dates, 'date')} ({span}), {when}"
+
+
+def kinesis_lines(streams: Iterable[StreamSeen]) -> list[str]:
+    """A line for each stream, and why plans failed if they did."""
+    return [line for each in streams for line in _of_stream(each)]
+
+
+def _of_stream(stream: StreamSeen) -> Iterator[str]:
+    name = stream.name.removeprefix(places.SCHEME)
+    yield f"{name}: {stream.words}"
+    if stream.error:
+        yield f"{name}: {stream.error}"
+
+
+def misfit_fields(misfits: Mapping[str, int]) -> list[Field]:
+    """The field of misfits, by column; none if all values fit."""
+    values = sum(misfits.values())
+    return [("misfits", [f"{count(values, 'value')} in _rescued_data", by_column(misfits)])] if values else []
+
+
+def by_column(misfits: Mapping[str, int]) -> str:
+    """The columns with most misfits, as in `12 price, 3 qty and 2 more columns`."""
+    most = sorted(misfits, key=lambda name: (-misfits[name], name))[:_SHOWN_COLUMNS]
+    more = len(misfits) - len(most)
+    return by_name({name: misfits[name] for name in most}) + (f" and {count(more, 'more column')}" if more else "")
+
+
+def show_reading(lines: Sequence[str]) -> None:
+    """Print a line for each tool."""
+    if lines:
+        echo("", *(f"{'' if number else 'read it':12}{line}" for number, line in enumerate(lines)))
+
+
+def table_lines(table: TableSeen, now: datetime) -> list[str]:
+    """The last batch, what waits, what is held back, and why commits fail if they do."""
+    head = f"{table.name}: {table.last_words(now)}"
+    return [head, table.words, *(each for each in (table.held_words, table.error) if each)]
+
+
+def topic_lines(topics: Iterable[TopicSeen]) -> list[str]:
+    """A line for each topic, the worst partition of one that waits, and why plans or brokers failed if they did."""
+    return [line for each in topics for line in _of_topic(each)]
+
+
+def _of_topic(topic: TopicSeen) -> Iterator[str]:
+    name = topic.name.removeprefix(ranges.SCHEME)
+    yield f"{name}: {topic.words}"
+    if topic.worst_partition is not None and topic.worst_offsets < topic.unplanned_offsets:
+        yield f"{name}: {topic.worst_offsets:,} of them in partition {topic.worst_partition}"
+    if topic.not_asked:
+        yield f"{name}: as jobs noted; {topic.not_asked}"
+    if topic.unseen_error and topic.unseen_error != topic.error:
+        yield f"{name}: {topic.unseen_error}"
+    if topic.error:
+        yield f"{name}: {topic.error}"
+
+
+def discrepancy_entries(found: Iterable[Discrepancy]) -> list[tuple[str, ...]]:
+    """What does not add up, in two lines each."""
+    return [(each.where, f"expected {each.expected}, found {each.found}") for each in found]
+
+
+def counted_words(report: VerifyResult) -> str:
+    """In how many of the output files rows were counted, and how many are missing."""
+    files, verified = report.output_files, report.output_files_verified
+    expired = sum(each.files for each in report.expired if each.part == "rows")
+    others = (
+        (report.output_files_missing, "missing"),
+        (expired, "expired"),
+        (report.output_files_summed, "of closed dates, by their summaries"),
+        (files - verified - report.output_files_missing - expired - report.output_files_summed, "not as recorded"),
+    )
+    parts = [f"{number:,} {what}" for number, what in others if number]
+    if not parts:
+        return f"counted in the footers of {'all ' if files > 1 else ''}{count(files, 'output file')}"
+    return f"counted in the footers of {verified:,} of {count(files, 'output file')} ({', '.join(parts)})"
+
+
+def quarantined_words(report: VerifyResult) -> str:
+    """How many files need a person, and how many were ever quarantined; empty if none was."""
+    ever = report.quarantined_by_status.total()
+    if not ever:
+        return ""
+    waiting = f"{len(report.open_files):,} need a person" if len(report.open_files) != 1 else "1 needs a person"
+    return f"{waiting}; {ever:,} in all, settled or not ({by_name(report.quarantined_by_status)})"
