@@ -72,7 +72,7 @@ from compactor.settings.settings import Settings, load_settings
 from compactor.table.committer import Committer
 from compactor.table.standing import TableSeen
 from compactor.upkeep.expiring import Expirer
-from compactor.wiring import iceberg_catalog
+from compactor.wiring import operator_components
 from compactor.wiring.control import ControlComponents
 from compactor.wiring.job.app import App
 from tests.support.fakes import FailingEngine, PlainEngine
@@ -426,7 +426,7 @@ def erasures(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents
 def tables(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     """A table that is not there, one that is made from what was there before, and one with files of others."""
     memory = MemoryTable()
-    monkeypatch.setattr(iceberg_catalog, "iceberg_catalog", lambda _: memory)
+    monkeypatch.setattr(operator_components, "iceberg_catalog", lambda _: memory)
     workspace.plan()
     workspace.compact()
     with workspace.config.open("a") as config:
