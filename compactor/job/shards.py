@@ -33,6 +33,9 @@ class Share(Protocol):
     def has_changed(self) -> bool:
         """Return whether other manifests were taken at any time since this was last asked. One thread asks."""
 
+    def leads(self) -> bool:
+        """Return whether this run does what one does for all shards."""
+
     def is_living(self, run_id: str) -> bool:
         """Return whether another run is alive, by its last heartbeat."""
 
@@ -50,6 +53,9 @@ class WholeShare:
 
     def has_changed(self) -> bool:
         return False
+
+    def leads(self) -> bool:
+        return True
 
     def is_living(self, run_id: str) -> bool:  # noqa: ARG002 - of the port
         return False

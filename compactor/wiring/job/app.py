@@ -193,17 +193,13 @@ class App(TableComponents):
         tasks = [
             retention_task(self.cleaner, archive_days=retention.archive_days, rejects_days=retention.rejects_days),
             Task(name="closing", every_seconds=CLOSING_SECONDS, run=lambda _: self.close_quiet_dates()),
-            *self.table_tasks(self._leads),
+            *self.table_tasks(self.share.leads),
             *self.planning_tasks(),
         ]
         if catalog is not None:
             latest, metadata_columns = self.job_registry.latest, self.settings.metadata_columns
             tasks.append(CatalogColumns(catalog, latest, metadata_columns, self.clock).task)
         return Tasks(self.state, tasks)
-
-    def _leads(self) -> bool:
-        """Whether this run does what one of several shards does for all."""
-        return self.share.leads() if isinstance(self.share, ShardShare) else True
 
     def planning_tasks(self) -> Iterator[Task]:
         """What plans the topics of each cluster, and each stream, in threads of their own: brokers may not answer."""
@@ -271,7 +267,7 @@ class App(TableComponents):
                 metrics=self.metrics,
                 clock=self.clock,
                 # All shards of a job would land the same records, of which one would get them.
-                leads=self._leads,
+                leads=self.share.leads,
             )
             for each in self.settings.kinesis_streams
         ]
@@ -449,7 +445,7 @@ class App(TableComponents):
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """Make the job on a given engine and stream."""
         share = self.share
-        table = self.table_commits(self.publisher, share.leads if isinstance(share, ShardShare) else None)
+        table = self.table_commits(self.publisher, None if share.is_whole else share.leads)
         runner = self.scheduler(engine, table)
         return Service(
             state=self.state,

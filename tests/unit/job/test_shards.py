@@ -301,6 +301,9 @@ class SomeShare:
         self.changes, changed = 0, bool(self.changes)
         return changed
 
+    def leads(self) -> bool:
+        return True
+
     def is_living(self, run_id: str) -> bool:
         return run_id in self.alive
 
