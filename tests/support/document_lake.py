@@ -52,7 +52,7 @@ def make_lake(folder: Path) -> None:
     (folder / "config").mkdir()
     for shipped in (ROOT / "config").glob("*.toml"):
         (folder / "config" / shipped.name).write_text(
-            shipped.read_text().replace('\nfile = ""', '\nfile = "columns.toml"')
+            shipped.read_text().replace("[schema]\n", '[schema]\nfile = "columns.toml"\n')
         )
     (folder / "columns.toml").write_text(SCHEMA_FILE)
     (folder / "bench.json").write_text(BENCH_RESULT)
