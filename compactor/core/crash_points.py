@@ -31,12 +31,12 @@ class RedriveCrashPoint(StrEnum):
     DELIVERED = "delivered"  # its manifest is in the watched prefix
 
 
-class ExpiryCrashPoint(StrEnum):
-    """A point of the deletion of what expired, in order."""
+class ChangeCrashPoint(StrEnum):
+    """A point of a change that deletes, in order."""
 
     BEGUN = "begun"  # the intention is on record, and the next run carries it out
-    RECORDED = "recorded"  # what expires is on record: it takes effect
-    DELETED = "deleted"  # what is under the record is deleted
+    RECORDED = "recorded"  # the change is on record: it takes effect
+    DELETED = "deleted"  # what it takes is deleted
     FINISHED = "finished"  # the intention is deleted
 
 
@@ -63,8 +63,8 @@ class RotationCrashPoint(StrEnum):
 OnPlanCrashPoint = Callable[[PlanCrashPoint, str], None]
 """Called with the id of a manifest or part, right after a point was reached."""
 
-OnExpiryCrashPoint = Callable[[ExpiryCrashPoint, str], None]
-"""Called with the date of what expires, right after a point was reached."""
+OnChangeCrashPoint = Callable[[ChangeCrashPoint, str], None]
+"""Called with the date that a change is about, right after a point was reached."""
 
 OnRedriveCrashPoint = Callable[[RedriveCrashPoint, str], None]
 """Called with the id of the new manifest, right after a point was reached."""
@@ -92,5 +92,5 @@ def ignore_rotation_crash_point(point: RotationCrashPoint) -> None:
     """Does nothing: the default outside of tests."""
 
 
-def ignore_expiry_crash_point(point: ExpiryCrashPoint, date: str) -> None:
+def ignore_change_crash_point(point: ChangeCrashPoint, date: str) -> None:
     """Does nothing: the default outside of tests."""

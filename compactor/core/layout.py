@@ -110,11 +110,6 @@ def is_within(uri: str, prefix: str) -> bool:
     return not may_climb or not any(segment in {".", ".."} for segment in path.split("/"))
 
 
-def _stem(uri: str) -> str:
-    """The last segment of the name of a file of rows, without its endings."""
-    return base_name(uri).partition(".")[0]
-
-
 def base_name(uri: str) -> str:
     """The last segment of a URI, literally."""
     return posixpath.basename(uri)
@@ -291,6 +286,7 @@ class Layout:
 
     accepted_folder = _Place("accepted/")
     archive_folder = _Place("archive/")
+    changing_folder = _Place("changing/")  # changes that are begun, and not finished
     checkpoints_folder = _Place("checkpoint/")
     claims_file = _Place("claims.sqlite")  # claims, if kept in SQLite
     claims_folder = _Place("claims/")  # claims, if kept in a journal
@@ -301,9 +297,6 @@ class Layout:
     breaker_closed = _Place("control/breaker-closed.json")  # when an operator last closed the control plane's breaker
     job_seen = _Place("control/job-seen.json")  # what the control plane saw of the job
     notices = _Place("control/notices.json")  # last notices of the control plane
-    erasures_folder = _Place("erasures/")  # records of erasures on request
-    expired_folder = _Place("expired/")  # records of what expired, in a folder for each kind of rule and each date
-    expiring_folder = _Place("expiring/")  # records whose deletion is not finished
     failed_folder = _Place("failed/")
     kafka_folder = _Place("kafka/")  # what was planned of topics, and the drafts of their manifests
     kinesis_folder = _Place("kinesis/")  # what was landed of streams, and the drafts of manifests
@@ -323,7 +316,6 @@ class Layout:
     finished_batches = _Place("table/finished.json")  # up to which batch every manifest is done
     held_folder = _Place("table/held/")  # manifests that the table's catalogue refuses
     table_progress_folder = _Place("table/progress/")  # how far the jobs are with the table
-    releasing_folder = _Place("table/releasing/")  # merged files whose parts are to be removed
     topics_folder = _Place("topics/")  # how far jobs are with planning topics and streams
     # Marks of manifests that are on record and in no summary, in a folder for each date.
     unsummarised_folder = _Place("unsummarised/")
@@ -433,10 +425,6 @@ class Layout:
         """The place where one run writes the lines of a redriven manifest; two runs may try the same id."""
         return f"{self.redriven_folder}{manifest_id}/{run_id}/"
 
-    def dismissals(self, manifest_id: str) -> str:
-        """The folder of the dismissed input of a manifest."""
-        return f"{folder(self.state)}dismissed/{manifest_id}/"
-
     def topic_progress(self, cluster: str, topic: str) -> str:
         """How far jobs are with planning a topic."""
         return f"{self.topics_folder}{cluster}/{topic}.json"
@@ -503,21 +491,17 @@ class Layout:
         found = _SUMMARY_NAME.fullmatch(base_name(uri))
         return int(found["place"]) if found else None
 
-    def expired(self, kind: str, date: str, name: str) -> str:
-        """One record of what expired of a date."""
-        return f"{self.expired_folder}{kind}/{date}/{name}.json"
+    def changes_folder(self, why: str) -> str:
+        """The folder of all changes of a kind, in a folder for each date, or each manifest."""
+        return f"{folder(self.state)}changes/{why}/"
 
-    def expiring(self, kind: str, date: str, name: str) -> str:
-        """A copy of a record that exists until everything under it is deleted."""
-        return f"{self.expiring_folder}{kind}~{date}~{name}.json"
+    def change(self, why: str, about: str, name: str) -> str:
+        """The record of a change."""
+        return f"{self.changes_folder(why)}{about}/{name}.json" if about else f"{self.changes_folder(why)}{name}.json"
 
-    def erasure(self, erasure_id: str) -> str:
-        """The record that an erasure began."""
-        return f"{self.erasures_folder}{erasure_id}.json"
-
-    def erasure_done(self, erasure_id: str) -> str:
-        """The record of what an erasure did."""
-        return f"{self.erasures_folder}{erasure_id}-done.json"
+    def changing(self, why: str, about: str, name: str) -> str:
+        """A copy of a change that exists until all of it took effect."""
+        return f"{self.changing_folder}{why}~{about}~{name}.json"
 
     def schema(self, version: int) -> str:
         return f"{self.schemas_folder}{version}.json"
@@ -534,22 +518,6 @@ class Layout:
     def refused_batch(self, number: int) -> str:
         """The record that the table has passed over a batch."""
         return f"{self.table_folder}refused/{number:08d}.json"
-
-    def table_merge(self, merge_id: str) -> str:
-        """The record of a merge of files of the table."""
-        return f"{self.table_folder}merges/{merge_id}.json"
-
-    def released_of(self, date: str) -> str:
-        """The folder of the records of merged files of a date whose parts may be gone."""
-        return f"{self.table_folder}released/{date}/"
-
-    def released(self, date: str, uri: str) -> str:
-        """The record that the parts of a merged file may be gone."""
-        return f"{self.released_of(date)}{_stem(uri)}.json"
-
-    def releasing(self, uri: str) -> str:
-        """The record that the parts of a merged file are to be removed; deleted once they are."""
-        return f"{self.releasing_folder}{_stem(uri)}.json"
 
     @property
     def merged_folder(self) -> str:

@@ -16,7 +16,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from compactor.core.documents.table_records import BatchedManifest, MergedFile, TableBatch, TableMerge
+from compactor.core.documents.changes import Change
+from compactor.core.documents.table_records import BatchedManifest, MergedFile, TableBatch
 from compactor.core.errors import (
     OperatorError,
     RecordUnreadable,
@@ -27,7 +28,6 @@ from compactor.core.errors import (
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
-from compactor.ledger.table.releases import Releases
 from compactor.schema.schema import SchemaVersion
 from compactor.table.applying import Applied, Applier, Refused
 from compactor.table.catalog import TableCatalog, TableHead
@@ -123,7 +123,7 @@ class Committer:
             self._applied_again(head, batch)
         raise TableConflict("other processes commit all the time")
 
-    def merge(self, merge: TableMerge) -> Applied | Refused | None:
+    def merge(self, merge: Change) -> Applied | Refused | None:
         """Have the table take files that were merged, whose merge is on record.
 
         Returns:
@@ -152,9 +152,9 @@ class Committer:
         """
         for _ in range(_PATIENCE):
             head = self.settled()
-            for each in self.changes.merges.files(uris).values():
+            for each in self.changes.log.merged_files(uris).values():
                 # guard: a merged file is not taken apart whose parts may be gone
-                if Releases(self.state).has(each.date, each.uri):
+                if self.changes.log.is_released(each):
                     raise OperatorError(
                         f"{each.uri}: its parts were removed; expected a merged file whose parts are there"
                     )
@@ -292,10 +292,10 @@ class Committer:
             self.remainders.discard(left.files)
         return batch
 
-    def _left(self, replaced: "_Replaced", chosen: Sequence[BatchedManifest], base: int) -> TableMerge | None:
+    def _left(self, replaced: "_Replaced", chosen: Sequence[BatchedManifest], base: int) -> Change | None:
         """Write what a batch leaves of merged files whose parts may be gone; None if it takes rows of none away."""
         going = self._replaced([Placed(each.key, each.generation) for each in chosen])
-        files = [each for each in replaced.merged_files_with(going) if Releases(self.state).has(each.date, each.uri)]
+        files = [each for each in replaced.merged_files_with(going) if self.changes.log.is_released(each)]
         # guard: a rebuild writes anew what it leaves of a merged file
         return self.remainders.write(files, going, base) if files else None
 
@@ -332,7 +332,7 @@ class Committer:
     def _live(self, head: TableHead) -> list[LiveFile]:
         files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
         # A damaged record is no reason for all to wait: only manifests whose rows may be in that file do.
-        return list(looked_up(self.changes.merges, files, skips_damaged=True))
+        return list(looked_up(self.changes.log, files, skips_damaged=True))
 
     def _replaced(self, placed: Sequence[Placed]) -> set[str]:
         rebuilt = (each for each in placed if each.generation > 1)
@@ -371,7 +371,7 @@ class Committer:
                 "drop the table in its catalog, without its files, then `compactor table rebuild` makes it again"
             )
         own, store = self.changes.replaced(placed.key, placed.generation), self.state.store
-        files = [each for each in replaced.merged_files_with(own) if not Releases(self.state).has(each.date, each.uri)]
+        files = [each for each in replaced.merged_files_with(own) if not self.changes.log.is_released(each)]
         # guard: a merged file is not taken apart while a part of it is gone
         if (uri := next((uri for uri in replaced.others_in(files) if store.stat(uri) is None), None)) is not None:
             return StuckError(

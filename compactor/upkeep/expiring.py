@@ -10,13 +10,13 @@ at least one of the two sees the other: the rebuild gives up, or its manifest is
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from compactor.core.crash_points import ExpiryCrashPoint, OnExpiryCrashPoint, ignore_expiry_crash_point
-from compactor.core.documents.expired import TAKES, Expired, Expiry, left_under
+from compactor.core.crash_points import OnChangeCrashPoint, ignore_change_crash_point
+from compactor.core.documents.changes import TAKES, Change, Why, left_under
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.history.expired_log import ExpiredLog
+from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 from compactor.upkeep.retention import is_left
@@ -37,17 +37,17 @@ class Expirer:
 
     state: State
     by: str = BY_JOB
-    on_crash_point: OnExpiryCrashPoint = ignore_expiry_crash_point
+    on_crash_point: OnChangeCrashPoint = ignore_change_crash_point
 
     @property
-    def _log(self) -> ExpiredLog:
-        return ExpiredLog(self.state)
+    def _log(self) -> ChangeLog:
+        return ChangeLog(self.state)
 
-    def expire(self, kind: Expiry, date: str, name: str, rule: str, manifests: dict[str, int]) -> list[str]:
+    def expire(self, why: Why, date: str, name: str, rule: str, manifests: dict[str, int]) -> list[str]:
         """Record what expires of a date, and delete it.
 
         Args:
-            kind: The kind of the rule.
+            why: The kind of the rule.
             date: The date of the manifests.
             name: The same name in every process that records the same.
             rule: The rule in words.
@@ -56,65 +56,60 @@ class Expirer:
         Returns:
             The ids of manifests that are in work, whose parts are left to the next run.
         """
-        record = Expired(
-            kind=kind,
-            date=date,
-            name=name,
-            rule=rule,
+        change = Change(
+            why=why,
+            about=date,
+            id=name,
+            reason=rule,
             by=self.by,
             run_id=self.state.ledger.run_id,
-            expired_at=self.state.clock.now(),
+            decided_at=self.state.clock.now(),
             manifests=manifests,
         )
-        # guard: an intention is on record before anything expires, so that the next run finishes it
-        self._log.begin(record)
-        self.on_crash_point(ExpiryCrashPoint.BEGUN, date)
-        return self._carry_out(record)
-
-    def finish(self, kinds: Collection[Expiry]) -> list[Expired]:
-        """Carry out what earlier runs began and did not finish; return what that was."""
-        found = list(self._log.unfinished(kinds))
-        for record in found:
-            self._carry_out(record)
-        return found
-
-    def _carry_out(self, begun: Expired) -> list[str]:
-        record = self._log.record(begun)  # guard: what expires is on record before it is deleted
-        self.on_crash_point(ExpiryCrashPoint.RECORDED, record.date)
-        waiting = self._delete(record)
-        self.on_crash_point(ExpiryCrashPoint.DELETED, record.date)
-        if not waiting:
-            self._log.finish(begun)
-            self.on_crash_point(ExpiryCrashPoint.FINISHED, record.date)
-            log_event("date.expired", date=record.date, rule=record.rule, manifests=len(record.manifests))
+        waiting = list[str]()
+        self._log.publish(change, lambda valid: self._took_effect(valid, waiting), self.on_crash_point)
         return waiting
 
-    def _delete(self, record: Expired) -> list[str]:
-        """Delete what is under a record; return the ids of its manifests that are in work."""
+    def finish(self, whys: Collection[Why]) -> list[Change]:
+        """Carry out what earlier runs began and did not finish; return what that was."""
+        found = list(self._log.unfinished(whys))
+        for change in found:
+            self._log.carry_out(change, lambda valid: self._took_effect(valid, []), self.on_crash_point)
+        return found
+
+    def _took_effect(self, change: Change, waiting: list[str]) -> bool:
+        """Delete what a change takes, and note which of its manifests are in work; return whether none is."""
+        waiting += self._delete(change)
+        if not waiting:
+            log_event("date.expired", date=change.about, rule=change.reason, manifests=len(change.manifests))
+        return not waiting
+
+    def _delete(self, change: Change) -> list[str]:
+        """Delete what a change takes; return the ids of its manifests that are in work."""
         outcomes: Outcomes = {}
-        may_go, waiting = list(record.manifests), list[str]()
-        if TAKES[record.kind] & {"rows", "rejects"}:
-            # Open ones first: a rebuild that is none of them sees the record, or its outcome is among those read now.
+        may_go, waiting = list(change.manifests), list[str]()
+        if TAKES[change.why] & {"rows", "rejects"}:
+            # Open ones first: a rebuild that is none of them sees the change, or its outcome is among those read now.
             opened = set(self.state.ledger.open_ids())
-            outcomes = self._outcomes(record)
+            outcomes = self._outcomes(change)
             generations = {each: outcome.generation for each, outcome in outcomes.items()}
-            may_go, waiting = left_under(record, generations, opened)
-        keys = [ManifestKey(record.date, each) for each in may_go]
+            may_go, waiting = left_under(change, generations, opened)
+        keys = [ManifestKey(change.about, each) for each in may_go]
         for part in ("rejects", "archive", "redriven", "rows"):  # readers miss rows last
-            if part in TAKES[record.kind]:
+            if part in TAKES[change.why]:
                 self.state.store.delete(list(_PLACES[part](self.state, keys, outcomes)))
         return waiting
 
-    def _outcomes(self, record: Expired) -> Outcomes:
-        """The outcomes of the manifests of a record, by id; none for those whose outcome cannot be read."""
+    def _outcomes(self, change: Change) -> Outcomes:
+        """The outcomes of the manifests of a change, by id; none for those whose outcome cannot be read."""
 
         def read(manifest_id: str) -> Commit | DeadLetter | None:
             try:
-                return self.state.ledger.outcome(ManifestKey(record.date, manifest_id))
+                return self.state.ledger.outcome(ManifestKey(change.about, manifest_id))
             except (ObjectNotFound, RecordUnreadable):  # `verify` says what is wrong with it
                 return None
 
-        found = zip(record.manifests, map_ordered(read, record.manifests), strict=True)
+        found = zip(change.manifests, map_ordered(read, change.manifests), strict=True)
         return {manifest_id: outcome for manifest_id, outcome in found if outcome is not None}
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from compactor.adapters.kafka_clusters import kafka_of
 from compactor.adapters.local.native.kernel import NativeGrok, digest_kernel, is_installed
 from compactor.core.crash_points import (
-    OnExpiryCrashPoint,
+    OnChangeCrashPoint,
     OnRedriveCrashPoint,
-    ignore_expiry_crash_point,
+    ignore_change_crash_point,
     ignore_redrive_crash_point,
 )
 from compactor.core.errors import ObjectNotFound, SettingsError
@@ -291,7 +291,7 @@ class OperatorComponents(Components):
 
         return RetireScanner(self.state)
 
-    def retirer(self, who: str, *, on_crash_point: OnExpiryCrashPoint = ignore_expiry_crash_point) -> "Retirer":
+    def retirer(self, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_change_crash_point) -> "Retirer":
         """Make what retires dates, and puts on record who did."""
         from compactor.ops.retire.retirer import Retirer
 

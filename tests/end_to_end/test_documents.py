@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from compactor.core.crash_points import (
+    ChangeCrashPoint,
     CrashPoint,
-    ExpiryCrashPoint,
     PlanCrashPoint,
     RedriveCrashPoint,
     RotationCrashPoint,
@@ -71,7 +71,7 @@ def test_the_internals_tell_every_step() -> None:
     tables = [section for section in re.split(r"^##+ ", text, flags=re.MULTILINE) if "\n| step |" in section]
     assert [re.findall(r"^\| (?:`|.*\(`)(\w+)`\)? \|", table, re.MULTILINE) for table in tables] == [
         list(CrashPoint),
-        list(ExpiryCrashPoint),
+        list(ChangeCrashPoint),
         list(PlanCrashPoint),
         list(RedriveCrashPoint),
         list(RotationCrashPoint),

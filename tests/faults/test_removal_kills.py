@@ -92,7 +92,7 @@ class Removal:
         """Afterwards: what may go is gone, nothing is left to be done, and a lost table is the same again."""
         self.check(case)
         assert [path for path in self.free if path.exists()] == []
-        assert list((self.lake.state / "table" / "releasing").glob("*.json")) == []
+        assert list((self.lake.state / "changing").glob("*.json")) == []
         assert self.app.maintainer(0, 1).maintain().removed_originals == 0
         open_catalog(sql_place(self.lake.folder)).drop_table(NAME)
         self.app.table_keeper().rebuild()

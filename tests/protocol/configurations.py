@@ -3,18 +3,16 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tests.protocol.tlc import SPEC, Exploration, constants, explore
 
 SAFETY: dict[str, tuple[str, ...]] = {
     "Claims": ("TypesHold", "AnEffectOnce", "BoundXorRevoked", "NothingForgotten"),
     "Sealing": ("TypesHold", "AnEffectOnce", "BoundXorRevoked", "NothingForgotten"),
-    "Commit": (
+    "Change": (
         "TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost", "NothingForgotten",
-        "OriginalIsKept",
-    ),
-    "Rebuild": (
-        "TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost", "NothingForgotten",
+        "OriginalIsKept", "EachIsToldApart", "NothingComesBack",
     ),
     "Redrive": ("TypesHold", "AnEffectOnce", "LinesAreKept", "NothingForgotten"),
     "Closing": (
@@ -22,7 +20,6 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "EachIsCompared", "NothingForgotten",
     ),
     "Shards": ("TypesHold", "AnEffectOnce", "OneTakes"),
-    "Expiring": ("TypesHold", "AnEffectOnce", "NothingIsLost", "EachIsToldApart", "NothingComesBack"),
     "Table": (
         "TypesHold", "AnEffectOnce", "FenceCounts", "RefusedStaysOut", "DoneIsVisible", "VisibleIsRecorded",
         "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten",
@@ -33,12 +30,10 @@ SAFETY: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 STAYS = {
-    "Commit": ("OutcomesStay",),
-    "Rebuild": ("OutcomesStay",),
+    "Change": ("ChangesStay",),
     "Redrive": ("RecordsStay",),
     "Closing": ("SummariesStay",),
     "Shards": ("OutcomesStay",),
-    "Expiring": ("RecordsStay",),
     "Table": ("RecordsStay",),
     "Merging": ("RecordsStay",),
     "Topics": ("LinksStay",),
@@ -46,12 +41,10 @@ STAYS = {
 LIVENESS = {
     "Claims": "EachFileArrives",
     "Sealing": "EachPartArrives",
-    "Commit": "ItEnds",
-    "Rebuild": "ItEnds",
+    "Change": "EachIsDone",
     "Redrive": "EachArrives",
     "Closing": "EachIsClosed",
     "Shards": "EachIsDone",
-    "Expiring": "EachEnds",
     "Table": "EachIsVisible",
     "Merging": "EachTakesEffect",
     "Topics": "EachOffsetArrives",
@@ -132,28 +125,59 @@ def _sealing(name: str, parts: str, ids: int, stops: int, **how: bool) -> Config
     )
 
 
-def _commit(name: str, drivers: str, attempts: int, stops: int, *, in_place: str = "{}", **how: bool) -> Configuration:
-    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops), "InPlace": in_place}
-    alike = () if how.get("is_live") or "," not in drivers else ("Drivers",)
-    return Configuration(module="Commit", name=name, values=values, alike=alike, **how)
+def _change(name: str, *, stops: int, without: Mapping[str, str] | None = None, **how: Any) -> Configuration:
+    """One of `Change`.
+
+    Args:
+        name: Tells it from others.
+        stops: How often processes may stop.
+        without: Constants that differ from those of a single process of nothing.
+        how: Further fields of the configuration.
+    """
+    values = {
+        "Drivers": "{}", "Rebuilders": "{}", "Expirers": "{}", "Readers": "{}", "IsDone": "FALSE", "MaxAttempts": "2",
+        "MaxGenerations": "1", "MaxDamages": "0", "InPlace": "{}", "IsLaidAnew": "FALSE", "LateCopies": "FALSE",
+        "Tidying": "FALSE", "Cleans": "TRUE", "Rule": '"retired"', "MaxStops": str(stops), **(without or {}),
+    }  # fmt: skip
+    processes = ("Drivers", "Rebuilders", "Expirers")
+    alike = () if how.get("is_live") else tuple(each for each in processes if "," in values[each])
+    return Configuration(module="Change", name=name, values=values, alike=alike, **how)
+
+
+def _commit(name: str, drivers: str, attempts: int, stops: int, *, in_place: str = "{}", **how: Any) -> Configuration:
+    """The first change of a manifest."""
+    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "InPlace": in_place}
+    return _change(name, stops=stops, without=values, **how)
+
+
+def first_change(drivers: str, attempts: int, stops: int) -> Configuration:
+    """Drivers that take in, compact and finish a manifest, beside a cleaner."""
+    return _commit("as recorded", drivers, attempts, stops)
 
 
 def _rebuild(
-    name: str,
-    rebuilders: str,
-    attempts: int,
-    stops: int,
-    *,
-    late_copies: str = "FALSE",
-    tidying: str = "TRUE",
-    **how: bool,
+    name: str, rebuilders: str, attempts: int, stops: int, *, drivers: str = "{d1}", **how: Any
 ) -> Configuration:
+    """A change that makes lost rows again; further constants by their names."""
     values = {
-        "Rebuilders": rebuilders, "Drivers": "{d1}", "MaxAttempts": str(attempts), "MaxGenerations": "2",
-        "MaxStops": str(stops), "LateCopies": late_copies, "Tidying": tidying,
+        "Drivers": drivers, "Rebuilders": rebuilders, "IsDone": "TRUE", "MaxAttempts": str(attempts),
+        "MaxGenerations": "2", "MaxDamages": "1", "IsLaidAnew": "TRUE", "Tidying": "TRUE",
+        **{key: how.pop(key) for key in list(how) if key[0].isupper()},
     }  # fmt: skip
-    alike = () if how.get("is_live") or "," not in rebuilders else ("Rebuilders",)
-    return Configuration(module="Rebuild", name=name, values=values, alike=alike, **how)
+    return _change(name, stops=stops, without=values, **how)
+
+
+def _expiring(
+    name: str, rule: str, *, expirers: str = "{e1}", readers: str = "{v1}", drivers: str = "{}", **how: Any
+) -> Configuration:
+    """A change that removes what a rule takes, beside one that makes lost rows again."""
+    values = {
+        "Drivers": drivers, "Rebuilders": "{r1}", "Expirers": expirers, "Readers": readers, "IsDone": "TRUE",
+        # One stops, one gives up as its files expire, and one goes on.
+        "MaxAttempts": "2" if drivers != "{}" else "4" if how.get("is_live") else "3", "MaxGenerations": "2",
+        "MaxDamages": "1" if drivers != "{}" else "2", "Cleans": "FALSE", "Rule": f'"{rule}"',
+    }  # fmt: skip
+    return _change(name, stops=0 if drivers != "{}" else 1, without=values, **how)
 
 
 def _redrive(name: str, kind: str, things: str, number: int, stops: int, **how: bool) -> Configuration:
@@ -189,17 +213,6 @@ def _closing(
 def _shards(story: str, *, ascending: bool = True, wrong: int = 0, **how: bool) -> Configuration:
     values = {"Story": f'"{story}"', "Ascending": str(ascending).upper(), "MaxWrong": str(wrong)}
     return Configuration(module="Shards", name=story, values=values, **how)
-
-
-def _expiring(
-    name: str, kind: str, *, expirers: str = "{e1}", readers: str = "{v1}", late: str = "FALSE", **how: bool
-) -> Configuration:
-    values = {
-        "Kind": f'"{kind}"', "Expirers": expirers, "Rebuilders": "{r1}", "Readers": readers, "IsLate": late,
-        "MaxDamages": "2", "MaxStops": "1",
-    }  # fmt: skip
-    alike = () if how.get("is_live") or "," not in expirers else ("Expirers",)
-    return Configuration(module="Expiring", name=name, values=values, alike=alike, **how)
 
 
 def _table(
@@ -269,11 +282,9 @@ SMALL = (
     _claims("a builder and a planner", "{f1}", "{b1}", "{p1}", 3, 1),
     _sealing("two sealers", "{1}", 3, 1),
     _commit("one driver, and its end", "{d1}", 2, 2, is_live=True),
-    _rebuild("beside a late driver", "{r1}", 2, 0),
     _redrive("of files", "files", "{t1}", 2, 1),
     _closing("beside a rebuild and a reader", "{m1}", 2, "{c1}", unmarked="{m1}"),
     _shards("one goes"),
-    _expiring("a date, beside a rebuild and a reader", "retired"),
     _table("two drivers", "{m1}", "{d1, d2}", 1),
     _merging("two mergers", "{p1, p2}", 2, 3, 1),
     _topics("two planners", "{c1, c2}", 1, 2, 1),
@@ -286,7 +297,7 @@ MEDIUM = (
     _commit("two drivers", "{d1, d2}", 2, 0),
     _commit("one driver in place, and its end", "{d1}", 2, 1, in_place="{2}", is_live=True),
     _commit("two drivers in place", "{d1, d2}", 2, 0, in_place="{2}"),
-    _rebuild("the end of a rebuild", "{r1}", 2, 0, is_live=True),
+    _rebuild("a rebuild beside a late driver, and its end", "{r1}", 2, 0, is_live=True),
     _redrive("the end of each file", "files", "{t1}", 2, 1, is_live=True),
     _redrive("of lines", "lines", "{t1}", 2, 1),
     _closing("beside a driver and a reader", "{m1}", 1, "{c1}"),
@@ -302,8 +313,8 @@ MEDIUM = (
     ),
     _closing("the end of each manifest", "{m1}", 1, "{c1}", readers="{}", is_live=True),
     _shards("one goes", is_live=True),
-    _expiring("a date, beside a late driver as well", "retired", late="TRUE"),
-    _expiring("rejects, beside a rebuild and a reader", "rejects"),
+    _expiring("a date, beside a rebuild and a reader", "retired"),
+    _expiring("a date, beside a late driver as well", "retired", drivers="{d1}"),
     _expiring("the end of a date", "retired", readers="{}", is_live=True),
     _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
     _table("the end of each manifest", "{m1}", "{d1, d2}", 1, is_live=True),
@@ -327,7 +338,7 @@ LARGE = (
     _sealing("two parts", "{1, 2}", 3, 1, is_short=False),
     _commit("two drivers, three attempts", "{d1, d2}", 3, 1, is_short=False),
     _commit("two drivers in place, and their ends", "{d1, d2}", 2, 1, in_place="{2}", is_short=False),
-    _rebuild("two rebuilds beside a late driver", "{r1, r2}", 3, 0, tidying="FALSE", is_short=False),
+    _rebuild("two rebuilds beside a late driver", "{r1, r2}", 3, 0, Tidying="FALSE", is_short=False),
     _rebuild("a rebuild, and one that clears up", "{r1, r2}", 2, 0, is_short=False),
     _redrive("of two files", "files", "{t1, t2}", 3, 2, is_short=False),
     _redrive("of two lines", "lines", "{t1, t2}", 3, 2, is_short=False),
@@ -339,8 +350,9 @@ LARGE = (
     _shards("one is replaced", is_live=True),
     _shards("their number grows", is_live=True),
     _shards("one without a shard becomes two"),
-    _expiring("a date, by two processes", "retired", expirers="{e1, e2}", readers="{}"),
-    _expiring("rejects, by two processes", "rejects", expirers="{e1, e2}", readers="{}"),
+    _expiring("rejects, beside a rebuild and a reader", "rejects", is_short=False),
+    _expiring("a date, by two processes", "retired", expirers="{e1, e2}", readers="{}", is_short=False),
+    _expiring("rejects, by two processes", "rejects", expirers="{e1, e2}", readers="{}", is_short=False),
     _table("three drivers", "{m1}", "{d1, d2, d3}", 2, 5, is_short=False),
     _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, is_short=False),
     _table(
@@ -359,18 +371,23 @@ LARGE = (
 )
 """Explored by `make spec-full` only."""
 
-ASSUMED = _rebuild("with copies that outlive their drivers", "{r1}", 2, 1, late_copies="TRUE")
+ASSUMED = _rebuild("with copies that outlive their drivers", "{r1}", 2, 1, LateCopies="TRUE")
 """What the model does not hold without: see docs/protocol.md."""
 
 _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
     "Claims": (SMALL[0], _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1)),
     "Sealing": (SMALL[1], _sealing("two parts", "{1, 2}", 3, 1)),
-    "Commit": (
+    "Change": (
         _commit("one driver", "{d1}", 2, 1),
         _commit("one driver in place", "{d1}", 2, 1, in_place="{2}"),
+        _rebuild("two rebuilds", "{r1, r2}", 3, 0, drivers="{}"),
+        _rebuild("beside a late driver", "{r1}", 2, 1),
+        _expiring("the end of a date", "retired", readers="{}", is_live=True),
+        _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
+        _expiring("a date, beside a rebuild and a reader", "retired"),
+        _expiring("a date, beside a late driver as well", "retired", drivers="{d1}"),
         _commit("two drivers", "{d1, d2}", 2, 1),
     ),
-    "Rebuild": (_rebuild("beside a late driver", "{r1}", 2, 1), _rebuild("two rebuilds", "{r1, r2}", 3, 0)),
     "Redrive": (_redrive("of files", "files", "{t1}", 2, 1), _redrive("of lines", "lines", "{t1}", 2, 1)),
     "Closing": (
         _closing("a rebuild", "{m1}", 2, "{c1}", unmarked="{m1}"),
@@ -385,11 +402,6 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _shards("one goes", is_live=True),
         _shards("one is replaced"),
         _shards("one without a shard becomes two"),
-    ),
-    "Expiring": (
-        _expiring("a date", "retired", late="TRUE"),
-        _expiring("the end of a date", "retired", readers="{}", is_live=True),
-        _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
     ),
     "Table": (
         _table("two drivers", "{m1}", "{d1, d2}", 1),

@@ -7,12 +7,12 @@ from functools import cache
 
 import pytest
 
-from compactor.core.crash_points import CrashPoint, ExpiryCrashPoint, PlanCrashPoint, RedriveCrashPoint
+from compactor.core.crash_points import ChangeCrashPoint, CrashPoint, PlanCrashPoint, RedriveCrashPoint
 from tests.protocol.configurations import SAFETY
 from tests.protocol.tlc import ROOT, SPEC
 
 ACTIONS = tomllib.loads((SPEC / "actions.toml").read_text())
-KINDS = (CrashPoint, PlanCrashPoint, RedriveCrashPoint, ExpiryCrashPoint)
+KINDS = (CrashPoint, PlanCrashPoint, RedriveCrashPoint, ChangeCrashPoint)
 POINTS = {f"{kind.__name__}.{each.name}" for kind in KINDS for each in kind}
 
 

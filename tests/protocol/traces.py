@@ -13,7 +13,7 @@ from pathlib import Path
 from compactor.core.documents.records import OUTCOME, Commit
 from compactor.core.layout import Layout, ManifestKey, digest
 from compactor.core.ports import ObjectStore
-from tests.protocol.configurations import SAFETY, guards
+from tests.protocol.configurations import SAFETY, first_change, guards
 from tests.protocol.tlc import constants, explore
 
 _ATTEMPT = re.compile(r"attempt-(\d+)\.json")
@@ -25,10 +25,10 @@ SEEN = {
     "Claims": r"""
 Seen == [claim |-> claim["f1"], fates |-> [i \in Ids |-> fate[i]], written |-> written, pending |-> pending # {}]
 """,
-    "Commit": r"""
-Seen == [delivered |-> delivered, accepted |-> accepted, open |-> open, number |-> number, kept |-> kept,
-         staged |-> {a \in Attempts : staged[a] # {}}, outcome |-> outcome, first |-> visible[1] # Nothing,
-         last |-> visible[2] # Nothing, done |-> done, original |-> original # "none"]
+    "Change": r"""
+Seen == [delivered |-> delivered, accepted |-> accepted, open |-> marker # {}, number |-> number, kept |-> kept,
+         staged |-> {a \in Attempts : staged[a] # {}}, outcome |-> decided[1].attempt, first |-> visible[1] # NoFile,
+         last |-> visible[2] # NoFile, done |-> 1 \in done, original |-> original # "none"]
 """,
     "Closing": r"""
 Seen == [delivered |-> delivered, whole |-> whole, open |-> open, decided |-> <<decided[11], decided[12]>>,
@@ -267,7 +267,7 @@ def recorded(name: str, file: Path) -> Iterator[Trace]:
 
 
 def strays(traces: Sequence[Trace], *, stops: int = 3, drivers: str = "{d1}") -> list[str]:
-    """The traces of manifests that are no behaviour of `Commit`, each with the first change that is not.
+    """The traces of manifests that are no behaviour of `Change`, each with the first change that is not.
 
     Args:
         traces: Any number.
@@ -275,8 +275,7 @@ def strays(traces: Sequence[Trace], *, stops: int = 3, drivers: str = "{d1}") ->
         drivers: Those that work on a manifest at the same time.
     """
     attempts = max(1, *(state.number for trace in traces for state in trace.states if isinstance(state, Seen)))
-    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops), "InPlace": "{}"}
-    return strays_of("Commit", values, traces)
+    return strays_of("Change", first_change(drivers, attempts, stops).values, traces)
 
 
 def strays_of(module: str, values: Mapping[str, str], traces: Sequence[Trace], *, without: str = "") -> list[str]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.documents.expired import TAKES, Expired, Part
+from compactor.core.documents.changes import TAKES, Change, Part
 from compactor.core.documents.records import Commit
 from compactor.core.layout import Layout, ManifestKey
 from tests.simulation.scheduler import Broken
@@ -26,7 +26,7 @@ class ExpiryOracle:
     read: Callable[[str], bytes | None]
     commits: Mapping[str, Sequence[Commit]]
     counts: Counter[str]
-    records: list[Expired] = field(default_factory=list)
+    records: list[Change] = field(default_factory=list)
 
     def watch(self, uri: str, data: bytes | None) -> None:
         """Called before a record of what expired is changed.
@@ -38,12 +38,12 @@ class ExpiryOracle:
             raise Broken(f"{uri}: a record of what expired was {'deleted' if data is None else 'replaced'}")
         if self.read(uri) is not None:
             return
-        record = Expired.model_validate_json(data)
+        record = Change.model_validate_json(data)
         for manifest_id, generation in record.manifests.items():
-            if self.read(self.layout.done(ManifestKey(record.date, manifest_id), generation)) is None:
+            if self.read(self.layout.done(ManifestKey(record.about, manifest_id), generation)) is None:
                 raise Broken(f"{uri}: generation {generation} of {manifest_id} expires, and it is not done")
         self.records.append(record)
-        self.counts[f"expiries ({record.kind})"] += 1
+        self.counts[f"expiries ({record.why})"] += 1
 
     def check_deleted(self, uri: str) -> None:
         """Called before a file of rows or rejects, or an archived manifest, is deleted.
@@ -65,7 +65,7 @@ class ExpiryOracle:
     def is_taken(self, part: Part, key: ManifestKey, generation: int) -> bool:
         """Whether a part of a generation of a manifest expired, by what records name and not by what the code says."""
         return any(
-            record.date == key.date and record.manifests.get(key.id, 0) >= generation and part in TAKES[record.kind]
+            record.about == key.date and record.manifests.get(key.id, 0) >= generation and part in TAKES[record.why]
             for record in self.records
         )
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 import pyarrow.parquet as pq
 
-from compactor.core.documents.expired import Part
+from compactor.core.documents.changes import TAKES, Part
 from compactor.core.documents.records import OUTCOME, Accepted, Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import Layout
@@ -76,7 +76,7 @@ class Oracle:
             self._check_record(uri, data)
         elif uri.startswith((layout.output + "/", layout.rejects_folder)):
             self._check_output(uri, data)
-        elif uri.startswith(layout.expired_folder):
+        elif uri.startswith(tuple(map(layout.changes_folder, TAKES))):
             self.expiry.watch(uri, data)
         elif uri.startswith(layout.archive_folder) and data is None:
             self.expiry.check_deleted(uri)

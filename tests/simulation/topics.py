@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
-from compactor.core.documents.expired import Part
+from compactor.core.documents.changes import Part
 from compactor.core.documents.records import Commit, FileReport, FileStatus
 from compactor.core.errors import StoreUnavailable
 from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts

@@ -510,7 +510,7 @@ class World:
 
     def _left(self) -> list[str]:
         layout = self.layout
-        folders = (layout.manifests_folder, layout.pending_folder, layout.open_folder, layout.expiring_folder)
+        folders = (layout.manifests_folder, layout.pending_folder, layout.open_folder, layout.changing_folder)
         left = [info.uri for folder in folders for info in self.store.list(folder) if is_delivery(info.uri)]
         return [*left, *self.messages, *["a late request"] * self._awaited]
 

@@ -8,14 +8,15 @@ from typing import Any
 
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.adapters.memory.table import Answer, MemoryTable
+from compactor.core.documents.changes import Change
 from compactor.core.documents.records import Commit, Rebuild, StagedFile
-from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch, TableMerge
+from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch
 from compactor.core.errors import CompactorError, StagingError
 from compactor.core.layout import Layout, ManifestKey
+from compactor.ledger.change_log import ChangeLog, merge_of
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
-from compactor.ledger.table.merges import Merges
 from compactor.table.catalog import TableFile
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer, Progress
@@ -174,13 +175,14 @@ class TableWorld:
 
     def live(self) -> list[str]:
         """The URIs of the live files, with the files that were merged in place of merged ones."""
-        return [file.uri for file in committed_files(self.merges, self.table.live_files())]
+        return [file.uri for file in committed_files(self.log, self.table.live_files())]
 
     @property
-    def merges(self) -> Merges:
-        return Merges(self.store, self.layout)
+    def log(self) -> ChangeLog:
+        state = State(store=self.store, layout=self.layout, ledger=self.ledger(), clock=ManualClock())
+        return ChangeLog(state)
 
-    def written_merge(self, *placed: Placed, name: str = "x", base: int | None = None) -> TableMerge:
+    def written_merge(self, *placed: Placed, name: str = "x", base: int | None = None) -> Change:
         """Write the files of manifests to one file, and put the merge on record."""
         head = self.table.head()
         base = (head.fence if head else 0) if base is None else base
@@ -196,10 +198,7 @@ class TableWorld:
         ]  # fmt: skip
         rows, size_bytes = self.merged(uri, parts)
         merged = MergedFile(uri=uri, rows=rows, size_bytes=size_bytes, date=DATE, parts=parts)
-        now = ManualClock().now()
-        merge = TableMerge(id=merge_id, base=base, files=[merged], run_id="merger", created_at=now)
-        self.merges.create(merge)
-        return merge
+        return self.log.decide(merge_of(self.log.state, merge_id, base, [merged]))
 
     def merged(self, uri: str, parts: Sequence[MergedPart]) -> tuple[int, int]:
         """Put a merged file into its place."""
@@ -264,7 +263,7 @@ class TableWorld:
                     self.broken.append(f"{placed} is done, and not visible")
 
     def _check_change(self, files: tuple[TableFile, ...]) -> None:
-        live = Counter(file.uri for file in committed_files(self.merges, files))
+        live = Counter(file.uri for file in committed_files(self.log, files))
         self.broken += [f"{uri} is live {count} times" for uri, count in live.items() if count > 1]
         seen = Counter(placed.key.id for placed, commit in self.commits.items() if live.keys() & _uris(commit))
         self.broken += [f"{name} is there in {count} generations" for name, count in seen.items() if count > 1]

@@ -5,22 +5,22 @@ from datetime import datetime
 
 from compactor.cli.ui.output import Field
 from compactor.cli.ui.terminal import echo
-from compactor.core.documents.expired import Expiry
+from compactor.core.documents.changes import Why
 from compactor.core.kafka import ranges
 from compactor.core.kinesis import places
 from compactor.core.text.formatting import by_name, count
-from compactor.ledger.history.expired_seen import ExpiredKind, ExpiredSeen
+from compactor.ledger.visible import ExpiredKind, ExpiredSeen
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.ops.verify.report import Discrepancy, VerifyResult
 from compactor.table.standing import TableSeen
 
 _SHOWN_COLUMNS = 5
-_OF: Mapping[Expiry, str] = {
-    Expiry.RETIRED: "retired",
-    Expiry.ARCHIVE: "archive",
-    Expiry.REDRIVEN: "redriven lines",
-    Expiry.REJECTS: "rejects",
+_OF: Mapping[Why, str] = {
+    Why.RETIRED: "retired",
+    Why.ARCHIVE: "archive",
+    Why.REDRIVEN: "redriven lines",
+    Why.REJECTS: "rejects",
 }
 
 

@@ -83,39 +83,6 @@ class MergedFile(Document):
     parts: list[MergedPart]
 
 
-class TableMerge(Document):
-    """Files that were merged. Create-only, and written once the files are verified.
-
-    It takes effect by a batch that names it, and only by the first one behind `base` that replaces files: after any
-    other one, the files may no longer have the rows that they ought to have.
-
-    Attributes:
-        id: Its name.
-        base: The last batch that the table had taken when the files to merge were chosen.
-    """
-
-    id: str
-    base: int
-    files: list[MergedFile]
-    run_id: str
-    created_at: datetime
-
-
-class ReleasedParts(Document):
-    """That the parts of a merged file may be gone: their rows are in it alone. Create-only.
-
-    Written before a batch that releases them, or before the merge of a file that has rows of such parts; so a part that
-    is gone has one. It tells nothing of parts that are there.
-
-    Attributes:
-        file: The merged file.
-    """
-
-    file: MergedFile
-    run_id: str
-    created_at: datetime
-
-
 class TableProgress(Document):
     """How far one job is with the table, for people to see. Overwritten after each commit that took effect or failed.
 

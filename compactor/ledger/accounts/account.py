@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from compactor.core.documents.changes import How
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
@@ -15,7 +16,6 @@ from compactor.core.documents.records import (
     Done,
     FileReport,
     FileStatus,
-    How,
     Redrive,
 )
 from compactor.core.errors import ObjectNotFound, StuckError

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 
+from compactor.core.documents.changes import Change, Why
 from compactor.core.documents.closed_dates import OpenFile
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Accepted, Commit, DeadLetter, Dismissal
+from compactor.core.documents.records import Accepted, Commit, DeadLetter
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
 from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.kafka.ranges import is_kafka
@@ -29,7 +30,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account, LetterFate, QuarantinedFile, redriven_uris
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, may_settle
 from compactor.ledger.accounts.reading import Detail, Listed, accounts_of
-from compactor.ledger.history.dismissals import Dismissals
+from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, unsummarised_if_readable
 from compactor.ledger.planned.given import files_not_in
@@ -165,23 +166,25 @@ class Settling:
 
         def marked(file: QuarantinedFile) -> QuarantinedFile:
             dismissal = None if file.is_settled else found[file.manifest_id].get(file.uri)
-            return file if dismissal is None else replace(file, settled_by=dismissal.words, dismissed=dismissal.how)
+            return (
+                file if dismissal is None else replace(file, settled_by=dismissal.words, dismissed=dismissal.how or "")
+            )
 
         return list(map(marked, files))
 
-    def _dismissals(self, manifest_id: str) -> Mapping[str, Dismissal]:
+    def _dismissals(self, manifest_id: str) -> Mapping[str, Change]:
         """The dismissals of a manifest; none if they cannot be read, so that its files still need an operator."""
         try:
-            found = Dismissals(self.state).of(manifest_id)
-            return {each.uri: each for each in found if self._still_holds(each)}
+            found = ChangeLog(self.state).of(Why.GIVEN_UP, manifest_id)
+            return {each.input: each for each in found if self._still_holds(each)}
         except (ObjectNotFound, StuckError):
             return {}
 
-    def _still_holds(self, dismissal: Dismissal) -> bool:
+    def _still_holds(self, given_up: Change) -> bool:
         """Whether what was found is so now; what a person said stays."""
-        if dismissal.how == "removed":
-            return is_gone(self.state, dismissal.uri, otherwise=True)
-        return dismissal.how != "excluded" or self.state.rules.excludes(dismissal.uri)
+        if given_up.how == "removed":
+            return is_gone(self.state, given_up.input, otherwise=True)
+        return given_up.how != "excluded" or self.state.rules.excludes(given_up.input)
 
 
 def settled(state: State, found: Sequence[Account], settling: Settling | None = None) -> list[Account]:

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.documents.records import Commit, Dismissal, FileReport
+from compactor.core.documents.records import Commit, FileReport
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kinesis.places import is_kinesis
 from compactor.ledger.accounts.reading import Scope
-from compactor.ledger.history.dismissals import Dismissals
+from compactor.ledger.change_log import give_up
 from compactor.ledger.state import State
 from compactor.ops.redrive.ranges import NothingLeft, RangesLeft, Untold
 from compactor.ops.redrive.scan import find_redrivable
@@ -80,18 +80,8 @@ class Acceptor:
 
     def accept(self, losses: Losses, why: str) -> None:
         """Put on record that these are accepted; what was accepted meanwhile stays as it is."""
-        records = Dismissals(self.state)
         for each in losses.lost:
-            loss = Dismissal(
-                manifest_id=each.manifest_id,
-                uri=each.uri,
-                how="accepted",
-                why=why,
-                by=self.by,
-                dismissed_at=self.state.clock.now(),
-                unasked=each.unasked,
-            )
-            records.put(loss)
+            give_up(self.state, each.manifest_id, each.uri, "accepted", why, by=self.by, unasked=each.unasked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from compactor.core.documents.records import Dismissal, How
+from compactor.core.documents.changes import How
 from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.layout import canonical
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.accounts.settling import is_gone
-from compactor.ledger.history.dismissals import Dismissals
+from compactor.ledger.change_log import give_up
 from compactor.ledger.state import State
 from compactor.ops.accept.acceptor import NotLost
 from compactor.ops.redrive.scan import find_redrivable
@@ -55,10 +55,8 @@ class Dismisser:
         return [self._dismissed(each, how, why) for each in files]
 
     def _dismissed(self, file: QuarantinedFile, how: How, why: str) -> QuarantinedFile:
-        now = self.state.clock.now()
-        record = Dismissal(manifest_id=file.manifest_id, uri=file.uri, how=how, why=why, by=self.by, dismissed_at=now)
-        Dismissals(self.state).put(record)
-        return replace(file, settled_by=record.words, dismissed=how)
+        given_up = give_up(self.state, file.manifest_id, file.uri, how, why, by=self.by)
+        return replace(file, settled_by=given_up.words, dismissed=how)
 
     def removed(
         self, files: Iterable[QuarantinedFile], with_rows: Callable[[Collection[str]], Collection[str]]

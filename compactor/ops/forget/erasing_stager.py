@@ -18,8 +18,8 @@ from compactor.engines.parquet_files import open_parquet, parquet_facts
 from compactor.engines.rows_place import RowsPlace
 from compactor.job.staging import discard_staged
 from compactor.ledger.accounts.reading import Detail, account_of, redriven_lines
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ops.forget.erased_reports import erased_reports
 from compactor.ops.forget.reject_search import RejectFound, rejects_found
@@ -65,7 +65,7 @@ class ErasingStager:
             outputs += [made] if made.rows else []
             rows += gone
         rejects, found = [], list[RejectFound]()
-        expired = ExpiredParts(self.state).of("rejects", commit.key, commit.generation) is not None
+        expired = Visible(self.state).taken("rejects", commit.key, commit.generation) is not None
         there = () if expired else commit.rejects
         for number, file in enumerate(sorted(there, key=lambda each: each.final)):
             hits = list(rejects_found(self.state.store, file.final, self.search.wanted))

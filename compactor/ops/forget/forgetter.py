@@ -8,14 +8,15 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from compactor.core.documents.erasures import ErasedManifest, Erasure
+from compactor.core.documents.changes import Change, ErasedManifest, Erasure, Why
 from compactor.core.errors import CompactorError, StuckError
 from compactor.core.layout import folder
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.history.erasures import Erasures
+from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.ops.forget.candidates import NEEDED, Candidate
+from compactor.ops.forget.ending import end, end_dead
 from compactor.ops.forget.forget_report import ForgetReport, Forgotten, NotForgotten
 from compactor.ops.forget.inputs import InputEraser
 from compactor.ops.forget.scan import ForgetScan, ForgetScanner, Held
@@ -77,24 +78,23 @@ class Forgetter:
         # guard: the input of a manifest that could not be erased is not deleted
         candidates = [each.kept(NEEDED) if each.manifest_id in needed else each for each in candidates]
         report.inputs = list(self.inputs.erase(candidates, dry_run=False))
-        erasures = Erasures(self.state)
-        erasures.end(erasure, deleted_inputs=sum(each.deleted for each in report.inputs), left=report.left)
-        erasures.end_dead()
+        end(self.state, erasure, deleted_inputs=sum(each.deleted for each in report.inputs), left=report.left)
+        end_dead(self.state)
         return report
 
-    def _begun(self, erasure_id: str, held: Sequence[Held]) -> Erasure:
+    def _begun(self, erasure_id: str, held: Sequence[Held]) -> Change:
+        now = self.state.clock.now()
         erasure = Erasure(
-            id=erasure_id,
             key=self.key,
             values=len(self.inputs.wanted.values),
             inputs=self.inputs.inputs,
-            by=self.by,
-            run_id=self.state.ledger.run_id,
-            begun_at=self.state.clock.now(),
-            found=[_found(each) for each in held],
+            begun_at=now,
+            manifests=[_found(each) for each in held],
         )
-        Erasures(self.state).begin(erasure)
-        return erasure
+        run_id = self.state.ledger.run_id
+        begun = Change(why=Why.ERASED, id=erasure_id, by=self.by, run_id=run_id, decided_at=now, erasure=erasure)
+        ChangeLog(self.state).begin(begun)
+        return begun
 
     def _finished(
         self, undone: Sequence[Damaged], rebuilder: Rebuilder, scan: ForgetScan, report: ForgetReport

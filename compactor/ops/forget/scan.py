@@ -8,8 +8,8 @@ from compactor.core.documents.records import Accepted, Commit, DeadLetter
 from compactor.core.errors import CompactorError, ObjectNotFound, StagingError, StuckError
 from compactor.core.layout import ManifestKey, is_delivery, redriven_owner
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.ops.forget.candidates import (
     Candidate,
     candidates_of,
@@ -102,14 +102,14 @@ class ForgetScanner:
 
     def scan_some(self, keys: Iterable[ManifestKey]) -> ForgetScan:
         """Search some manifests."""
-        scan, expired = ForgetScan(), ExpiredParts(self.state)
+        scan, expired = ForgetScan(), Visible(self.state)
         for found in map_ordered(lambda key: self._searched(key, expired), keys):
             scan.add(found)
         for uri, fault in expired.faults.items():
             scan.refused.append(NotForgotten("", f"{uri}: {fault}"))
         return scan
 
-    def _searched(self, key: ManifestKey, expired: ExpiredParts) -> ForgetScan:
+    def _searched(self, key: ManifestKey, expired: Visible) -> ForgetScan:
         found = ForgetScan()
         try:
             self._search(key, expired, found)
@@ -123,7 +123,7 @@ class ForgetScanner:
             found.unsearched.add(key.id)
         return found
 
-    def _search(self, key: ManifestKey, expired: ExpiredParts, found: ForgetScan) -> None:
+    def _search(self, key: ManifestKey, expired: Visible, found: ForgetScan) -> None:
         recorded, accepted = self.state.ledger.state(key), self.state.ledger.accepted(key.id)
         outcome = recorded.outcome
         if isinstance(outcome, DeadLetter):
@@ -137,11 +137,11 @@ class ForgetScanner:
         else:
             self._search_commit(accepted, outcome, expired, found)
 
-    def _search_commit(self, accepted: Accepted, commit: Commit, expired: ExpiredParts, found: ForgetScan) -> None:
+    def _search_commit(self, accepted: Accepted, commit: Commit, expired: Visible, found: ForgetScan) -> None:
         found.searched += 1
         store, wanted = self.state.store, self.search.wanted
-        has_rows = expired.of("rows", commit.key, commit.generation) is None
-        has_rejects = expired.of("rejects", commit.key, commit.generation) is None
+        has_rows = expired.taken("rows", commit.key, commit.generation) is None
+        has_rejects = expired.taken("rejects", commit.key, commit.generation) is None
         rows = sum(self.search.count(commit, file) for file in commit.outputs) if has_rows else 0
         rejects = commit.rejects if has_rejects else ()
         lines = sum(1 for file in rejects for _ in rejects_found(store, file.final, wanted))

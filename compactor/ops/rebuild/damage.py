@@ -8,8 +8,8 @@ from compactor.core.errors import AccessError
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import redriven_owner
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.ops.verify.files import CommitFiles
 
 
@@ -62,7 +62,7 @@ def input_fault(state: State, commit: Commit) -> str:
         except AccessError as exc:
             return f"{file.uri}: {exc}"
         if info is None and redriven_owner(file.uri, folder) == commit.manifest_id:
-            expired = ExpiredParts(state).of("redriven", commit.key, commit.generation)
+            expired = Visible(state).taken("redriven", commit.key, commit.generation)
             if expired is not None:
                 return f"{file.uri}: it {expired.words}"
         if info is None:

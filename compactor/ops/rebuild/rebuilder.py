@@ -21,9 +21,9 @@ from compactor.core.errors import CompactorError, EngineLost, InputError, Operat
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.job.publication import Publisher
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.sizing_history import revised
 from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport, Rebuilt
 from compactor.ops.rebuild.same_rows import found_at
@@ -201,7 +201,7 @@ class Rebuilder:
         Raises:
             InputError: One does.
         """
-        expired = ExpiredParts(self.state).of("rows", commit.key, commit.generation)
+        expired = Visible(self.state).taken("rows", commit.key, commit.generation)
         used = {file.final for file in made.rejects} & _expired_names(self.state, commit)
         if expired is None and not used:
             return
@@ -226,7 +226,7 @@ class Rebuilder:
 
 def _expired_names(state: State, commit: Commit) -> frozenset[str]:
     """The names of rejects that may be deleted at any time, because they expired."""
-    expired = ExpiredParts(state).of("rejects", commit.key, commit.generation)
+    expired = Visible(state).taken("rejects", commit.key, commit.generation)
     return frozenset() if expired is None else frozenset(file.final for file in commit.rejects)
 
 

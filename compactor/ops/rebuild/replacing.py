@@ -13,9 +13,9 @@ from compactor.core.documents.records import Commit, FileReport
 from compactor.core.errors import AccessError, CompactorError, InputError, TryAgainError
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.manifests.claiming import Claimer, claim_key
 from compactor.manifests.plan import Replacement
 from compactor.ops.rebuild.damage import compacted
@@ -113,7 +113,7 @@ class Replacer:
         commit = found.outcome
         if not isinstance(commit, Commit) or not found.is_done or accepted is None or accepted.manifest is None:
             raise InputError(f"manifest {key.id} is not done yet, or its records are incomplete")
-        if (expired := ExpiredParts(self.state).of("rows", key, commit.generation)) is not None:
+        if (expired := Visible(self.state).taken("rows", key, commit.generation)) is not None:
             raise InputError(f"the rows of manifest {key.id} {expired.words}")
         if commit.erased is not None:  # guard: no new version of one file makes erased lines of the others again
             raise InputError("lines of its manifest were erased on request; its other files may hold them still")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from compactor.core.documents.expired import Expired
+from compactor.core.documents.changes import Change
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Accepted, Commit
 from compactor.core.errors import StuckError
@@ -76,9 +76,9 @@ class RebuildScanner:
         """Whether the catalog of the table refuses a commit, so that the job cannot finish it."""
         return refused_batches(self.state).is_held(commit.key, commit.generation)
 
-    def _expired(self, commit: Commit) -> Expired | None:
+    def _expired(self, commit: Commit) -> Change | None:
         """The record that the rows of a commit expired by."""
-        return self.damage.files.expired.of("rows", commit.key, commit.generation)
+        return self.damage.files.visible.taken("rows", commit.key, commit.generation)
 
     def _add(self, scan: RebuildScan, found: Damaged) -> None:
         fault = ""

@@ -7,8 +7,8 @@ from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
 from compactor.ledger.accounts.reading import Scope, folded
 from compactor.ledger.accounts.settling import Settling
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import NOTHING_QUARANTINED, nothing_because
 
@@ -44,7 +44,7 @@ class ScanResult:
 
 def find_redrivable(state: State, scope: Scope) -> ScanResult:
     """Find what can be redriven, among dead letters or in the ledger, without what is settled."""
-    scan, expired, settling = ScanResult(scope), ExpiredParts(state), Settling(state)
+    scan, expired, settling = ScanResult(scope), Visible(state), Settling(state)
     for found in folded(state, scope, partial(_found, state, scan, expired)):
         if isinstance(found, Source):
             scan.sources.append(found)
@@ -78,7 +78,7 @@ def _leave_out_settled(settling: Settling, scan: ScanResult) -> None:
             scan.refused.append(Refused(source.key.id, "", NOTHING_QUARANTINED))
 
 
-def _found(state: State, scan: ScanResult, expired: ExpiredParts, account: Account) -> Source | Refused | None:
+def _found(state: State, scan: ScanResult, expired: Visible, account: Account) -> Source | Refused | None:
     """The source; or, if it cannot be redriven, the reason, which matters only for a manifest that was named."""
     scope, why = scan.scope, _why_not(state, scan, account, expired)
     if not why and account.root is not None:
@@ -89,7 +89,7 @@ def _found(state: State, scan: ScanResult, expired: ExpiredParts, account: Accou
     return Refused(account.id, "", why) if is_told else None
 
 
-def _why_not(state: State, scan: ScanResult, account: Account, expired: ExpiredParts) -> str:
+def _why_not(state: State, scan: ScanResult, account: Account, expired: Visible) -> str:
     """Why nothing of a manifest can be redriven; empty if something can, or was and is not written yet."""
     scope, found = scan.scope, account.outcome
     if account.fault is not None:
@@ -101,7 +101,7 @@ def _why_not(state: State, scan: ScanResult, account: Account, expired: ExpiredP
     if account.root is None or not (account.is_interrupted or account.left(scan.kind, scope.reason)):
         return nothing_because(scope, found)
     is_asked = scope.kind == "rejects" and not account.is_interrupted
-    if is_asked and (gone := expired.of("rejects", found.key, found.generation)) is not None:
+    if is_asked and (gone := expired.taken("rejects", found.key, found.generation)) is not None:
         return f"its rejects {gone.words}; expected rejects that no rule took"
     return "" if account.is_done else "it is decided but not done; expected the job to finish it first"
 

@@ -15,9 +15,9 @@ from compactor.core.text.safe_text import quoted
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, accounts, redriven_lines
 from compactor.ledger.accounts.settling import Settling
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.ops.redrive.reject_lines import LineNumbers, RejectRow, numbers_of, reject_rows
 from compactor.ops.rejects.query import Query
 
@@ -127,11 +127,11 @@ class RejectsReader:
                 self.on_unreadable(f"{exc}; `compactor rebuild {quoted(found.commit.manifest_id)}` makes it again")
 
     @cached_property
-    def _expired(self) -> ExpiredParts:
-        return ExpiredParts(self.state)
+    def _expired(self) -> Visible:
+        return Visible(self.state)
 
     def _why_expired(self, commit: Commit) -> str:
-        expired = self._expired.of("rejects", commit.key, commit.generation)
+        expired = self._expired.taken("rejects", commit.key, commit.generation)
         return "" if expired is None else expired.words
 
 

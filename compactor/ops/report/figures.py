@@ -11,9 +11,9 @@ from compactor.core.documents.closed_dates import quarantined_of
 from compactor.core.documents.records import FileStatus
 from compactor.core.rules.next_steps import Cause
 from compactor.ledger.accounts.account import QuarantinedFile
-from compactor.ledger.history.expired_seen import ExpiredSeen
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
+from compactor.ledger.visible import ExpiredSeen
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.ops.report.period import Period

@@ -12,10 +12,10 @@ from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, accounts, folded, kept_letters
 from compactor.ledger.accounts.settling import Settling
-from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.state import State
+from compactor.ledger.visible import expired_seen
 from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.manifests.kinesis.streams_seen import StreamWatch
 from compactor.ops.redrive.reject_lines import RejectRow, reject_rows

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.expired import Expiry
+from compactor.core.documents.changes import Why
 from compactor.core.text.safe_text import quoted
 from compactor.ops.retire.report import RetireReport
 from compactor.ops.retire.scan import RetireScan
@@ -33,11 +33,11 @@ class Retirer:
         if dry_run:
             report.retired = [each.sizes for each in scan.retirable]
             return report
-        report.finished = len(self.expirer.finish([Expiry.RETIRED]))
+        report.finished = len(self.expirer.finish([Why.RETIRED]))
         rule = f"`compactor retire --before {quoted(before)}`"
         for each in scan.retirable:
             date = each.sizes.date
             on_date(date)
-            waiting = self.expirer.expire(Expiry.RETIRED, date, each.name, rule, dict(each.manifests))
+            waiting = self.expirer.expire(Why.RETIRED, date, each.name, rule, dict(each.manifests))
             report.retired.append(replace(each.sizes, in_work=len(waiting)))
         return report

@@ -7,16 +7,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from compactor.core.documents.changes import Why, taken_by
 from compactor.core.documents.closed_dates import added
-from compactor.core.documents.expired import Expiry, expired_in
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.layout import ManifestKey, digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.rules.retiring import DateFacts, why_not_retired
 from compactor.ledger.accounts.settling import Settling, open_file
+from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.ledger.history.expired_log import ExpiredLog
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
 from compactor.ops.retire.report import NotRetired, RetiredDate
@@ -75,7 +75,7 @@ class RetireScanner:
         if found is None:
             raise CompactorError(f"{self.state.layout.state} has no closed dates; expected `compactor close` first")
         places: dict[str, set[int]] = defaultdict(set)
-        for date, name in ExpiredLog(self.state).names(Expiry.RETIRED):
+        for date, name, _ in ChangeLog(self.state).dated(Why.RETIRED):
             places[date].add(int(name.partition("-")[0]))
         scan = RetireScan()
         for facts in self._facts(found, before):
@@ -139,7 +139,7 @@ class RetireScanner:
 
     def _retirable(self, found: Unsummarised, date: str) -> Retirable | None:
         """What goes of a closed date; None if all of it was retired, as before the summaries were made anew."""
-        records = ExpiredLog(self.state).of_date(Expiry.RETIRED, date)
+        records = list(ChangeLog(self.state).of(Why.RETIRED, date))
         places = found.totals.dates[date].places
         manifests: dict[str, int] = {}
         sums = []
@@ -148,7 +148,7 @@ class RetireScanner:
             fresh = {
                 manifest_id: generation
                 for manifest_id, generation in members.items()
-                if expired_in(records, "rows", ManifestKey(date, manifest_id), generation) is None
+                if taken_by(records, "rows", ManifestKey(date, manifest_id), generation) is None
             }
             manifests |= fresh
             sums += [self._dates.read(place).sums] if fresh else []

@@ -15,10 +15,10 @@ from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.reading import Detail, Scope, accounts
 from compactor.ledger.backlog import Backlog, read_begun, read_waiting_manifest
 from compactor.ledger.heartbeat import Runs
-from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.state import State
+from compactor.ledger.visible import expired_seen
 from compactor.ledger.work_time import arrival_seconds
 from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.manifests.kinesis.streams_seen import StreamWatch

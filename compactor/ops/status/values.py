@@ -12,9 +12,9 @@ from compactor.core.text.formatting import shown_seconds
 from compactor.cost.prices import JobSize
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
-from compactor.ledger.history.expired_seen import NOTHING_EXPIRED, ExpiredSeen
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
+from compactor.ledger.visible import NOTHING_EXPIRED, ExpiredSeen
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed

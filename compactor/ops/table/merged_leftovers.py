@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from compactor.core.documents.changes import Why
 from compactor.core.documents.records import Commit
 from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError
-from compactor.ledger.history.retired_rows import RetiredRows
+from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
-from compactor.ledger.table.merges import Merges
-from compactor.ledger.table.releases import Releases
+from compactor.ledger.visible import Visible
 from compactor.table.catalog import TableCatalog
 
 
@@ -52,50 +52,50 @@ class MergedLeftovers:
         # After the head: what it does not have by now, it never gets.
         named = self.catalog.files_below(self.state.layout.merged_folder)
         unneeded = [info for info in may_go if info.uri not in named]
-        merged = self._merges.files((info.uri for info in unneeded), skips_damaged=True)
+        merged = self._log.merged_files((info.uri for info in unneeded), skips_damaged=True)
         stay = self._only_copies(merged.values(), live)  # guard: a merged file that alone has rows of a manifest stays
         stay |= {info.uri for info in unneeded if info.uri not in merged and self._is_damaged(info.uri)}
         gone = [info for info in unneeded if info.uri not in stay]
         self.state.store.delete(info.uri for info in gone)
         for info in gone:
             if info.uri in merged:
-                Releases(self.state).forget(merged[info.uri])
+                self._log.forget_release(merged[info.uri])
         return len(gone), sum(info.size_bytes for info in gone)
 
     def _is_damaged(self, uri: str) -> bool:
         """Whether it cannot be read what a merged file has the rows of."""
         try:
-            self._merges.merge(self.state.layout.merge_of(uri))
+            self._log.get(Why.MERGED, "", self.state.layout.merge_of(uri))
         except RecordUnreadable:
             return True
         return False
 
     @property
-    def _merges(self) -> Merges:
-        return Merges(self.state.store, self.state.layout)
+    def _log(self) -> ChangeLog:
+        return ChangeLog(self.state)
 
     def _only_copies(self, files: Iterable[MergedFile], live: AbstractSet[str]) -> set[str]:
         """Those that alone have rows of a valid commit, as where the table was lost and did not get them back."""
-        releases = Releases(self.state)
-        released = [each for each in files if releases.has(each.date, each.uri)]
+        released = [each for each in files if self._log.is_released(each)]
         if not released:
             return set()
-        held = {part.uri for each in self._merges.files(live, skips_damaged=True).values() for part in each.parts}
-        retired = RetiredRows(self.state)
+        held = {part.uri for each in self._log.merged_files(live, skips_damaged=True).values() for part in each.parts}
+        visible = Visible(self.state)
         return {
             each.uri
             for each in released
-            if any(part.uri not in held and self._is_needed(part, retired) for part in each.parts)
+            if any(part.uri not in held and self._is_needed(part, visible) for part in each.parts)
         }
 
-    def _is_needed(self, part: MergedPart, retired: RetiredRows) -> bool:
+    def _is_needed(self, part: MergedPart, visible: Visible) -> bool:
         """Whether the rows of a file of a commit are those of its manifest, and the file is gone."""
         try:
             outcome = self.state.ledger.state(part.key).outcome
         except (ObjectNotFound, StuckError):  # `verify` tells of it; until it is known, the rows stay
             return True
         is_valid = isinstance(outcome, Commit) and outcome.generation == part.generation
-        return is_valid and not retired.has(part.key, part.generation) and self.state.store.stat(part.uri) is None
+        is_valid = is_valid and not visible.has_retired_rows(part.key, part.generation)
+        return is_valid and self.state.store.stat(part.uri) is None
 
 
 @dataclass(slots=True)

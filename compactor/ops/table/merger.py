@@ -9,11 +9,12 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.documents.table_records import MergedFile, TableMerge
+from compactor.core.documents.changes import Why, released_id
+from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectNotFound, OperatorError, StagingError, TableConflict
 from compactor.engines.parquet_files import parquet_facts
+from compactor.ledger.change_log import merge_of
 from compactor.ledger.state import State
-from compactor.ledger.table.releases import Releases
 from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.table.mergeable import Chooser, Mergeable, sizes_of
 from compactor.ops.table.merged_leftovers import MergedLeftovers
@@ -104,7 +105,7 @@ class Merger:
     def _live(self, head: TableHead) -> list[LiveFile]:
         if head.snapshot_id is None:
             return []
-        return list(looked_up(self.committer.changes.merges, self.committer.catalog.live_files(head.snapshot_id)))
+        return list(looked_up(self.committer.changes.log, self.committer.catalog.live_files(head.snapshot_id)))
 
     def _next(self, run: "_Run", live: Sequence[LiveFile], dates: Collection[str] | None) -> list[list[Mergeable]]:
         """What the next merge is to have."""
@@ -128,15 +129,9 @@ class Merger:
                     made.append((file, group))
             if not made:
                 return
-            merge = TableMerge(
-                id=merge_id,
-                base=head.fence,
-                files=[file for file, _ in made],
-                run_id=self.state.ledger.run_id,
-                created_at=self.state.clock.now(),
-            )
+            merge = merge_of(self.state, merge_id, head.fence, [file for file, _ in made])
             self._inherit(made)  # guard: a merged file takes over from the one before that alone has rows
-            self.committer.changes.merges.create(merge)
+            self.committer.changes.log.decide(merge)
         except Exception:
             self.state.store.delete([self.state.layout.merged_file(merge_id, each + 1) for each in range(len(groups))])
             raise
@@ -157,10 +152,10 @@ class Merger:
 
     def _inherit(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]]) -> None:
         """Record that parts of new files may be gone, if those of a file that these were made of may be."""
-        releases = Releases(self.state)
+        log = self.committer.changes.log
         for file, group in made:
-            if any(each.is_merged and releases.has(each.date, each.uri) for each in group):
-                releases.begin(file)
+            if any(each.is_merged and log.has(Why.RELEASED, each.date, released_id(each.uri)) for each in group):
+                log.release(file)
 
     def _written(self, run: "_Run", uri: str, group: Sequence[Mergeable]) -> MergedFile | None:
         """Write one file; None if the files cannot be merged, which is no trouble of others."""

@@ -8,13 +8,14 @@ write anew what is left of it. What a kill leaves undone is on record, and the n
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from compactor.core.documents.changes import Why
 from compactor.core.documents.records import Commit
 from compactor.core.documents.table_records import MergedFile, MergedPart
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import folder
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
-from compactor.ledger.table.releases import Releases
 from compactor.table.catalog import TableHead
 from compactor.table.committer import Committer
 from compactor.table.unmerged import looked_up
@@ -53,17 +54,17 @@ class ReleasedOriginals:
             return 0, 0
         head = self.committer.settled()
         live = self._merged(head)
-        due, releases, found = self._due(head, live), Releases(self.state), (0, 0)
+        due, log, found = self._due(head, live), ChangeLog(self.state), (0, 0)
         self._drop_ended({each.uri for each in live})
         for start in range(0, len(due), RELEASED_AT_ONCE):
             some = due[start : start + RELEASED_AT_ONCE]
             for each in some:
-                releases.begin(each)  # guard: it is on record where rows are before the files that were merged go
+                log.release(each)  # guard: it is on record where rows are before the files that were merged go
             # guard: files that were merged go only behind a batch that says so
             for each in self.committer.release(some):
                 files, size_bytes = self._sum([each])
                 self.state.store.delete(part.uri for part in each.parts)
-                releases.finish(each)
+                log.finish_release(each)
                 found = found[0] + files, found[1] + size_bytes
         return found
 
@@ -71,13 +72,13 @@ class ReleasedOriginals:
         """The merged files of the table."""
         if head.snapshot_id is None:
             return []
-        listed = looked_up(self.committer.changes.merges, self.committer.catalog.live_files(head.snapshot_id))
+        listed = looked_up(self.committer.changes.log, self.committer.catalog.live_files(head.snapshot_id))
         return [each.merged for each in listed if each.merged is not None and not each.differs]
 
     def _due(self, head: TableHead, live: Sequence[MergedFile]) -> list[MergedFile]:
         """The merged files whose parts may go: no snapshot has them, and no manifest of theirs is being made."""
-        releases, layout = Releases(self.state), self.state.layout
-        begun = {each.uri for each in releases.unfinished()}
+        log, layout = ChangeLog(self.state), self.state.layout
+        begun = {file.uri for each in log.unfinished([Why.RELEASED]) for file in each.files}
         now = self.state.clock.now()
         written = {info.uri: info.modified_at for info in self.state.store.list(layout.merged_folder)}
         some = [
@@ -85,7 +86,7 @@ class ReleasedOriginals:
             for each in live
             if each.uri in written
             and written[each.uri] < now - SAFE_AGE  # guard: files that were merged stay for a day
-            and (each.uri in begun or not releases.has(each.date, each.uri))
+            and (each.uri in begun or not log.is_released(each))
         ]
         if not some or head.snapshot_id is None:
             return []
@@ -108,10 +109,10 @@ class ReleasedOriginals:
 
     def _drop_ended(self, live: set[str]) -> None:
         """Forget what is left to do of merged files that are gone, which another merged file has the rows of."""
-        releases = Releases(self.state)
-        for each in list(releases.unfinished()):
-            if each.uri not in live and self.state.store.stat(each.uri) is None:
-                releases.finish(each)
+        log = ChangeLog(self.state)
+        for each in list(log.unfinished([Why.RELEASED])):
+            if all(file.uri not in live and self.state.store.stat(file.uri) is None for file in each.files):
+                log.finish(each)
 
     def _sum(self, files: Sequence[MergedFile]) -> tuple[int, int]:
         """How many parts of merged files are there, and their length."""

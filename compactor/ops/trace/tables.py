@@ -9,11 +9,11 @@ from typing import Literal
 from compactor.core.documents.records import Commit
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.text.formatting import count, shown_seconds
-from compactor.ledger.history.retired_rows import RetiredRows
+from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
-from compactor.ledger.table.merges import Merges
 from compactor.ledger.table.refused_batches import refused_batches
+from compactor.ledger.visible import Visible
 from compactor.table.catalog import TableCatalog
 from compactor.table.listed import ListedTable, held_words
 from compactor.table.named import needs_table
@@ -99,11 +99,11 @@ class TableTracer:
 
         A rebuild of the table adds what was done before the table was set, at any time later.
         """
-        if RetiredRows(self.state).has(commit.key, commit.generation):
+        if Visible(self.state).has_retired_rows(commit.key, commit.generation):
             return None
         left = {file.final for file in commit.outputs}
         try:
-            for live in looked_up(Merges(self.state.store, self.state.layout), self.table.catalog().live_files()):
+            for live in looked_up(ChangeLog(self.state), self.table.catalog().live_files()):
                 left.difference_update(live.uris)
                 if not left:
                     return TracedTable(self.table.name, "listed")
@@ -115,7 +115,7 @@ class TableTracer:
         """The merged files of the table that have rows of these files."""
         if next(self.state.store.list(self.state.layout.merged_folder), None) is None:
             return  # nor does the table need to be listed
-        for each in looked_up(Merges(self.state.store, self.state.layout), catalog.live_files()):
+        for each in looked_up(ChangeLog(self.state), catalog.live_files()):
             if each.merged is not None and not set(each.uris).isdisjoint(finals):
                 yield each.file.uri
 

@@ -7,8 +7,8 @@ from itertools import chain, islice
 
 import orjson
 
+from compactor.core.documents.changes import Part
 from compactor.core.documents.closed_dates import totals_of, without_zeros
-from compactor.core.documents.expired import Part
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, RedrivenInput
 from compactor.core.errors import AccessError, ObjectNotFound, StagingError
@@ -34,9 +34,9 @@ from compactor.core.versions import described_version
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
 from compactor.ledger.accounts.reading import Scope, account_of, accounts, is_there, redriven_lines
 from compactor.ledger.accounts.settling import Settling, settled
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.manifests.candidates import NOT_DATA, not_data_reason
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
@@ -136,8 +136,8 @@ class Tracer:
             "rejects": commit.rejects,
             "redriven": commit.rejects_of,
         }
-        log, parts = ExpiredParts(self.state), [part for part in _PARTS if is_there[part]]
-        found = {part: log.of(part, commit.key, commit.generation) for part in parts}
+        visible, parts = Visible(self.state), [part for part in _PARTS if is_there[part]]
+        found = {part: visible.taken(part, commit.key, commit.generation) for part in parts}
         return {part: f"{_PARTS[part]} {record.words}" for part, record in found.items() if record is not None}
 
     def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> TraceResult:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import groupby, takewhile
 
-from compactor.core.documents.expired import Part
+from compactor.core.documents.changes import Part
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectChanged, ObjectNotFound, RecordUnreadable, StagingError, StuckError
@@ -20,10 +20,9 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import folders, parse_fields
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
-from compactor.ledger.table.moved_rows import Moved, MovedRows
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
+from compactor.ledger.visible import Moved, Visible
 from compactor.ndjson.files.range_reading import range_fault
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ops.verify.report import Discrepancy, Orphan
@@ -147,13 +146,11 @@ class CommitFiles:
     state: State
     registry: SchemaRegistry
     # Made at once: from Python 3.12 on, threads that first ask for a `cached_property` may make one each.
-    expired: ExpiredParts = field(init=False)  # what expired, as it is on record when it is first asked
-    moved: MovedRows = field(init=False)  # where the rows of files are that are gone
+    visible: Visible = field(init=False)  # what expired, and where rows of files are that are gone
     _columns: Callable[[int], list[str] | None] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "expired", ExpiredParts(self.state))
-        object.__setattr__(self, "moved", MovedRows(self.state))
+        object.__setattr__(self, "visible", Visible(self.state))
         object.__setattr__(self, "_columns", lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns))
 
     def published(self, commit: Commit) -> CommitFindings:
@@ -178,7 +175,7 @@ class CommitFiles:
         known = list(faults)
         is_gone = bool(known) and self.state.store.stat(file.final) is None
         if is_gone:
-            expired = self.expired.of(part, commit.key, commit.generation)
+            expired = self.visible.taken(part, commit.key, commit.generation)
             if expired is not None:  # guard: a file that is gone without a record is missing
                 found.expired[part, expired.words] += 1
                 return
@@ -224,7 +221,7 @@ class CommitFiles:
         """Where the rows of a file are that is gone because it was merged."""
         if self.state.store.stat(file.final) is not None:
             return None
-        found = self.moved.of(commit.date, file.final)
+        found = self.visible.moved(commit.date, file.final)
         return found if found is not None and found.rows == file.rows else None
 
     def _merged_fault(self, merged: MergedFile, columns: list[str] | None) -> str:

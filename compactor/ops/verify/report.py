@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from compactor.core.documents.changes import Part
 from compactor.core.documents.closed_dates import ManifestSums, commit_totals, quarantined_of, without_zeros
-from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, DeadLetter, FileStatus
 from compactor.core.results import Sealable, as_document
 from compactor.core.rules.next_steps import Cause

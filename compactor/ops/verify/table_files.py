@@ -18,11 +18,10 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.accounts.reading import Scope, accounts
-from compactor.ledger.history.expired_log import ExpiredParts
+from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
-from compactor.ledger.table.merges import Merges
 from compactor.ledger.table.refused_batches import refused_batches
-from compactor.ledger.table.releases import Releases
+from compactor.ledger.visible import Visible
 from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult
 from compactor.table.catalog import TableFile
 from compactor.table.listed import ListedTable, held_words, waiting_words
@@ -74,7 +73,7 @@ def still_differing(state: State, table: ListedTable, doubtful: Doubtful) -> Ite
     """
     if not doubtful:
         return
-    expired = ExpiredParts(state)
+    expired = Visible(state)
     named = dict(map_ordered(partial(_named, state, expired), doubtful.items()))
     catalog = table.catalog()
     head = catalog.head()
@@ -84,8 +83,8 @@ def still_differing(state: State, table: ListedTable, doubtful: Doubtful) -> Ite
             yield Discrepancy("", table.name, f"a table with {count(needed, 'file')}", "no such table")
         return
     listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-    merges = Merges(state.store, state.layout)
-    live = {file.uri: file for file in committed_files(merges, listed) if file.uri in named}
+    log = ChangeLog(state)
+    live = {file.uri: file for file in committed_files(log, listed) if file.uri in named}
     for uri, each in named.items():
         manifest_id = each.commit.manifest_id if each.commit else ""
         if uri not in live:
@@ -99,7 +98,7 @@ def still_differing(state: State, table: ListedTable, doubtful: Doubtful) -> Ite
             yield Discrepancy(manifest_id, uri, "no such file in the table: no commit names it", found)
 
 
-def _named(state: State, expired: ExpiredParts, item: tuple[str, ManifestKey | None]) -> tuple[str, _Named]:
+def _named(state: State, expired: Visible, item: tuple[str, ManifestKey | None]) -> tuple[str, _Named]:
     uri, key = item
     if key is None or not key.id:
         return uri, _Named(None, None, is_needed=False, is_allowed=False)
@@ -110,7 +109,7 @@ def _named(state: State, expired: ExpiredParts, item: tuple[str, ManifestKey | N
     file = next((each for each in commit.outputs if each.final == uri), None)
     # Until a rebuild is done, the table has the files of the generation before, or those of this one.
     is_allowed = commit.generation > 1 and not found.is_done
-    is_needed = file is not None and found.is_done and expired.of("rows", commit.key, commit.generation) is None
+    is_needed = file is not None and found.is_done and expired.taken("rows", commit.key, commit.generation) is None
     return uri, _Named(commit, file, is_needed, is_allowed)
 
 
@@ -178,7 +177,7 @@ def _faults(state: State, table: str, live: LiveFile, merged: MergedFile, *, dee
     if live.differs:
         found = f"in table {table}: {live.file.records} rows, {live.file.size_bytes} bytes"
         yield Discrepancy("", merged.uri, expected, found)
-    is_released = Releases(state).has(merged.date, merged.uri)
+    is_released = ChangeLog(state).is_released(merged)
     try:
         facts = parquet_facts(state.store, merged.uri)
         if (facts.rows, facts.size_bytes) != (merged.rows, merged.size_bytes):
@@ -290,10 +289,10 @@ class TableFiles:
         owner = self.state.layout.table_owner
         if head.owner != owner:
             self._fault("", self.table.name, f"a table of {owner}", f"a table of {head.owner}")
-        merges = Merges(self.state.store, self.state.layout)
+        log = ChangeLog(self.state)
         listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
         merged = list[LiveFile]()
-        for each in looked_up(merges, listed):
+        for each in looked_up(log, listed):
             committed = [file for file in each.committed if self.scope.has(self.state.layout, file)]
             if committed:
                 self.found.files += 1

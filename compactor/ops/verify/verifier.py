@@ -15,9 +15,9 @@ from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Listed, Scope, accounts
 from compactor.ledger.accounts.reading import listed as listed_in
 from compactor.ledger.accounts.settling import Settling
-from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
+from compactor.ledger.visible import expired_seen
 from compactor.ndjson.grok import DecoderOf, no_decoder
 from compactor.ops.verify.chains import faults_of_chains
 from compactor.ops.verify.doubled import DoubledFiles
@@ -254,7 +254,7 @@ class Verifier:
                 if self.on_manifest is not None:
                     self.on_manifest()
             report.discrepancies += doubled.found()
-        for uri, fault in self._files.expired.faults.items():
+        for uri, fault in self._files.visible.faults.items():
             damaged = Discrepancy("", uri, "a record that can be read", fault)
             report.discrepancies += [] if damaged in report.discrepancies else [damaged]
         settling = Settling(self.state, found=found)
@@ -275,7 +275,7 @@ class Verifier:
         """Why an input file expired; empty if no rule says so: only redriven lines are the compactor's own."""
         if redriven_owner(file.uri, self.state.layout.redriven_folder) != commit.manifest_id:
             return ""
-        expired = self._files.expired.of("redriven", commit.key, commit.generation)
+        expired = self._files.visible.taken("redriven", commit.key, commit.generation)
         return "" if expired is None else expired.words
 
     def _add(self, report: VerifyResult, records: RecordFindings, files: CommitFindings, *, with_source: bool) -> None:
@@ -311,7 +311,7 @@ class Verifier:
             verifier = DeepVerifier(
                 store=self.state.store,
                 registry=self.registry,
-                rows=CommittedRows(self.state.store, self._files.moved),
+                rows=CommittedRows(self.state.store, self._files.visible),
                 kafka=self.kafka,
                 decoder_of=self.decoder_of,
                 new_kernel=self.new_kernel,

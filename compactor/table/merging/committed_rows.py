@@ -9,7 +9,7 @@ from compactor.core.documents.records import StagedFile
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import ParquetFacts, StoredParquet, facts_of, open_parquet
-from compactor.ledger.table.moved_rows import MovedRows
+from compactor.ledger.visible import Visible
 from compactor.table.merging.writing import batches_of
 
 
@@ -82,11 +82,11 @@ class CommittedRows:
 
     Attributes:
         store: Has the files.
-        moved: Tells of those that are gone.
+        visible: Tells of those that are gone.
     """
 
     store: ObjectStore
-    moved: MovedRows
+    visible: Visible
 
     def open(self, date: str, file: StagedFile) -> OpenedRows:
         """Open the rows of a file of a commit of a date.
@@ -97,7 +97,7 @@ class CommittedRows:
         try:
             parquet, size_bytes = open_parquet(self.store, file.final)
         except StagingError:
-            moved = self.moved.of(date, file.final) if self.store.stat(file.final) is None else None
+            moved = self.visible.moved(date, file.final) if self.store.stat(file.final) is None else None
             if moved is None:
                 raise
             parquet, size_bytes = open_parquet(self.store, moved.file.uri)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compactor.core.documents.table_records import MergedFile, TableMerge
+from compactor.core.documents.changes import Change
+from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectNotFound, StagingError, StuckError
+from compactor.ledger.change_log import ChangeLog, merge_of
 from compactor.ledger.state import State
-from compactor.ledger.table.merges import Merges
-from compactor.ledger.table.releases import Releases
 from compactor.telemetry.error_text import described
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Remainders:
     state: State
     files: "Callable[[], MergedFiles]"
 
-    def write(self, files: Sequence[MergedFile], without: Collection[str], base: int) -> TableMerge | None:
+    def write(self, files: Sequence[MergedFile], without: Collection[str], base: int) -> Change | None:
         """Write each merged file again without some of its parts, and record it; None if nothing is left of any.
 
         Args:
@@ -51,23 +51,16 @@ class Remainders:
             ) from error
         if not made:
             return None
-        merge = TableMerge(
-            id=merge_id,
-            base=base,
-            files=made,
-            run_id=self.state.ledger.run_id,
-            created_at=self.state.clock.now(),
-        )
+        log = ChangeLog(self.state)
         for each in made:
-            Releases(self.state).begin(each)
-        Merges(self.state.store, self.state.layout).create(merge)
-        return merge
+            log.release(each)
+        return log.decide(merge_of(self.state, merge_id, base, made))
 
     def discard(self, files: Iterable[MergedFile]) -> None:
         """Delete files that no batch names, and none ever will."""
         for each in files:
             self.state.store.delete([each.uri])
-            Releases(self.state).forget(each)
+            ChangeLog(self.state).forget_release(each)
 
     def _written(self, uri: str, file: MergedFile, without: Collection[str]) -> MergedFile:
         first, ranges, parts = 0, list[range](), []

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from compactor.adapters.local.native.kernel import NativeGrok
-from compactor.core.documents.erasures import Inputs
+from compactor.core.documents.changes import Inputs
 from compactor.core.documents.records import Commit
-from compactor.ledger.table.moved_rows import MovedRows
+from compactor.ledger.visible import Visible
 from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.forget.forgetter import Forgetter
 from compactor.ops.forget.inputs import InputEraser
@@ -31,7 +31,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
     path = path_of(key)
     column = next((each for each in app.registry.latest().columns if each.key == path[0]), None)
     wanted = Wanted(path, values, compared_type(column, path))
-    rows = CommittedRows(app.store, MovedRows(app.state))
+    rows = CommittedRows(app.store, Visible(app.state))
     search = RowSearch(rows=rows, registry=app.registry, wanted=wanted)
 
     def rebuilder_for(erasure: str) -> Rebuilder:

@@ -86,8 +86,8 @@ def test_a_person_goes(lake: Lake) -> None:
     gone = lake.forget("/user/id", "ann", "--yes", "--inputs", "delete", "--by", "privacy desk")
     assert (gone.exit_code, [path.name for path in lake.raw.iterdir()]) == (0, [f"{DAY}-c.ndjson"])
     assert lake.call("verify", "--deep").exit_code == 0
-    records = sorted(Path(f"{lake.out}.compactor/state/erasures").iterdir())
-    assert len(records) == 4
+    records = sorted(Path(f"{lake.out}.compactor/state/changes/erased").iterdir())
+    assert len(records) == 2
     assert "privacy desk" in "".join(path.read_text() for path in records)
     assert not any(b"ann" in path.read_bytes() for path in records)
 

@@ -30,7 +30,7 @@ from compactor.cli.ui.output import json_text, print_json
 from compactor.control.decisions import Action, ActionKind
 from compactor.control.plane import Check
 from compactor.control.snapshot import JobRun, JobState, Refusals, Snapshot
-from compactor.core.documents.expired import Expiry
+from compactor.core.documents.changes import Why
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus, RangeReport
 from compactor.core.errors import ExitCode, RecordUnreadable, StoreUnavailable, StuckError
@@ -214,7 +214,7 @@ def retired(workspace: Workspace) -> None:
     """Have all files of the one date expire."""
     app = workspace.app
     ids = {key.id: 1 for key in app.ledger.manifests(DAY)}
-    Expirer(app.state).expire(Expiry.RETIRED, DAY, "00000001-all", "`compactor retire --before 2026-01-01`", ids)
+    Expirer(app.state).expire(Why.RETIRED, DAY, "00000001-all", "`compactor retire --before 2026-01-01`", ids)
 
 
 def rejections(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:

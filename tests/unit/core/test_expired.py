@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.documents.expired import TAKES, Expired, Expiry, expired_in, left_under
+from compactor.core.documents.changes import TAKES, Change, left_under, taken_by
 from compactor.core.layout import ManifestKey
 from compactor.core.rules.retiring import DateFacts, why_not_retired
 
@@ -15,17 +15,17 @@ PARTS = ("rows", "rejects", "archive", "redriven")
 
 manifests = st.dictionaries(st.sampled_from(IDS), st.integers(1, 3))
 records = st.builds(
-    lambda kind, date, number, members: Expired(
-        kind=kind,
-        date=date,
-        name=str(number),
-        rule=f"rule {number}",
+    lambda why, date, number, members: Change(
+        why=why,
+        about=date,
+        id=str(number),
+        reason=f"rule {number}",
         by="ann",
         run_id="run",
-        expired_at=datetime(2026, 2, 1, tzinfo=UTC) + timedelta(days=number),
+        decided_at=datetime(2026, 2, 1, tzinfo=UTC) + timedelta(days=number),
         manifests=members,
     ),
-    st.sampled_from(Expiry),
+    st.sampled_from([*TAKES]),
     st.sampled_from(DAYS),
     st.integers(0, 9),
     manifests,
@@ -34,22 +34,22 @@ records = st.builds(
 
 @given(st.lists(records), st.sampled_from(PARTS), st.sampled_from(DAYS), st.sampled_from(IDS), st.integers(1, 4))
 def test_only_what_a_record_names_expired(
-    found: list[Expired], part: str, date: str, manifest_id: str, generation: int
+    found: list[Change], part: str, date: str, manifest_id: str, generation: int
 ) -> None:
     """By its date, its id, its part, and a generation that was there; the first record says why."""
     taking = [
         each
         for each in found
-        if each.date == date and part in TAKES[each.kind] and generation <= each.manifests.get(manifest_id, 0)
+        if each.about == date and part in TAKES[each.why] and generation <= each.manifests.get(manifest_id, 0)
     ]
-    why = expired_in(found, part, ManifestKey(date, manifest_id), generation)  # type: ignore[arg-type]
+    why = taken_by(found, part, ManifestKey(date, manifest_id), generation)  # type: ignore[arg-type]
     assert (why is not None) == bool(taking)
-    assert why is None or (why in taking and why.expired_at == min(each.expired_at for each in taking))
+    assert why is None or (why in taking and why.decided_at == min(each.decided_at for each in taking))
 
 
 @given(records, manifests, st.frozensets(st.sampled_from(IDS)))
 def test_what_was_rebuilt_or_is_open_is_not_deleted(
-    record: Expired, generations: dict[str, int], opened: frozenset[str]
+    record: Change, generations: dict[str, int], opened: frozenset[str]
 ) -> None:
     """A manifest goes now, or has to wait, or was rebuilt since: never two of these."""
     now, later = left_under(record, generations, opened)

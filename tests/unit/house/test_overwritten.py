@@ -14,7 +14,7 @@ OVERWRITES = {
     "ledger/housekeeping.py": "when something last ended: one time",
     "job/attempts.py": "a sample of its own",
     "ledger/history/closed_dates.py": "what the log of closed dates adds up to: a cache",
-    "ledger/history/erasures.py": "what its own erasure did: another process can only have guessed it from commits",
+    "ledger/change_log.py": "what its own erasure did: another process can only have guessed it from commits",
     "ledger/chains/chain.py": "the name of a link at which listings may begin: a cache",
     "ledger/chains/progress_notes.py": "how far jobs are with a topic or stream: written anew after each plan",
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",

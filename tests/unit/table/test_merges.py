@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from compactor.adapters.memory.table import Answer
+from compactor.core.documents.changes import Why
 from compactor.core.errors import CompactorError, StuckError
-from compactor.ledger.table import merges
+from compactor.ledger import change_log
 from compactor.table import changes, committer
 from compactor.table.applying import Applied, Refused
 from compactor.table.named import Placed
@@ -25,7 +26,7 @@ def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     def in_turn(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         return map(work, items)
 
-    for module in (committer, changes, merges):
+    for module in (committer, changes, change_log):
         monkeypatch.setattr(module, "map_ordered", in_turn)
 
 
@@ -109,7 +110,7 @@ def test_a_damaged_record() -> None:
     world, (a, b) = committed("a", "b")
     merge = world.written_merge(a, b)
     world.process().committer.merge(merge)
-    uri = world.layout.table_merge(merge.id)
+    uri = world.layout.change(Why.MERGED, "", merge.id)
     whole = world.store.read(uri)
     world.store.put(uri, b"{}")
     rebuilt = world.place("b", 2)

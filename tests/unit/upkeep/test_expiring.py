@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.core.documents.expired import Expired, Expiry
+from compactor.core.documents.changes import Change, Why
 from compactor.core.errors import AccessError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectStore
@@ -32,9 +32,9 @@ def world(age_days: float = 31, manifests: int = 2) -> Harness:
     return harness
 
 
-def records(harness: Harness) -> list[Expired]:
-    listed = harness.store.list(harness.layout.expired_folder)
-    return [Expired.model_validate_json(harness.store.read(info.uri)) for info in listed]
+def records(harness: Harness) -> list[Change]:
+    listed = harness.store.list(f"{harness.layout.state}/changes/")
+    return [Change.model_validate_json(harness.store.read(info.uri)) for info in listed]
 
 
 def listed(harness: Harness, folder: str) -> list[str]:
@@ -45,12 +45,12 @@ def test_what_expires_is_on_record() -> None:
     """By date, with the rule, and once; a second cleaning has nothing to add."""
     harness = world()
     assert clean(harness, rejects_days=31).removed == {Kind.ARCHIVED: 2, Kind.REJECTS: 2}
-    found = {each.kind: each for each in records(harness)}
-    assert set(found) == {Expiry.ARCHIVE, Expiry.REJECTS}
-    assert found[Expiry.ARCHIVE].words.endswith("under retention.archive_days = 30")
-    assert found[Expiry.REJECTS].words.endswith("under retention.rejects_days = 31")
+    found = {each.why: each for each in records(harness)}
+    assert set(found) == {Why.ARCHIVE, Why.REJECTS}
+    assert found[Why.ARCHIVE].words.endswith("under retention.archive_days = 30")
+    assert found[Why.REJECTS].words.endswith("under retention.rejects_days = 31")
     assert all(each.manifests == {"m0": 1, "m1": 1} and each.by == "the job" for each in found.values())
-    assert listed(harness, harness.layout.expiring_folder) == []
+    assert listed(harness, harness.layout.changing_folder) == []
     report = harness.verification()
     assert [(each.part, each.files) for each in report.expired] == [("rejects", 2)]
     assert (report.discrepancies, report.inputs_compared) == ([], 2)
@@ -89,10 +89,10 @@ def test_a_cleaning_that_dies_anywhere() -> None:
 
         with pytest.raises(DiedError):
             clean(harness, rejects_days=31, store=WatchedStore(harness.store, change, check))
-        begun = listed(harness, harness.layout.expiring_folder)
+        begun = listed(harness, harness.layout.changing_folder)
         clean(harness, days=90, rejects_days=90)
-        assert listed(harness, harness.layout.expiring_folder) == [], change
-        of_rejects = [each for each in records(harness) if each.kind is Expiry.REJECTS]
+        assert listed(harness, harness.layout.changing_folder) == [], change
+        of_rejects = [each for each in records(harness) if each.why is Why.REJECTS]
         left = listed(harness, harness.layout.rejects_folder)
         assert bool(left) != bool(of_rejects), change
         assert len(of_rejects) >= sum("rejects~" in uri for uri in begun)
@@ -115,13 +115,13 @@ def test_what_may_not_be_deleted_keeps_nothing_else() -> None:
         with pytest.raises(AccessError):
             clean(harness, rejects_days=31, store=NoDelete(harness.store))
         harness.clock.advance(DAY_SECONDS)
-        assert [each.kind for each in records(harness)] == [Expiry.ARCHIVE, Expiry.REJECTS]
+        assert [each.why for each in records(harness)] == [Why.ARCHIVE, Why.REJECTS]
     assert listed(harness, harness.layout.staging_folder) == []
     assert listed(harness, harness.layout.rejects_folder) == []
     assert harness.app().verifier().verify_all().expiring == 1
     clean(harness, days=1000)
     assert listed(harness, harness.layout.archive_folder) == []
-    assert listed(harness, harness.layout.expiring_folder) == []
+    assert listed(harness, harness.layout.changing_folder) == []
 
 
 def test_two_cleaners_at_once() -> None:
@@ -138,8 +138,8 @@ def test_two_cleaners_at_once() -> None:
 
         store._on_change = meanwhile
         clean(harness, rejects_days=31, store=store)
-        assert [each.kind for each in records(harness)] == [Expiry.ARCHIVE, Expiry.REJECTS]
-        assert listed(harness, harness.layout.expiring_folder) == []
+        assert [each.why for each in records(harness)] == [Why.ARCHIVE, Why.REJECTS]
+        assert listed(harness, harness.layout.changing_folder) == []
         assert harness.verification().discrepancies == []
 
 

@@ -417,7 +417,7 @@ def test_one_kind_that_can_never_be_cleaned(trouble: str) -> None:
 
     harness = world_after(31 * DAY_SECONDS)
     if trouble == "damaged":
-        harness.store.put(f"{harness.layout.expiring_folder}archive~{DAY}~x.json", b"{")
+        harness.store.put(f"{harness.layout.changing_folder}archive~{DAY}~x.json", b"{")
     staged = f"{harness.layout.staging_folder}m0/9/file"
     harness.store.put(staged, b"")
     harness.clock.advance(ORPHAN_AGE_SECONDS)

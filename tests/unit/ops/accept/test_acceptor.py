@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from compactor.core.documents.changes import Why
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
 from compactor.core.kafka.ports import LiveTopic, OpenKafka
 from compactor.core.kafka.ranges import Topic
 from compactor.ledger.accounts.reading import Scope
-from compactor.ledger.history.dismissals import Dismissals
+from compactor.ledger.change_log import ChangeLog
 from compactor.ops.accept.acceptor import Acceptor, Losses
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.wiring.job.app import App
@@ -79,8 +80,8 @@ def test_a_loss_is_accepted_once(scene: Scene) -> None:
     found = scene.acceptor().find()
     scene.acceptor("ann@host").accept(found, "first")
     scene.acceptor("bob@host").accept(found, "second")
-    [loss] = Dismissals(scene.app.state).of(found.lost[0].manifest_id)
-    assert (loss.by, loss.why) == ("ann@host", "first")
+    [loss] = ChangeLog(scene.app.state).of(Why.GIVEN_UP, found.lost[0].manifest_id)
+    assert (loss.by, loss.reason) == ("ann@host", "first")
     assert scene.acceptor().find() == Losses()
 
 
@@ -109,7 +110,7 @@ def test_a_topic_that_is_gone_can_be_accepted(scene: Scene) -> None:
 def test_an_unreadable_acceptance_settles_nothing(scene: Scene) -> None:
     """A person has to look at it."""
     [lost] = scene.accept().lost
-    [record] = [info.uri for info in scene.app.store.list(scene.app.layout.dismissals(lost.manifest_id))]
+    [record] = [info.uri for info in ChangeLog(scene.app.state).listed(Why.GIVEN_UP, lost.manifest_id)]
     scene.app.store.put(record, b"damaged")
     found = scene.app.verifier().verify_all()
     assert [each.status for each in found.quarantined_files if not each.is_settled] == [FileStatus.MISSING]
@@ -207,8 +208,8 @@ def test_ranges_of_a_cluster_that_is_gone_for_good(tmp_path: Path) -> None:
     acceptor.accept(found, "switched off in May")
     state = scene.app().state
     ids = {lost.manifest_id for lost in found.lost}
-    losses = [loss for each in ids for loss in Dismissals(state).of(each)]
-    assert {loss.uri for loss in losses if loss.unasked} == OLD_RANGES
+    losses = [loss for each in ids for loss in ChangeLog(state).of(Why.GIVEN_UP, each)]
+    assert {loss.input for loss in losses if loss.unasked} == OLD_RANGES
     report = scene.app().verifier().verify_all()
     assert not report.needs_operator
     assert sum("without asking brokers" in each.settled_by for each in report.quarantined_files) == 2

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint
-from compactor.core.documents.expired import Expiry
+from compactor.core.documents.changes import Why
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.upkeep.expiring import Expirer
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
@@ -45,7 +45,7 @@ def another_gives_up(harness: Harness) -> None:
 def its_rows_expire(harness: Harness) -> None:
     """They stay while the manifest is open; another rebuild finds that they expired."""
     expirer = Expirer(state=harness.app().state)
-    assert expirer.expire(Expiry.RETIRED, DAY, "n", "a rule", {"m1": 1}) == ["m1"]
+    assert expirer.expire(Why.RETIRED, DAY, "n", "a rule", {"m1": 1}) == ["m1"]
     assert rebuild(harness).expired == 1
 
 
@@ -91,7 +91,7 @@ def test_a_rebuild_that_fails_leaves_no_marker(harness: Harness) -> None:
 
     def expire(found: CrashPoint, _manifest_id: str) -> None:
         if found is CrashPoint.CONVERTED:
-            Expirer(state=harness.app().state).expire(Expiry.RETIRED, DAY, "n", "a rule", {"m1": 1})
+            Expirer(state=harness.app().state).expire(Why.RETIRED, DAY, "n", "a rule", {"m1": 1})
 
     report = rebuild(harness, "m1", force=True, on_crash_point=expire)
     assert len(report.refused) == 1

@@ -7,10 +7,10 @@ import pytest
 from compactor.cli.commands.report import make_report
 from compactor.cli.ui.status_screen import fields
 from compactor.cli.ui.words import expired_lines
-from compactor.core.crash_points import ExpiryCrashPoint
-from compactor.core.documents.expired import Expiry
+from compactor.core.crash_points import ChangeCrashPoint
+from compactor.core.documents.changes import Why
 from compactor.cost.prices import CLASSIC
-from compactor.ledger.history.expired_seen import ExpiredSeen
+from compactor.ledger.visible import ExpiredSeen
 from compactor.ops.report.period import Period
 from compactor.upkeep.expiring import Expirer
 from tests.support.harness import DAY, DiedError, Harness
@@ -34,11 +34,11 @@ def seen(harness: Harness) -> ExpiredSeen:
 def test_dates_and_counts_of_each_rule() -> None:
     """How many dates, which, and when; nothing where nothing expired, and foreign objects are passed over."""
     harness = closed_days()
-    harness.store.put(harness.layout.expired_folder + "readme.txt", b"")
+    harness.store.put(harness.layout.changes_folder(Why.RETIRED) + "readme.txt", b"")
     assert not seen(harness)
     retire(harness, LATER_DAY)
     harness.clock.advance(86_400)
-    Expirer(state=harness.app().state).expire(Expiry.ARCHIVE, NEXT_DAY, "n", "a rule", {"m3": 1})
+    Expirer(state=harness.app().state).expire(Why.ARCHIVE, NEXT_DAY, "n", "a rule", {"m3": 1})
     found, today = seen(harness), harness.clock.now()
     assert (found.retired_dates, found.expiring) == (2, 0)
     assert expired_lines(found) == [
@@ -49,10 +49,10 @@ def test_dates_and_counts_of_each_rule() -> None:
 
 def test_a_deletion_that_is_not_finished() -> None:
     """It is told until another call finishes it, also before its record takes effect."""
-    for step, retired in ((ExpiryCrashPoint.BEGUN, 0), (ExpiryCrashPoint.RECORDED, 1)):
+    for step, retired in ((ChangeCrashPoint.BEGUN, 0), (ChangeCrashPoint.RECORDED, 1)):
         harness = closed_days()
 
-        def die(found: ExpiryCrashPoint, _date: str, step: ExpiryCrashPoint = step) -> None:
+        def die(found: ChangeCrashPoint, _date: str, step: ChangeCrashPoint = step) -> None:
             if found is step:
                 raise DiedError
 

@@ -6,14 +6,14 @@ from threading import Event
 
 import pytest
 
-from compactor.core.crash_points import CrashPoint, ExpiryCrashPoint
-from compactor.core.documents.expired import Expired, Expiry
+from compactor.core.crash_points import ChangeCrashPoint, CrashPoint
+from compactor.core.documents.changes import Change, Why
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.reading import Scope
-from compactor.ledger.history.expired_log import ExpiredParts
+from compactor.ledger.visible import Visible
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.rejects.query import Query
@@ -30,13 +30,13 @@ M1 = ManifestKey(DAY, "m1")
 WHY = f"under `compactor retire --before {NEXT_DAY}`"
 
 
-def records(harness: Harness) -> list[Expired]:
-    listed = harness.store.list(harness.layout.expired_folder)
-    return [Expired.model_validate_json(harness.store.read(info.uri)) for info in listed]
+def records(harness: Harness) -> list[Change]:
+    listed = harness.store.list(harness.layout.changes_folder(Why.RETIRED))
+    return [Change.model_validate_json(harness.store.read(info.uri)) for info in listed]
 
 
 def left_over(harness: Harness) -> list[str]:
-    return [info.uri for info in harness.store.list(harness.layout.expiring_folder)]
+    return [info.uri for info in harness.store.list(harness.layout.changing_folder)]
 
 
 def checked(harness: Harness) -> VerifyResult:
@@ -179,24 +179,24 @@ def test_a_retirement_that_dies_anywhere() -> None:
         report = retire(harness, LATER_DAY)  # another rule: what was begun keeps its own
         assert report.finished == begun, change
         assert (files_of(harness, DAY), files_of(harness, NEXT_DAY), left_over(harness)) == ([], [], []), change
-        rules = {each.date: each.words.partition(" under ")[2] for each in records(harness)}
+        rules = {each.about: each.words.partition(" under ")[2] for each in records(harness)}
         assert rules[DAY].endswith(f"{NEXT_DAY if begun else LATER_DAY}`"), change
         check()
 
 
-@pytest.mark.parametrize("point", list(ExpiryCrashPoint))
-def test_each_crash_point_is_reached_and_survived(point: ExpiryCrashPoint) -> None:
+@pytest.mark.parametrize("point", list(ChangeCrashPoint))
+def test_each_crash_point_is_reached_and_survived(point: ChangeCrashPoint) -> None:
     """In their order, once a date."""
-    harness, reached = closed_days(), list[ExpiryCrashPoint]()
+    harness, reached = closed_days(), list[ChangeCrashPoint]()
 
-    def die(found: ExpiryCrashPoint, _date: str) -> None:
+    def die(found: ChangeCrashPoint, _date: str) -> None:
         reached.append(found)
         if found is point:
             raise DiedError
 
     with pytest.raises(DiedError):
         retire(harness, on_crash_point=die)
-    assert reached == list(ExpiryCrashPoint)[: len(reached)]
+    assert reached == list(ChangeCrashPoint)[: len(reached)]
     retire(harness)
     assert (files_of(harness, DAY), left_over(harness), len(records(harness))) == ([], [], 1)
 
@@ -293,7 +293,7 @@ def test_a_rebuild_that_ends_while_files_go() -> None:
             rebuilt.result()
 
         app = harness.app(store=EndsARebuild(harness, end))
-        Expirer(state=app.state).expire(Expiry.RETIRED, DAY, "n", "a rule", {"m1": 1})
+        Expirer(state=app.state).expire(Why.RETIRED, DAY, "n", "a rule", {"m1": 1})
     assert rebuilt.result().rebuilt
     assert checked(harness).discrepancies == []
 
@@ -302,11 +302,11 @@ def test_what_expired_since_records_were_read() -> None:
     """It is told by another reading, because a record precedes each deletion."""
     harness = closed_days()
     store = FaultyStore(harness.store)
-    expired = ExpiredParts(harness.app(store=store).state)
-    assert expired.of("rows", M1) is None
+    expired = Visible(harness.app(store=store).state)
+    assert expired.taken("rows", M1) is None
     assert store.calls["list"] == 1, "one kind of rule takes rows; a first reading needs no other"
     retire(harness)
-    found = expired.of("rows", M1)
+    found = expired.taken("rows", M1)
     assert found is not None
     assert found.words.endswith(WHY)
 
@@ -322,7 +322,7 @@ def test_redriven_lines_that_were_quarantined_stay() -> None:
     harness.run_once()
     commit = harness.commit(redriven.manifest_id)
     assert {file.status for file in commit.files} > {FileStatus.COMPACTED}
-    Expirer(state=harness.app().state).expire(Expiry.RETIRED, commit.date, "n", "a rule", {commit.manifest_id: 1})
+    Expirer(state=harness.app().state).expire(Why.RETIRED, commit.date, "n", "a rule", {commit.manifest_id: 1})
     assert [info.uri for info in harness.store.list(folder)] == lines
 
 
@@ -330,8 +330,8 @@ def test_a_rebuild_that_begins_after_the_record() -> None:
     """The files of a manifest that is open stay until the next call."""
     harness = closed_days()
 
-    def meanwhile(found: ExpiryCrashPoint, _date: str) -> None:
-        if found is ExpiryCrashPoint.RECORDED:
+    def meanwhile(found: ChangeCrashPoint, _date: str) -> None:
+        if found is ChangeCrashPoint.RECORDED:
             harness.ledger.open(M1, 2)
 
     [date] = retire(harness, on_crash_point=meanwhile).retired
@@ -385,7 +385,7 @@ def test_a_record_that_cannot_be_read_hides_nothing(damage: bytes) -> None:
     """It is named, and what was under it is missing."""
     harness = closed_days()
     retire(harness)
-    [place] = [info.uri for info in harness.store.list(harness.layout.expired_folder)]
+    [place] = [info.uri for info in harness.store.list(harness.layout.changes_folder(Why.RETIRED))]
     harness.store.put(place, damage)
     wheres = {each.where for each in verified(harness, by_records=True).discrepancies}
     assert place in wheres

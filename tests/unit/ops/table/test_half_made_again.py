@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from compactor.core.documents.changes import Why
 from compactor.core.errors import OperatorError
 from compactor.job.report import ManifestsUnfinished
 from compactor.ops.table.merged_leftovers import MergedLeftovers
@@ -149,7 +150,7 @@ def test_a_merge_whose_record_was_restored(caplog: pytest.LogCaptureFixture) -> 
     """A table that is made again without it lacks its rows, and the log says why; the next one has them, none twice."""
     harness = removed(merged_once())
     before, [merged_file] = rows(harness), live(harness)
-    record = harness.layout.table_merge(harness.layout.merge_of(merged_file))
+    record = harness.layout.change(Why.MERGED, "", harness.layout.merge_of(merged_file))
     good = harness.store.read(record)
     harness.store.put(record, b"{")
     sink_of(harness).drop()

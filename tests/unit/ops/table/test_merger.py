@@ -10,6 +10,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from compactor.adapters.memory.table import Answer
+from compactor.core.documents.changes import Why
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable, SettingsError, TableConflict
 from compactor.core.ports import ObjectWriter
 from compactor.ops.table import merger as merger_module
@@ -328,7 +329,7 @@ def test_files_that_are_replaced_all_the_time(harness: Harness) -> None:
         def create(self, uri: str, data: bytes) -> bool:
             nonlocal calls
             made = super().create(uri, data)
-            if "/merges/" in uri:
+            if f"/changes/{Why.MERGED}/" in uri:
                 calls += 1
                 rebuild(harness, "m2", force=True)
             return made
@@ -348,7 +349,7 @@ def test_a_damaged_merge_holds_back_no_other_manifest(harness: Harness) -> None:
     for name in ("x1", "x2"):
         harness.deliver(name, GOOD)
     harness.run_once()
-    before, record = rows(harness), harness.layout.table_merge(harness.layout.merge_of(merged_file))
+    before, record = rows(harness), harness.layout.change(Why.MERGED, "", harness.layout.merge_of(merged_file))
     good = harness.store.read(record)
     harness.store.put(record, b"{")
     harness.store.delete([file.final for file in harness.commit("x1").outputs])
@@ -362,7 +363,7 @@ def test_a_damaged_merge_that_may_have_rows_of_a_batch_on_record(harness: Harnes
     """Its file may have to be taken apart, so nothing is changed until that is known."""
     merged(harness)
     listed = list(sink_of(harness).live_files())
-    record = harness.layout.table_merge(harness.layout.merge_of(listed[0].uri))
+    record = harness.layout.change(Why.MERGED, "", harness.layout.merge_of(listed[0].uri))
     harness.store.delete([file.final for file in harness.commit("m1").outputs])
     assert [each.manifest_id for each in rebuild(harness).rebuilt] == ["m1"]
     committer = harness.app().committer()
@@ -371,5 +372,5 @@ def test_a_damaged_merge_that_may_have_rows_of_a_batch_on_record(harness: Harnes
     assert [each.generation for each in batch.manifests] == [2]
     assert listed[0].uri in committer.changes.of(batch, 1, lambda: listed).removed
     harness.store.put(record, b"{")
-    with pytest.raises(RecordUnreadable, match="expected a merge"):
+    with pytest.raises(RecordUnreadable, match="changes/merged"):
         committer.changes.of(batch, 1, lambda: listed)

@@ -9,7 +9,9 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from compactor.adapters.memory.table import Answer
+from compactor.core.documents.changes import Why
 from compactor.core.errors import CompactorError, OperatorError
+from compactor.ledger.change_log import ChangeLog
 from compactor.ops.table.released_originals import ReleasedOriginals
 from compactor.ops.table.upkeep_report import UpkeepReport
 from compactor.table.catalog import TableChange
@@ -153,8 +155,8 @@ def test_a_merge_afterwards(harness: Harness) -> None:
     harness.clock.advance(A_DAY)
     assert maintained(harness).removed_originals == 4
     check(harness, before)
-    state = harness.layout.table_folder
-    left = [info.uri for info in harness.store.list(state) if "/released/" in info.uri or "/releasing/" in info.uri]
+    folders = (harness.layout.changing_folder, harness.layout.changes_folder(Why.RELEASED))
+    left = [info.uri for folder in folders for info in harness.store.list(folder)]
     assert len(left) == 1, "records of files that are gone go, too"
 
 
@@ -234,7 +236,7 @@ class BeforeRecord:
         return getattr(self._inner, name)
 
     def create(self, uri: str, data: bytes) -> bool:
-        if not self._has_met and f"/table/{self._folder}/" in uri:
+        if not self._has_met and f"/{self._folder}/" in uri:
             self._has_met = True
             self._what()
         return self._inner.create(uri, data)  # type: ignore[attr-defined,no-any-return]
@@ -244,7 +246,7 @@ def test_a_rebuild_that_has_decided(harness: Harness, monkeypatch: pytest.Monkey
     """On putting other files back that were merged: a batch of upkeep comes first, and it has to decide again."""
     before = rows(harness)
     monkeypatch.setattr(ReleasedOriginals, "_are_over", lambda *_: True)  # as they were when upkeep looked
-    store = BeforeRecord(harness.store, "batches", lambda: maintained(harness))
+    store = BeforeRecord(harness.store, "table/batches", lambda: maintained(harness))
     assert rebuild(harness, "m2", force=True, store=store).rebuilt  # type: ignore[arg-type]
     assert originals(harness, ("m1", "m3", "m4")) == []
     check(harness, before)
@@ -255,7 +257,7 @@ def test_a_merge_that_is_written(harness: Harness) -> None:
     harness.deliver("m5", GOOD + GOOD)
     harness.run_once()
     before = rows(harness)
-    store = BeforeRecord(harness.store, "merges", lambda: maintained(harness))
+    store = BeforeRecord(harness.store, f"changes/{Why.MERGED}", lambda: maintained(harness))
     assert harness.app(store=store).merger().merge().made_files == 1  # type: ignore[arg-type]
     assert originals(harness) == []
     sink_of(harness).forget()
@@ -303,8 +305,8 @@ def test_a_kill_at_every_change(answers: tuple[Answer, ...], after: str, die_at:
         assert originals(harness) == [], f"died at change {die_at}"
     check(harness, before)
     merged(harness)  # removes merged files that nothing needs, and what is on record of them
-    left = [info.uri for info in harness.store.list(harness.layout.releasing_folder)]
-    assert {*left} <= {harness.layout.releasing(uri) for uri in live(harness)}
+    left = ChangeLog(harness.app().state).unfinished([Why.RELEASED])
+    assert {file.uri for each in left for file in each.files} <= {*live(harness)}
 
 
 MEANWHILE: dict[str, Callable[[Harness], object]] = {
@@ -381,7 +383,9 @@ def test_a_table_that_is_made_again_never_does_without_rows_that_a_merged_file_a
     before, [merged_file], commit = rows(harness), live(harness), harness.commit("m1")
     record = harness.layout.outcome(commit.key)
     if damaged == "released":
-        record = next(info.uri for info in harness.store.list(harness.layout.released_of(commit.date)))
+        record = next(
+            info.uri for info in harness.store.list(f"{harness.layout.changes_folder(Why.RELEASED)}{commit.date}/")
+        )
     good, exists = harness.store.read(record), sink_of(harness).exists
     if damaged == "refused":
         sink_of(harness).exists = lambda uri: uri != merged_file
@@ -406,7 +410,7 @@ def test_a_merged_file_that_alone_has_rows_stays_whatever_the_table_has(harness:
         sink_of(harness).commit(head, TableChange(number, ()))
     assert live(harness) == []
     assert harness.app().merger().leftovers.remove() == (0, 0)
-    record = harness.layout.table_merge(harness.layout.merge_of(merged_file))
+    record = harness.layout.change(Why.MERGED, "", harness.layout.merge_of(merged_file))
     good = harness.store.read(record)
     harness.store.put(record, b"{")
     assert harness.app().merger().leftovers.remove() == (0, 0)

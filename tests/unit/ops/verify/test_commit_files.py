@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.ops.verify import files
 from tests.support.harness import GOOD, Harness
 
@@ -16,14 +16,14 @@ def test_all_threads_share_what_expired(monkeypatch: pytest.MonkeyPatch) -> None
     for number in range(4):
         harness.deliver(f"m{number}", GOOD)
     harness.run_once()
-    made = list[ExpiredParts]()
+    made = list[Visible]()
 
-    def slow(state: State) -> ExpiredParts:
+    def slow(state: State) -> Visible:
         time.sleep(0.02)
-        made.append(ExpiredParts(state))
+        made.append(Visible(state))
         return made[-1]
 
-    monkeypatch.setattr(files, "ExpiredParts", slow)
+    monkeypatch.setattr(files, "Visible", slow)
     for number in range(4):
         harness.store.delete([each.final for each in harness.commit(f"m{number}").outputs])
     verifier = harness.app().verifier()

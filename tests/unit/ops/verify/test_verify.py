@@ -19,7 +19,7 @@ from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.reading import Listed, Scope, listed
 from compactor.ledger.state import State
-from compactor.ledger.table.moved_rows import MovedRows
+from compactor.ledger.visible import Visible
 from compactor.ops.verify.report import Discrepancy, VerifyResult
 from compactor.ops.verify.values.contents import DeepVerifier
 from compactor.ops.verify.values.ports import NewDigestKernel
@@ -50,7 +50,7 @@ def contents(harness: Harness) -> list[Discrepancy]:
     """What comparing values finds, without the sizes of files."""
     reports = list[VerifyResult]()
     app = harness.app()
-    rows = CommittedRows(app.store, MovedRows(app.state))
+    rows = CommittedRows(app.store, Visible(app.state))
     for new_kernel in KERNELS:
         verifier = DeepVerifier(store=app.store, registry=app.registry, rows=rows, new_kernel=new_kernel)
         reports.append(VerifyResult())
@@ -415,7 +415,7 @@ def test_an_interruption_does_not_wait_for_all_files(monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     monkeypatch.setattr(DeepVerifier, "_input_sums", interrupt)
-    rows = Rows(app.store, MovedRows(app.state))
+    rows = Rows(app.store, Visible(app.state))
     many = commit.model_copy(update={"outputs": [*commit.outputs] * 100})
     with pytest.raises(KeyboardInterrupt):
         DeepVerifier(store=app.store, registry=app.registry, rows=rows).check(many, VerifyResult())
