@@ -126,7 +126,7 @@ class Planner:
             gate: Holds manifests back.
             begins_until: When it begins no further groups.
             on_batch: Called after each batch of manifests, with the last date in it and what was done so far.
-            plan: That of an earlier pass, which goes on.
+            plan: That of an earlier pass, which goes on; it says whether this is a dry run.
         """
         plan, batch, candidates = plan or Plan(dry_run=dry_run), list[Group](), 0
         for group in self._groups(source, plan):
@@ -140,7 +140,7 @@ class Planner:
         for files, size_bytes in source.unread():
             plan.left_files += files
             plan.left_manifests += -(-size_bytes // max(1, round(plan.target_bytes)))
-        if plan.misdated and not dry_run:
+        if plan.misdated and not plan.dry_run:
             log_event("files.misdated", files=plan.misdated, first=plan.first_misdated)
         return plan
 
