@@ -28,6 +28,7 @@ from compactor.schema.registry import SchemaRegistry, partition_faults
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
+from compactor.settings.settings import Settings
 from compactor.table.catalog import TableCatalog
 from compactor.table.listed import ListedTable
 from compactor.upkeep.cleaner import Cleaner
@@ -50,6 +51,31 @@ if TYPE_CHECKING:
     from compactor.ops.status.reading import StatusReader
     from compactor.ops.trace.tracer import Tracer
     from compactor.ops.verify.verifier import ComparedBytes, OnManifest, Verifier
+
+
+_OF_GLUE = "_table"  # hidden from readers of the plain files below the output
+
+
+def iceberg_catalog(settings: Settings) -> TableCatalog:
+    """The catalog in the settings, which is connected to when it is first used.
+
+    Raises:
+        ExtraMissing: pyiceberg is not installed, or for Glue and S3 Tables boto3.
+    """
+    from compactor.adapters.iceberg.iceberg_table import IcebergTable
+    from compactor.adapters.iceberg.opening import CatalogPlace
+
+    table, aws = settings.table, settings.aws
+    place = CatalogPlace(
+        kind=table.catalog,
+        uri=table.uri,
+        warehouse=table.warehouse,
+        region=aws.region,
+        properties={"s3.endpoint": aws.endpoint_url} if aws.endpoint_url else {},
+    )
+    # Glue asks for the place of a new table; other catalogs choose one in their warehouse.
+    location = f"{settings.paths.output.rstrip('/')}/{_OF_GLUE}" if table.catalog == "glue" else ""
+    return IcebergTable(place=place, name=table.name, metadata_columns=settings.metadata_columns, location=location)
 
 
 HURRIED_SECONDS = 5.0
@@ -75,8 +101,6 @@ class OperatorComponents(Components):
         Raises:
             ExtraMissing: Packages that it needs are not installed.
         """
-        from compactor.wiring.iceberg_catalog import iceberg_catalog
-
         return iceberg_catalog(self.settings)
 
     @property

@@ -37,7 +37,7 @@ FRAGMENTS = {
     "compactor/ops/trace/ranges.py",
     "compactor/ops/verify/chains.py",
     "compactor/ops/verify/landed.py",
-    "compactor/wiring/iceberg_catalog.py",
+    "compactor/wiring/operator_components.py",
 }
 """Modules that may go into their only importer, and are not there yet. None is added."""
 

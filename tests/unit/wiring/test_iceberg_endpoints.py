@@ -11,7 +11,7 @@ import pytest
 
 from compactor.core.errors import AccessError
 from compactor.settings.settings import parse_settings
-from compactor.wiring.iceberg_catalog import iceberg_catalog
+from compactor.wiring.operator_components import iceberg_catalog
 from tests.support.http_server import serving
 from tests.support.table_catalogs import OWNER, version
 
