@@ -7,8 +7,8 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     "": {
         "a message whose group was not written comes again": "Written(group)",
         "staging whose outcome got no answer stays": "self.stager.discard(accepted, attempt); ...",
-        "an id is bound once": "self._store.put(uri, _json(record)) is None",
-        "staging is deleted after done is on record": "self._delete_staging(outcome.manifest_id, upto=1); ...",
+        "an id is bound once": "self._store.put(uri, record.to_json()) is None",
+        "staging is deleted after done is on record": "self.delete_staging(outcome.manifest_id, upto=1); ...",
     },
     "tests/contract/test_claims.py": {
         "claims are not told from a journal with a gap": "False",
@@ -227,7 +227,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     },
     "tests/unit/manifests/test_kafka_planning.py": {
         "no loss of a new partition is kept quiet because a record is damaged": "2 ** 31",
-        "a link of a chain is never replaced": "self.store.put(uri, link.model_dump_json().encode()) or link",
+        "a link of a chain is never replaced": "self.store.put(uri, link.to_json()) or link",
         "the drafts of planners that died are settled": "()",
         "a manifest has no range whose link another one has": "each.chain.create(each.link)",
         "the id of a topic is compared after its bounds": "False",

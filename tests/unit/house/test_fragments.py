@@ -28,6 +28,7 @@ FRAGMENTS = {
     "compactor/manifests/kafka/lag.py",
     "compactor/manifests/kinesis/lineage.py",
     "compactor/ops/closing/draft.py",
+    "compactor/ops/forget/ending.py",
     "compactor/ops/forget/erased_reports.py",
     "compactor/ops/forget/input_search.py",
     "compactor/ops/rebuild/successor.py",
