@@ -41,7 +41,6 @@ from compactor.wiring.grok_reader import GrokReader, grok_reader, with_declared
 # Each command needs one of these, and a short command would wait for all of them to load.
 # ruff: noqa: PLC0415
 if TYPE_CHECKING:
-    from compactor.ledger.history.redrive_log import RedriveLog
     from compactor.ops.closing.closer import Closer
     from compactor.ops.rebuild.scan import RebuildScanner
     from compactor.ops.redrive.redriver import Redriver
@@ -346,12 +345,6 @@ class OperatorComponents(Components):
             return self.claims
         except SettingsError:
             return None
-
-    @cached_property
-    def redrive_log(self) -> "RedriveLog":
-        from compactor.ledger.history.redrive_log import RedriveLog
-
-        return RedriveLog(state=self.state)
 
     def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> "Redriver":
         """Make what redrives dead letters, quarantined files and rejected lines."""

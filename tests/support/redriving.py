@@ -13,6 +13,7 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.scan import find_redrivable
@@ -83,7 +84,7 @@ def rows_of(harness: Harness) -> Counter[str]:
 
 def redriven_inputs(harness: Harness, manifest_id: str) -> list[ManifestFile]:
     """All files of redriven lines in the lineage of a manifest."""
-    redrive_log = harness.app().redrive_log
+    redrive_log = RedriveLog(state=harness.app().state)
     root = redrive_log.root_of(manifest_id)
     assert root is not None
     return [file for entry in redrive_log.entries(root) for file in entry.redrive.manifest.files]

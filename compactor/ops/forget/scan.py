@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 
-from compactor.core.documents.records import Accepted, Commit, DeadLetter
+from compactor.core.documents.records import Accepted, Commit
 from compactor.core.errors import CompactorError, ObjectNotFound, StagingError, StuckError
 from compactor.core.layout import ManifestKey, is_delivery, redriven_owner
-from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.reading import Detail, Scope, account_of, folded
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.forget.candidates import (
@@ -95,44 +97,43 @@ class ForgetScanner:
         return (info.uri for info in self.state.store.list(self.state.layout.redriven_folder))
 
     def _of_redrive(self, manifest_id: str, copies: Sequence[str]) -> Iterator[Candidate]:
-        accepted = self.state.ledger.accepted(manifest_id)
-        found = self.state.ledger.state(accepted.key) if accepted is not None else None
-        outcome = found.outcome if found is not None and found.is_done else None
-        return copy_candidates(copies, manifest_id, accepted, outcome)
+        account = account_of(self.state, manifest_id, Detail.ACCEPTED)
+        return copy_candidates(copies, manifest_id, account.accepted, account.outcome if account.is_done else None)
 
     def scan_some(self, keys: Iterable[ManifestKey]) -> ForgetScan:
         """Search some manifests."""
         scan, expired = ForgetScan(), Visible(self.state)
-        for found in map_ordered(lambda key: self._searched(key, expired), keys):
+        scope = Scope(keys=keys, details=Detail.ACCEPTED)
+        for found in folded(self.state, scope, partial(self._searched, expired)):
             scan.add(found)
         for uri, fault in expired.faults.items():
             scan.refused.append(NotForgotten("", f"{uri}: {fault}"))
         return scan
 
-    def _searched(self, key: ManifestKey, expired: Visible) -> ForgetScan:
+    def _searched(self, expired: Visible, account: Account) -> ForgetScan:
         found = ForgetScan()
         try:
-            self._search(key, expired, found)
+            self._search(account.checked(), expired, found)
         except (ObjectNotFound, StagingError, StuckError) as exc:
-            found.refused.append(NotForgotten(key.id, str(exc)))
-            found.unsearched.add(key.id)
+            found.refused.append(NotForgotten(account.id, str(exc)))
+            found.unsearched.add(account.id)
         except CompactorError:
             raise
         except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
-            found.refused.append(NotForgotten(key.id, f"its files cannot be read: {described(exc)}"))
-            found.unsearched.add(key.id)
+            found.refused.append(NotForgotten(account.id, f"its files cannot be read: {described(exc)}"))
+            found.unsearched.add(account.id)
         return found
 
-    def _search(self, key: ManifestKey, expired: Visible, found: ForgetScan) -> None:
-        recorded, accepted = self.state.ledger.state(key), self.state.ledger.accepted(key.id)
-        outcome = recorded.outcome
-        if isinstance(outcome, DeadLetter):
+    def _search(self, account: Account, expired: Visible, found: ForgetScan) -> None:
+        accepted, outcome = account.accepted, account.commit
+        if account.letter is not None:
             found.candidates += letter_candidates(accepted)
-        elif outcome is None or (not recorded.is_done and outcome.rebuild is None):
-            found.refused.append(NotForgotten(key.id, "it is not done yet; run it again then"))
+        elif outcome is None or (not account.is_done and outcome.rebuild is None):
+            found.refused.append(NotForgotten(account.id, "it is not done yet; run it again then"))
         elif accepted is None:
-            found.refused.append(NotForgotten(key.id, "the record of its acceptance is gone; expected it to be kept"))
-        elif not recorded.is_done:
+            why = "the record of its acceptance is gone; expected it to be kept"
+            found.refused.append(NotForgotten(account.id, why))
+        elif not account.is_done:
             found.undone.append(Damaged(accepted, outcome, ""))
         else:
             self._search_commit(accepted, outcome, expired, found)

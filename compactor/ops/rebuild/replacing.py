@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import Commit, FileReport
+from compactor.core.documents.records import FileReport
 from compactor.core.errors import AccessError, CompactorError, InputError, TryAgainError
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.history.redrive_log import RedriveLog, taken_from
+from compactor.ledger.accounts.reading import Detail, account_of
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.manifests.claiming import Claimer, claim_key
@@ -46,13 +46,11 @@ class Replacer:
     Attributes:
         rebuilder: Makes the rows, and decides.
         claimer: Claims the new versions.
-        redrive_log: Tells which rejected lines were redriven.
     """
 
     state: State
     rebuilder: Rebuilder
     claimer: Claimer
-    redrive_log: RedriveLog
 
     def replace(self, replacements: Sequence[Replacement]) -> Replaced:
         """Make the rows of replaced files again. What stands in the way of one manifest does not stop the others."""
@@ -109,17 +107,16 @@ class Replacer:
             raise InputError(f"manifest {key.id} is not done yet; run the command again")
         if hindrance := next((each.hindrance for each in those if each.hindrance), ""):
             raise InputError(hindrance)
-        found, accepted = self.state.ledger.state(key), self.state.ledger.accepted(key.id)
-        commit = found.outcome
-        if not isinstance(commit, Commit) or not found.is_done or accepted is None or accepted.manifest is None:
+        account = account_of(self.state, key.id, Detail.ACCEPTED | Detail.LINEAGE)
+        commit, accepted = account.commit, account.accepted
+        if commit is None or not account.is_done or accepted is None or accepted.manifest is None:
             raise InputError(f"manifest {key.id} is not done yet, or its records are incomplete")
         if (expired := Visible(self.state).taken("rows", key, commit.generation)) is not None:
             raise InputError(f"the rows of manifest {key.id} {expired.words}")
         if commit.erased is not None:  # guard: no new version of one file makes erased lines of the others again
             raise InputError("lines of its manifest were erased on request; its other files may hold them still")
         uris = {each.file.uri: each.file for each in those}
-        redriven = taken_from(key.id, self.redrive_log.entries_about(key.id))
-        if any(source.source_uri in uris for each in redriven for source in each.inputs):
+        if any(source.source_uri in uris for each in account.taken for source in each.inputs):
             raise InputError("rejected lines of it were redriven; their rows would be there twice")
         inputs = {
             uri: file for uri, file in map_ordered(lambda file: self._input(file, uris), compacted(commit)) if file

@@ -1,14 +1,15 @@
 """Finds the manifests to rebuild, before anything is written."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from compactor.core.documents.changes import Change
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Accepted, Commit
 from compactor.core.errors import StuckError
-from compactor.core.layout import ManifestKey
-from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.reading import Detail, Scope, folded
 from compactor.ledger.state import State
 from compactor.ledger.table.refused_batches import refused_batches
 from compactor.ops.rebuild.damage import Damage, input_fault
@@ -60,8 +61,11 @@ class RebuildScanner:
 
     def scan(self, scope: RebuildScope) -> RebuildScan:
         """Check the files of the manifests of a scope, and the input of those that have to be rebuilt."""
-        scan = RebuildScan()
-        for found in map_ordered(lambda named: self._checked(*named, scope), self._named(scope)):
+        scan, ids = RebuildScan(), scope.manifest_ids
+        # Of each of all manifests the records are read when it is its turn: what is decided meanwhile is not damaged.
+        keys = None if ids else self.state.ledger.manifests(scope.date)
+        asked = Scope(manifest_ids=ids, keys=keys, details=Detail.ACCEPTED)
+        for found in folded(self.state, asked, partial(self._checked, scope)):
             if isinstance(found, NotRebuilt):
                 scan.refused.append(found)
             elif isinstance(found, Commit) and self._expired(found) is not None:
@@ -90,42 +94,33 @@ class RebuildScanner:
         else:
             scan.damaged.append(found)
 
-    def _named(self, scope: RebuildScope) -> Iterator[tuple[str, ManifestKey | None]]:
-        """The manifests that a scope covers, each with its key, if it is known."""
-        if scope.manifest_ids:
-            return ((manifest_id, None) for manifest_id in dict.fromkeys(scope.manifest_ids))
-        return ((key.id, key) for key in self.state.ledger.manifests(scope.date))
-
-    def _checked(
-        self, manifest_id: str, key: ManifestKey | None, scope: RebuildScope
-    ) -> Damaged | NotRebuilt | Commit | None:
+    def _checked(self, scope: RebuildScope, account: Account) -> Damaged | NotRebuilt | Commit | None:
         """What is found about a manifest: the commit of one that is intact, None for one that is no concern."""
+        if not account.key.date:
+            place = self.state.layout.state
+            return NotRebuilt(account.id, f"{place} has no record of it; expected the id of a manifest")
         try:
-            accepted = self.state.ledger.accepted(manifest_id)
-            if key is None and accepted is None:
-                place = self.state.layout.state
-                return NotRebuilt(manifest_id, f"{place} has no record of it; expected the id of a manifest")
-            found = self._found(key or (accepted.key if accepted else ManifestKey("", manifest_id)), scope)
+            found = self._found(account.checked(), scope)
         except StuckError as exc:
-            return NotRebuilt(manifest_id, str(exc))
+            return NotRebuilt(account.id, str(exc))
         if isinstance(found, str):
-            return NotRebuilt(manifest_id, found) if scope.manifest_ids else None
+            return NotRebuilt(account.id, found) if scope.manifest_ids else None
         commit, why = found
         if why is None:
             return commit
-        if accepted is None or accepted.manifest is None:
-            return NotRebuilt(manifest_id, f"{why}. The record of its acceptance is gone; expected it to be kept")
-        return Damaged(accepted, commit, why)
+        if account.accepted is None or account.accepted.manifest is None:
+            return NotRebuilt(account.id, f"{why}. The record of its acceptance is gone; expected it to be kept")
+        return Damaged(account.accepted, commit, why)
 
-    def _found(self, key: ManifestKey, scope: RebuildScope) -> tuple[Commit, str | None] | str:
+    def _found(self, account: Account, scope: RebuildScope) -> tuple[Commit, str | None] | str:
         """The commit of a manifest with what is wrong with its files, None if nothing is; or why it has no commit."""
-        found = self.state.ledger.state(key)
-        commit = found.outcome
+        commit = account.commit
+        if account.letter is not None:
+            reason = account.letter.reason
+            return f"it is a dead letter ({reason}) and has no rows; expected `compactor redrive manifests`"
         if commit is None:
             return "it has no outcome yet; expected a commit"
-        if not isinstance(commit, Commit):
-            return f"it is a dead letter ({commit.reason}) and has no rows; expected `compactor redrive manifests`"
-        if not found.is_done:
+        if not account.is_done:
             why = self.damage.of_staged(commit)
             if not why and scope.manifest_ids and self._is_held(commit):
                 why = HELD_BACK

@@ -11,9 +11,9 @@ from compactor.core.documents.changes import Why, taken_by
 from compactor.core.documents.closed_dates import added
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.layout import ManifestKey, digest
-from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.rules.retiring import DateFacts, why_not_retired
+from compactor.ledger.accounts.reading import Scope, folded
 from compactor.ledger.accounts.settling import Settling, open_file
 from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.history.closed_dates import ClosedDates
@@ -102,9 +102,9 @@ class RetireScanner:
     def _facts(self, found: Unsummarised, before: str) -> Iterator[DateFacts]:
         """What is known of each date before a date."""
         keys = [key for key in found.keys if key.date < before]
-        known = list(zip(keys, map_ordered(self._is_done, keys), strict=True))
-        done = Counter(key.date for key, is_done in known if is_done is True)
-        unreadable = {key.date: why for key, why in known if isinstance(why, str)}
+        known = list(folded(self.state, Scope(keys=keys), lambda each: (each.key.date, each.is_done, each.fault)))
+        done = Counter(date for date, is_done, _ in known if is_done)
+        unreadable = {date: str(fault) for date, _, fault in known if fault is not None}
         fresh = Counter(key.date for key in keys)
         letters, files = self._unsettled(found, before)
         for date in sorted({*found.totals.dates, *fresh}):
@@ -118,13 +118,6 @@ class RetireScanner:
                     dead_letters=letters[date],
                     quarantined=files[date],
                 )
-
-    def _is_done(self, key: ManifestKey) -> bool | str:
-        """Whether a manifest is done; or what cannot be read of it."""
-        try:
-            return self.state.ledger.state(key).is_done
-        except RecordUnreadable as exc:
-            return str(exc)
 
     def _unsettled(self, found: Unsummarised, before: str) -> tuple[Counter[str], Counter[str]]:
         """The dead letters and the quarantined files that wait for a person, by date."""

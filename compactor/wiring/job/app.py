@@ -429,7 +429,6 @@ class App(TableComponents):
             state=self.state,
             rebuilder=self.rebuilder(new_engine),
             claimer=self.claimer,
-            redrive_log=self.redrive_log,
         )
 
     def _engine_here(self, rules: EngineRules) -> Engine:

@@ -24,7 +24,7 @@ def redrive(harness: Harness, number: int, *, kind: str = "manifests", root: str
 
 
 def redrive_log(harness: Harness) -> RedriveLog:
-    return harness.app().redrive_log
+    return RedriveLog(state=harness.app().state)
 
 
 def accept(harness: Harness, manifest_id: str, kind: str = "manifest") -> None:

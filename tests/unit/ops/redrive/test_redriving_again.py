@@ -6,6 +6,7 @@ from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.documents.records import FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind
+from compactor.ledger.history.redrive_log import RedriveLog
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.redriving import (
     CASES,
@@ -74,7 +75,7 @@ def test_rejects_that_are_rejected_again() -> None:
         again = harness.verification()
         assert (again.discrepancies, again.lines, again.input_files) == ([], before.lines, before.input_files)
         assert (again.rejected_lines, again.rejects_by_reason) == (before.rejected_lines, before.rejects_by_reason)
-    log = harness.app().redrive_log.entries_about(source)
+    log = RedriveLog(state=harness.app().state).entries_about(source)
     assert [entry.redrive.source for entry in log] == [source, f"{source}-r1"]
     named = [{each.source_uri for each in entry.redrive.inputs} for entry in log]
     assert named == [{f"/w/raw/{DAY}-0.ndjson", f"/w/raw/{DAY}-1.ndjson"}] * 2
