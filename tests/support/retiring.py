@@ -6,7 +6,7 @@ from compactor.core.crash_points import OnChangeCrashPoint, ignore_change_crash_
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.layout import is_data
 from compactor.core.ports import ObjectStore
-from compactor.ops.retire.report import RetireReport
+from compactor.ops.retire.scan import RetireReport
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
 

@@ -10,8 +10,7 @@ from compactor.cli.ui.output import print_json, show_lines, waiting
 from compactor.cli.ui.terminal import echo
 from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
-from compactor.ops.retire.report import RetiredDate, RetireReport
-from compactor.ops.retire.scan import RetireScan
+from compactor.ops.retire.scan import RetiredDate, RetireReport, RetireScan
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
 

@@ -11,9 +11,9 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.errors import StuckError, TableHeldBack
 from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
-from compactor.ops.table.merge_report import MergeReport
+from compactor.ops.table.maintainer import UpkeepReport
+from compactor.ops.table.mergeable import MergeReport
 from compactor.ops.table.table_report import HeldBack, StuckManifest, TableReport
-from compactor.ops.table.upkeep_report import UpkeepReport
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
 

@@ -7,22 +7,79 @@ input goes last: until then, a call that is repeated finds everything again.
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from compactor.core.documents.changes import Change, ErasedManifest, Erasure, Why
-from compactor.core.errors import CompactorError, StuckError
-from compactor.core.layout import folder
+from compactor.core.documents.records import Commit
+from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
+from compactor.core.layout import ManifestKey, folder
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.ops.forget.candidates import NEEDED, Candidate
-from compactor.ops.forget.ending import end, end_dead
 from compactor.ops.forget.forget_report import ForgetReport, Forgotten, NotForgotten
 from compactor.ops.forget.inputs import InputEraser
 from compactor.ops.forget.scan import ForgetScan, ForgetScanner, Held
 from compactor.ops.rebuild.rebuild_report import RebuildReport
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.rebuild.scan import Damaged, RebuildScan
+
+
+def end(state: State, begun: Change, *, deleted_inputs: int, left: int) -> None:
+    """Record what an erasure did, in place of what another call has recorded that believed this one dead.
+
+    Where that cannot be told now, a later call records it.
+    """
+    log, change = ChangeLog(state), _ended(state, begun, deleted_inputs=deleted_inputs, left=left)
+    if change is not None:
+        if log.decide(change) != change:
+            log.revise(change)
+        log.finish(begun)
+
+
+def end_dead(state: State) -> None:
+    """Record what those erasures did that are not finished, because their calls died.
+
+    One that may still take something, or of which that cannot be told now, is left to a later call.
+    """
+    log = ChangeLog(state)
+    for begun in log.unfinished([Why.ERASED], skips_damaged=True):
+        if (change := _ended(state, begun, died=True)) is not None:
+            log.decide(change)
+            log.finish(begun)
+
+
+def _ended(state: State, begun: Change, *, deleted_inputs: int = 0, left: int = 0, died: bool = False) -> Change | None:
+    """An erasure with what it has taken of what it found; None if that cannot be told.
+
+    A manifest that failed later, or is not published yet, counts.
+    """
+    if begun.erasure is None:
+        return None
+    found = begun.erasure.manifests
+    went = list(map_ordered(partial(_went, state, begun.id), found))
+    if None in went:
+        return None
+    ended = {
+        "manifests": [each for each, is_gone in zip(found, went, strict=True) if is_gone],
+        "deleted_inputs": deleted_inputs,
+        "left": left,
+        "died": died,
+    }
+    erasure = begun.erasure.model_copy(update=ended)
+    return begun.model_copy(update={"erasure": erasure, "decided_at": state.clock.now()})
+
+
+def _went(state: State, erasure_id: str, found: ErasedManifest) -> bool | None:
+    """Whether an erasure has taken what it found of a manifest: the outcome tells, once there is one to read."""
+    try:
+        outcome = state.ledger.outcome_of(ManifestKey(found.date, found.manifest_id), found.generation)
+    except (ObjectNotFound, StuckError):
+        return None
+    erased = outcome.erased if isinstance(outcome, Commit) else None
+    return erased is not None and erasure_id in erased.erasures
+
 
 WHY = "lines were erased on request"
 _AT_ONCE = 100  # manifests, so that a long call says what it did if it ends early

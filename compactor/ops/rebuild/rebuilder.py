@@ -26,9 +26,8 @@ from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport, Rebuilt
-from compactor.ops.rebuild.same_rows import found_at
 from compactor.ops.rebuild.scan import Damaged, RebuildScan
-from compactor.ops.rebuild.successor import successor
+from compactor.ops.rebuild.successor import found_at, successor
 from compactor.ops.verify.verifier import Verifier
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event

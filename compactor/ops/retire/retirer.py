@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 from compactor.core.documents.changes import Why
 from compactor.core.text.safe_text import quoted
-from compactor.ops.retire.report import RetireReport
-from compactor.ops.retire.scan import RetireScan
+from compactor.ops.retire.scan import RetireReport, RetireScan
 from compactor.upkeep.expiring import Expirer
 
 

@@ -15,8 +15,7 @@ from compactor.core.errors import ObjectNotFound, OperatorError, StagingError, T
 from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.change_log import merge_of
 from compactor.ledger.state import State
-from compactor.ops.table.merge_report import MergeReport, NotMerged
-from compactor.ops.table.mergeable import Chooser, Mergeable, sizes_of
+from compactor.ops.table.mergeable import Chooser, Mergeable, MergeReport, NotMerged, sizes_of
 from compactor.ops.table.merged_leftovers import MergedLeftovers
 from compactor.table.applying import Applied, Refused
 from compactor.table.catalog import TableHead

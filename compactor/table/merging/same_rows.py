@@ -8,8 +8,7 @@ from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import open_parquet
-from compactor.table.merging.columns import aligned
-from compactor.table.merging.writing import BATCH_ROWS
+from compactor.table.merging.writing import BATCH_ROWS, aligned
 
 
 def first_difference(store: ObjectStore, file: MergedFile, *, may_lack_parts: bool = False) -> str:

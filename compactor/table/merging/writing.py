@@ -1,7 +1,7 @@
 """Writes the rows of several files to one, in bounded memory, and checks what was written."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,35 @@ import pyarrow.parquet as pq
 from compactor.core.documents.table_records import MergedPart
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import StoredParquet, open_parquet
+from compactor.engines.parquet_files import FIELD_ID, StoredParquet, open_parquet
 from compactor.engines.partitioned.partition_files import PartitionFiles
 from compactor.engines.rows_place import RowsPlace
-from compactor.table.merging.columns import aligned, united
+
+
+def united(schemas: Iterable[pa.Schema]) -> pa.Schema | None:
+    """All columns of some files, those of the widest file first; None if a column differs between them."""
+    ordered = sorted(schemas, key=len, reverse=True)
+    fields, names = dict[bytes, pa.Field](), set[str]()
+    for schema in ordered:
+        for field in schema:
+            number = (field.metadata or {}).get(FIELD_ID)
+            known = fields.get(number) if number else None
+            if number is None or (known is None and field.name in names):
+                return None
+            if known is None:
+                fields[number] = field.with_nullable(True)
+                names.add(field.name)
+            elif (known.name, known.type) != (field.name, field.type):
+                return None
+    return pa.schema(fields.values())
+
+
+def aligned(batch: pa.RecordBatch, columns: pa.Schema) -> pa.Table:
+    """Rows with all of these columns, in their order."""
+    own = {field.name: batch.column(at) for at, field in enumerate(batch.schema)}
+    arrays = [own[field.name] if field.name in own else pa.nulls(batch.num_rows, field.type) for field in columns]
+    return pa.Table.from_arrays(arrays, schema=columns)
+
 
 BATCH_ROWS = 16_384
 BATCH_BYTES = 8 * 1024 * 1024

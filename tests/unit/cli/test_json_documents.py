@@ -62,7 +62,7 @@ from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.status.flow import misfits
 from compactor.ops.status.values import OutputSizes, SchemaSeen, StatusFailure
-from compactor.ops.table.merge_report import MergeReport, NotMerged
+from compactor.ops.table.mergeable import MergeReport, NotMerged
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import TracedReject, TraceResult
 from compactor.ops.verify.report import ExpiredFiles, VerifiedTable, VerifyResult

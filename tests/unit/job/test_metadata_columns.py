@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.memory.store import MemoryStore
-from compactor.ops.rebuild.same_rows import Found, found_at
+from compactor.ops.rebuild.successor import Found, found_at
 from tests.support.harness import DAY, Harness
 
 DEFAULT = {"metadata_columns": ["file_date"]}

@@ -19,9 +19,8 @@ from compactor.ledger.sizing import is_right_sized
 from compactor.schema.schema import RESCUED_COLUMN, RESCUED_TYPE, Column, SchemaVersion
 from compactor.table.merging import writing
 from compactor.table.merging.choosing import MAX_FILES, MergeRule
-from compactor.table.merging.columns import united
 from compactor.table.merging.same_rows import first_difference
-from compactor.table.merging.writing import MergedFiles, UnlikeColumnsError
+from compactor.table.merging.writing import MergedFiles, UnlikeColumnsError, united
 from tests.support.iceberg_tables import arrow_schema, written
 from tests.support.table_catalogs import DATE, version
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict, TryAgainError
 from compactor.ops.table import maintainer as maintainer_module
-from compactor.ops.table.maintainer import TRIES
-from compactor.ops.table.upkeep_report import UpkeepReport
+from compactor.ops.table.maintainer import TRIES, UpkeepReport
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.upkeep import LOOSE_MANIFESTS, TableHistory
 from tests.support.harness import GOOD, Harness, sink_of

@@ -14,7 +14,7 @@ from compactor.core.documents.changes import Why
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable, SettingsError, TableConflict
 from compactor.core.ports import ObjectWriter
 from compactor.ops.table import merger as merger_module
-from compactor.ops.table.merge_report import MergeReport
+from compactor.ops.table.mergeable import MergeReport
 from compactor.ops.table.merger import TRIES
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 from tests.support.rebuilding import WatchedStore, rebuild

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from compactor.adapters.memory.table import Answer, MemoryTable
-from compactor.ops.table.maintainer import Maintainer
-from compactor.ops.table.upkeep_report import UpkeepReport
+from compactor.ops.table.maintainer import Maintainer, UpkeepReport
 from compactor.table.catalog import TableChange
 from tests.support.forgetting import deliver, forget
 from tests.support.harness import GOOD, DiedError, Harness, sink_of

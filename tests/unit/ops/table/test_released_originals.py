@@ -12,8 +12,8 @@ from compactor.adapters.memory.table import Answer
 from compactor.core.documents.changes import Why
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.ledger.change_log import ChangeLog
+from compactor.ops.table.maintainer import UpkeepReport
 from compactor.ops.table.released_originals import ReleasedOriginals
-from compactor.ops.table.upkeep_report import UpkeepReport
 from compactor.table.catalog import TableChange
 from tests.support.forgetting import ALICE, ESCAPED, LISTED, OTHERS, PLAIN, forget, holding
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
