@@ -156,7 +156,8 @@ def document(of: type) -> type[_Document]:
 
 def _keys(of: type, names: Sequence[str] = ()) -> dict[str, Any]:
     """These keys of the documents of a type, or all, each with its type and what it means."""
-    descriptions, hints, found = DESCRIPTIONS | descriptions_of(of), get_type_hints(of), {}
+    descriptions, hints = DESCRIPTIONS | descriptions_of(of), get_type_hints(of)
+    found: dict[str, Any] = {}
     for name, inlined in [(name, None) for name in names] or members(of):
         hint = hints[name] if name in hints else get_type_hints(properties_of(of)[name].fget)["return"]
         description = descriptions.get(name)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from compactor.core.documents.document import Document
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import (
     Accepted,
     Attempt,
     Commit,
-    Document,
     Done,
     FileReport,
     FileStatus,

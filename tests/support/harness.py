@@ -66,7 +66,7 @@ def one_at_a_time(app: App) -> App:
 
 def written(harness: "Harness", planned: Iterable[PlannedManifest]) -> list[Manifest]:
     """The manifests that a plan wrote and that no job has taken yet."""
-    places = [harness.layout.manifest(each.manifest_id) for each in planned]
+    places = [harness.layout.manifest(each.manifest_id) for each in planned if each.manifest_id]
     return [Manifest.model_validate_json(harness.store.read(place)) for place in places]
 
 
