@@ -6,10 +6,8 @@ from itertools import takewhile
 from typing import Any
 
 from compactor.core.errors import SettingsError
-from compactor.core.kafka.ranges import Topic, is_kafka
-from compactor.core.kinesis.places import SCHEME as KINESIS
-from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import folder, is_s3
+from compactor.core.logs.names import KINESIS, LogName, is_log
 from compactor.settings.settings import Settings
 from deploy.streams import OF_ONE_STREAM, database_of
 
@@ -44,7 +42,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "InputBucketName": bucket,
         "InputPrefix": folder(key) if key else "",
         "KinesisStream": _stream(settings),
-        "KafkaTopics": _pattern(Topic.parse(each).name for each in settings.kafka.topics),
+        "KafkaTopics": _pattern(LogName.parse(each).name for each in settings.kafka.topics),
         "KafkaSecrets": _pattern(secrets_of(settings)),
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
         "DatabaseName": database_of(settings) if settings.streams else database,
@@ -53,7 +51,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "ClaimsTableName": settings.builder.claims,
         "SlaSeconds": f"{sla_seconds:g}",
         "HalfSlaSeconds": f"{sla_seconds / 2:g}",
-        "TopicLateSeconds": f"{max(each.topic_late_seconds for each in settings.sharing or (settings,)):g}",
+        "LogLateSeconds": f"{max(each.landing_late_seconds for each in settings.sharing or (settings,)):g}",
         "JobIsAlwaysUp": "yes" if control.mode == "always" else "no",
         "CrashLoopStarts": str(max(_FEWEST_STARTS, control.breaker_failures - 1)),
         "MaintenanceWindow": control.maintenance_window,
@@ -88,8 +86,8 @@ def _faults(settings: Settings) -> list[str]:
     paths = settings.paths
     places = {"paths.manifests": paths.manifests, "paths.output": paths.output, "paths.state": paths.state}
     named = settings.input.allowed_prefixes
-    folders = [each for each in named if not is_kafka(each)]
-    inputs = {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(folders) if not is_kinesis(each)}
+    streams = [each for each in named if each.startswith(f"{KINESIS}://")]
+    inputs = {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(named) if not is_log(each)}
     schema = {"schema.file": settings.schema.file} if settings.schema.file else {}
     everything = (places | inputs | schema).items()
     if local := [f'{key}: "{place}" -> expected a place on S3' for key, place in everything if not is_s3(place)]:
@@ -101,7 +99,7 @@ def _faults(settings: Settings) -> list[str]:
             "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place on S3": len(inputs) == 1,
-            "input.allowed_prefixes: at most one stream of Kinesis, or source": len(folders) - len(inputs) <= 1,
+            "input.allowed_prefixes: at most one stream of Kinesis, or source": len(streams) <= 1,
             "kafka.clusters: secrets as secretsmanager:ARN, for Glue sets no variable and has no file of them": (
                 not any(
                     value.startswith(("env:", "file:"))
@@ -169,8 +167,9 @@ def _unmet(expectations: Mapping[str, bool]) -> list[str]:
 
 def _stream(settings: Settings) -> str:
     """The stream that input may come from, by its name in AWS: `*` for all, empty for none."""
-    place = next(filter(is_kinesis, settings.input.allowed_prefixes), "")
-    return place.removeprefix(KINESIS).partition("/")[2] or "*" if place else ""
+    scheme = f"{KINESIS}://"
+    place = next((each for each in settings.input.allowed_prefixes if each.startswith(scheme)), "")
+    return place.removeprefix(scheme).partition("/")[2] or "*" if place else ""
 
 
 def secrets_of(settings: Settings) -> set[str]:

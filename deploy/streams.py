@@ -22,7 +22,7 @@ OF_ONE_STREAM = ("EventsTableName", "OutputFolder")
 """Parameters that the template of several streams does without."""
 
 _STATE = "${StatePrefix}/"
-_KINDS = ("accepted", "open", "recent", "control", "runs", "topics")  # below the state; what roles name apart
+_KINDS = ("accepted", "open", "recent", "control", "runs", "landing")  # below the state; what roles name apart
 _OF_QUEUE = ("EventsDeadLetteredAlarm", "QueueAgeAlarm")  # the check of the shared job watches the queue
 _OF_STREAM = ("OldestManifestAgeAlarm", "NoHeartbeatAlarm", "SealerAlarm")  # what others would hide in a common metric
 _THRESHOLDS = {"SlaSeconds": 1.0, "HalfSlaSeconds": 0.5}

@@ -1,4 +1,4 @@
-"""This project on a topic: planning and the whole job on the native engine, without Spark."""
+"""This project on a topic: landing and the whole job on the native engine, without Spark."""
 
 import shutil
 from itertools import count
@@ -6,16 +6,16 @@ from itertools import count
 from bench.kafka.feeding import CLUSTER, TOPIC, Filled
 from bench.protocol import parser, time_passes
 from compactor.adapters.local.native.threads import usable_threads
-from compactor.core.kafka.ranges import Topic
+from compactor.core.logs.names import KAFKA, LogName
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
 
 
 def main() -> None:
-    """Run the passes, each with a state of its own, in which no offset was planned."""
+    """Run the passes, each with a state of its own, in which nothing was landed."""
     chosen = parser().parse_args()
     filled = Filled.kept(chosen.input)
-    topic = Topic(CLUSTER, TOPIC)
+    topic = LogName(KAFKA, CLUSTER, TOPIC)
     folder = chosen.output.resolve().with_name("compactor-state")
     shutil.rmtree(folder, ignore_errors=True)
     numbers = count(1)
@@ -37,9 +37,9 @@ def main() -> None:
             }
         )
         app = App(settings)
-        plan = app.kafka_planner.plan(topic, max_manifests=settings.builder.max_manifests_per_plan)
+        plan = app.lander(KAFKA).land(topic, max_manifests=settings.builder.max_manifests_per_plan)
         report = app.threaded_job(usable_threads()).run(once=True)
-        if report.failures or report.dead_lettered or plan.totals.left_manifests:
+        if report.failures or report.dead_lettered or plan.has_more:
             raise SystemExit(f"not all was planned and committed: {plan} {report}"[:2000])
         return report.rejected_lines
 

@@ -1,50 +1,33 @@
-"""The clusters of the settings, as a value that driver and executors exchange instead of clients."""
+"""The clusters of the settings."""
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Self
 
-from compactor.core.kafka.ports import KafkaLog, NoKafka, OpenKafka
+from compactor.core.errors import SettingsError
+from compactor.core.logs.ports import KafkaLog
 
 REQUEST_SECONDS = 30.0
 
-Properties = tuple[tuple[str, str], ...]
 
+def kafka_of(
+    clusters: Mapping[str, Mapping[str, str]],
+    request_seconds: float = REQUEST_SECONDS,
+    *,
+    with_columns: bool = False,
+) -> KafkaLog:
+    """The topics of the clusters of the settings.
 
-@dataclass(frozen=True, slots=True)
-class KafkaClusters:
-    """How to connect to clusters. Secrets are in it by reference only.
-
-    Attributes:
+    Args:
         clusters: The properties of each cluster, as librdkafka names them.
         request_seconds: How long to wait for an answer.
+        with_columns: Whether records have their key, timestamp and headers.
+
+    Raises:
+        SettingsError: There are none.
+        ExtraMissing: The client is not installed.
     """
-
-    clusters: tuple[tuple[str, Properties], ...] = field(repr=False)
-    request_seconds: float = REQUEST_SECONDS
-
-    @classmethod
-    def of(cls, clusters: Mapping[str, Mapping[str, str]], request_seconds: float = REQUEST_SECONDS) -> Self:
-        """The value for the clusters of the settings."""
-        found = tuple((name, tuple(sorted(given.items()))) for name, given in sorted(clusters.items()))
-        return cls(found, request_seconds)
-
-    def open(self) -> KafkaLog:
-        """The clients of this process; always the same object."""
-        return _open(self, os.getpid())  # a forked process cannot use the threads of its parent
-
-
-def kafka_of(clusters: Mapping[str, Mapping[str, str]], request_seconds: float = REQUEST_SECONDS) -> OpenKafka:
-    """How to reach the clusters of the settings, which may name none."""
-    return KafkaClusters.of(clusters, request_seconds) if clusters else NoKafka()
-
-
-@lru_cache(maxsize=8)
-def _open(clusters: KafkaClusters, _process_id: int) -> KafkaLog:
+    if not clusters:
+        raise SettingsError(["kafka.clusters: none -> expected the cluster of the topic"])
     # The package is an extra, and takes long to load for commands that read nothing.
     from compactor.adapters.kafka.broker_log import BrokerLog  # noqa: PLC0415
 
-    given = {name: dict(properties) for name, properties in clusters.clusters}
-    return BrokerLog(given, request_seconds=clusters.request_seconds)
+    return BrokerLog(clusters, request_seconds=request_seconds, with_columns=with_columns)

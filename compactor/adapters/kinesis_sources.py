@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compactor.adapters.stores import StoreSpec
-from compactor.core.kinesis.ports import KinesisLog
-from compactor.manifests.kinesis.lines import Strays
+from compactor.core.logs.ports import Log
+from compactor.manifests.landing.lines import Strays
 
 
-def kinesis_of(sources: Mapping[str, Mapping[str, str]], spec: StoreSpec) -> KinesisLog:
+def kinesis_of(sources: Mapping[str, Mapping[str, str]], spec: StoreSpec) -> Log:
     """The streams of the sources, with the region and the endpoint of the settings where a source has none."""
     # boto3 is slow to load, and only planning needs it.
     from compactor.adapters.aws.kinesis.streams import KinesisStreams, Source  # noqa: PLC0415

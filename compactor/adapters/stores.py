@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import ObjectNotFound
-from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.layout import is_s3, is_within
+from compactor.core.logs.names import is_log
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.settings.sections import Aws
 
@@ -44,7 +44,7 @@ class StoreSpec:
     @classmethod
     def of(cls, aws: Aws, allowed_prefixes: Sequence[str] = (), state: str = "") -> Self:
         """The values of the settings, in which empty text stands for None."""
-        confined = tuple(each for each in allowed_prefixes if not (is_s3(each) or is_topic_or_stream(each)))
+        confined = tuple(each for each in allowed_prefixes if not (is_s3(each) or is_log(each)))
         region, endpoint_url = aws.region or None, aws.endpoint_url or None
         return cls(region, endpoint_url, aws.timeout_seconds, confined=confined, state="" if is_s3(state) else state)
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
-from compactor.core.kafka.ranges import RANGE_EXPECTED, is_kafka, is_range
-from compactor.core.kinesis.places import GAP_EXPECTED, RECORD_EXPECTED, is_kinesis, is_record_or_gap
 from compactor.core.layout import MANIFEST_ID, canonical
+from compactor.core.logs.names import is_log, record_or_gap
 from compactor.core.rules.next_steps import Cause, NextStep, giving_up, next_step
 from compactor.core.text.safe_text import Suggestions
 from compactor.ops.trace.trace import TraceResult, TraceState
@@ -85,13 +84,11 @@ def absolute_uri(uri: str) -> str:
     Raises:
         SettingsError: It cannot name anything.
     """
-    if is_kafka(uri):
-        if not is_range(uri):
-            raise SettingsError([f"{uri!r} -> expected kafka://cluster/topic/partition?offset=N, or {RANGE_EXPECTED}"])
-        return uri
-    if is_kinesis(uri):
-        if not is_record_or_gap(uri):
-            raise SettingsError([f"{uri!r} -> expected {RECORD_EXPECTED}, or {GAP_EXPECTED}"])
+    if is_log(uri):
+        try:
+            record_or_gap(uri)
+        except ValueError as exc:
+            raise SettingsError([f"{uri!r} -> expected {exc}"]) from exc
         return uri
     if canonical(uri).startswith(("s3://", "/")):
         return uri

@@ -10,10 +10,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "compactor accept --yes --why 'retention was too short' 2025-12-21-00f3a9c2",
             "Put on record that those of one manifest are not expected.",
         ),
-        (
-            "compactor accept --cluster-is-gone main --date 2025-12-21 --why 'switched off in May'",
-            "Accept all of a cluster that no one can ask any more.",
-        ),
     ),
     "clean": (
         ("compactor clean --dry-run", "Show what a clean-up would delete."),

@@ -9,8 +9,7 @@ from functools import partial
 import click
 
 from compactor.cli.ui.terminal import echo
-from compactor.core.kafka.ranges import KafkaRange, Topic
-from compactor.core.kinesis.places import KinesisStream
+from compactor.core.logs.names import LogGap, LogName
 from compactor.core.ports import FLUSH_SECONDS
 from compactor.core.results import as_document
 from compactor.core.text.formatting import count, duration
@@ -18,8 +17,7 @@ from compactor.cost.planning_cost import PlanningCost
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.inventory.reading import InventoryReader
 from compactor.manifests.inventory.rows import files_in_scope
-from compactor.manifests.kafka.planner import TopicPlan
-from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
+from compactor.manifests.landing.result import LandingResult
 from compactor.manifests.plan import Plan
 from compactor.manifests.unplanned import FileScope
 from compactor.telemetry.error_text import described
@@ -42,38 +40,20 @@ class ReadInventory:
 
 
 @dataclass(frozen=True, slots=True)
-class CutOff:
-    """A partition that ends before offsets that are in manifests."""
-
-    partition: int  # its number
-    end: int  # offset at which it ends now
-    planned_to: int  # offset at which planning goes on once it has more
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedTopic:
-    """What a person has to know of a topic that was planned."""
-
-    removed: Sequence[str]  # ranges that retention removed before they were planned
-    cut_off: Sequence[CutOff]  # partitions whose log was cut off
-    former_ids: Sequence[str]  # ids of topics of the same name that are gone, and were planned
-    troubles: Sequence[str]  # why manifests that planners left could not be finished; empty if there are none
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedStream:
-    """What a person has to know of a stream that was planned."""
+class LandedLog:
+    """What a person has to know of a topic or stream that was landed."""
 
     lines: int  # number of lines that were landed, or would be
-    gaps: Sequence[Gap]  # where records may be lost; each is told once
+    tombstones: int  # records without a value, of which there is no line
+    gaps: Sequence[str]  # where records are lost to retention, or may be; each is told once
     strays: int  # packed records of other shards, which were left out
     closed: int  # number of shards that ended
     waiting: int  # number of shards whose parents are not landed whole
     has_more: bool  # whether more is left for the next plan
-    # For how long the oldest record that is not landed may have waited; null if no shard was read
+    # For how long the oldest record that is not landed may have waited; null if nothing was read
     behind_seconds: float | None
     troubles: Sequence[str]  # what kept the plan from landing more; empty if nothing did
-    former_ids: Sequence[str]  # ids of streams of the same name that are gone, and were landed
+    former_ids: Sequence[str]  # ids of logs of the same name that are gone, and were landed
 
 
 @as_document(
@@ -91,38 +71,27 @@ class PlanResult:
     totals: Plan
     dry_run: bool  # whether nothing was claimed or written
     inventory: ReadInventory | None = None  # inventory that was planned from; null for a listing
-    topic: PlannedTopic | None = None  # what is particular to a topic of Kafka; null for files
-    stream: PlannedStream | None = None  # what is particular to a stream of Kinesis; null for files
+    log: LandedLog | None = None  # what is particular to a topic or stream; null for files
 
 
 def result_of(
     totals: Plan,
     of_inventory: "InventoryPlan | None" = None,
-    of_log: TopicPlan | StreamPlan | None = None,
+    of_log: LandingResult | None = None,
     *,
     dry_run: bool,
 ) -> PlanResult:
     """The result of one plan."""
-    topic = planned_topic(of_log) if isinstance(of_log, TopicPlan) else None
-    stream = planned_stream(of_log) if isinstance(of_log, StreamPlan) else None
-    return PlanResult(totals, dry_run, of_inventory.read if of_inventory is not None else None, topic, stream)
+    inventory = of_inventory.read if of_inventory is not None else None
+    return PlanResult(totals, dry_run, inventory, landed_log(of_log) if of_log is not None else None)
 
 
-def planned_topic(made: TopicPlan) -> PlannedTopic:
-    """The result of planning a topic."""
-    return PlannedTopic(
-        [str(each) for each in made.removed],
-        [CutOff(each, end, head) for each, (end, head) in sorted(made.cut_off.items())],
-        made.former_ids,
-        [described(each) for each in made.troubles],
-    )
-
-
-def planned_stream(made: StreamPlan) -> PlannedStream:
-    """The result of planning a stream."""
-    return PlannedStream(
+def landed_log(made: LandingResult) -> LandedLog:
+    """The result of landing a topic or stream."""
+    return LandedLog(
         made.lines,
-        made.gaps,
+        made.tombstones,
+        [str(each) for each in made.gaps],
         made.strays,
         made.closed,
         made.waiting,
@@ -236,48 +205,23 @@ def show_end(made: InventoryPlan, *, dry_run: bool) -> None:
         echo("Ended early: the job finished no manifest, or was late all the time; compactor status says why")
 
 
-def plan_topic(app: App, topic: Topic, max_manifests: int | None, *, dry_run: bool) -> TopicPlan:
-    """Plan a topic. Without a bound, that of the settings holds."""
+def plan_log(app: App, log: LogName, max_manifests: int | None, *, dry_run: bool) -> LandingResult:
+    """Land a log. Without a bound, that of the settings holds."""
     most = max_manifests or app.settings.builder.max_manifests_per_plan
-    return app.kafka_planner.plan(topic, max_manifests=most, dry_run=dry_run)
-
-
-def plan_stream(app: App, stream: KinesisStream, max_manifests: int | None, *, dry_run: bool) -> StreamPlan:
-    """Land and plan a stream. Without a bound, that of the settings holds."""
-    most = max_manifests or app.settings.builder.max_manifests_per_plan
-    made = app.kinesis_planner.plan(stream, max_manifests=most, dry_run=dry_run)
+    made = app.lander(log.scheme).land(log, max_manifests=most, dry_run=dry_run)
     app.metrics.flush(FLUSH_SECONDS)
     return made
 
 
-def show_log(result: PlanResult) -> None:
+def show_log(made: LandedLog, *, dry_run: bool) -> None:
     """Print what a person has to know of a topic or stream."""
-    if result.topic is not None:
-        show_topic(result.topic)
-    if result.stream is not None:
-        show_stream(result.stream, dry_run=result.dry_run)
-
-
-def show_topic(made: PlannedTopic) -> None:
-    """Print what a person has to know of a topic."""
-    for each in made.removed:
-        offsets = count(KafkaRange.parse(each).offsets, "offset")
-        echo(f"Removed by retention before it was planned: {each} ({offsets}); it is quarantined")
-    for cut in made.cut_off:
-        planned = f"is planned to {cut.planned_to:,}"
-        echo(f"Partition {cut.partition} ends at offset {cut.end:,}, and {planned}: its log was cut off")
-    for trouble in made.troubles[1:]:  # the command ends with the first one
-        echo(f"Not finished: {trouble}")
-    for former in made.former_ids:
-        echo(f"Another topic had this name, with the id {former}: what was not planned of it is gone")
-
-
-def show_stream(made: PlannedStream, *, dry_run: bool) -> None:
-    """Print what a person has to know of a stream."""
     behind = "" if made.behind_seconds is None else f", up to {duration(made.behind_seconds)} behind the newest records"
     echo(f"{'Would land' if dry_run else 'Landed'} {count(made.lines, 'line')}{behind}")
-    for gap in made.gaps:
-        echo(f"Records may be lost to retention: {gap}")
+    for gap in map(LogGap.parse, made.gaps):
+        is_told = "Records are" if gap.offsets else "Records may be"
+        echo(f"{is_told} lost to retention: partition {gap.partition_id}, {gap.words}")
+    if made.tombstones:
+        echo(f"Without a value, and so without a line: {count(made.tombstones, 'record')}")
     if made.closed:
         echo(f"Ended: {count(made.closed, 'shard')}")
     if made.waiting:
@@ -289,4 +233,4 @@ def show_stream(made: PlannedStream, *, dry_run: bool) -> None:
     for trouble in made.troubles[1:]:  # the command ends with the first one
         echo(f"Not landed whole: {trouble}")
     for former in made.former_ids:
-        echo(f"Another stream had this name, with the id {former}: what was not landed of it is gone")
+        echo(f"Another log had this name, with the id {former}: what was not landed of it is gone")

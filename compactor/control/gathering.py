@@ -28,8 +28,7 @@ from compactor.core.rules.sharding import Shard
 from compactor.ledger.backlog import WaitingManifests, read_begun, waiting_manifests
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
-from compactor.manifests.kafka.topics_seen import TopicWatch
-from compactor.manifests.kinesis.streams_seen import StreamWatch
+from compactor.manifests.landing.seen import LogWatch
 from compactor.settings.control_policy import Policy
 from compactor.telemetry.logs import log_event
 
@@ -83,8 +82,7 @@ class Sources:
     state: State
     streams: Mapping[str, State] = field(default_factory=dict)
     shard: Shard | None = None
-    topics: Sequence[TopicWatch] = ()  # of each stream that plans any; brokers are not asked
-    kinesis: Sequence[StreamWatch] = ()  # the same of streams of Kinesis
+    logs: Sequence[LogWatch] = ()  # the topics and streams of each stream that lands any
 
     def close_breaker(self, now: datetime) -> None:
         """Close the breaker: failures up to now no longer count."""
@@ -139,8 +137,7 @@ class Sources:
             whole_backlog=_total(_backlogs(waiting, now).values()) if waiting and self.shard else None,
             backlogs=_backlogs(waiting, now) if waiting and self.streams else {},
             begun=begun,
-            topics=known(Source.TOPICS, lambda: tuple(each for watch in self.topics for each in watch.seen(now))),
-            kinesis=known(Source.KINESIS, lambda: tuple(each for watch in self.kinesis for each in watch.seen(now))),
+            logs=known(Source.LOGS, lambda: tuple(each for watch in self.logs for each in watch.seen(now))),
             recent=known(Source.LEDGER, self._recent),
             breaker_closed_at=closed_at,
             job_defined_at=known(Source.DEFINITION, self.job.defined_at) if has_failures else None,

@@ -11,8 +11,7 @@ from compactor.core.documents.records import RecentCommit
 from compactor.core.results import as_document
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import WaitingManifests
-from compactor.manifests.kafka.topics_seen import TopicSeen
-from compactor.manifests.kinesis.streams_seen import StreamSeen
+from compactor.manifests.landing.seen import LogSeen
 
 _RESTARTED = re.compile(r"(?P<first>.+)_restart_(?P<number>[1-9]\d{0,8})")
 
@@ -97,8 +96,7 @@ class Source(StrEnum):
     MANIFESTS = "the watched prefix"
     BEGUN = "the index of open manifests"
     LEDGER = "the ledger's latest commits"
-    TOPICS = "the progress of topics"
-    KINESIS = "the progress of streams of Kinesis"
+    LOGS = "the progress of topics and streams"
     BREAKER = "the record of the closed breaker"
     DEFINITION = "the definition of the job"
     SEEN = "the record of what was seen of the job"
@@ -168,8 +166,7 @@ class Snapshot:
     whole_backlog: WaitingManifests | None = None  # of all shards; None where there are none
     # Manifests that a job has to finish and that are not in the watched prefix, and when they were begun
     begun: Mapping[str, datetime] | None = field(default_factory=dict)
-    topics: tuple[TopicSeen, ...] | None = ()  # the topics that the job plans, as it noted
-    kinesis: tuple[StreamSeen, ...] | None = ()  # the streams of Kinesis that the job plans, as it noted
+    logs: tuple[LogSeen, ...] | None = ()  # the topics and streams that the job lands, as it noted
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
     job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed

@@ -298,8 +298,7 @@ class Layout:
     job_seen = _Place("control/job-seen.json")  # what the control plane saw of the job
     notices = _Place("control/notices.json")  # last notices of the control plane
     failed_folder = _Place("failed/")
-    kafka_folder = _Place("kafka/")  # what was planned of topics, and the drafts of their manifests
-    kinesis_folder = _Place("kinesis/")  # what was landed of streams, and the drafts of manifests
+    logs_folder = _Place("logs/")  # what was landed of logs, and the drafts of manifests
     ledger_folder = _Place("ledger/")
     open_folder = _Place("open/")
     recent_folder = _Place("recent/")
@@ -316,7 +315,7 @@ class Layout:
     finished_batches = _Place("table/finished.json")  # up to which batch every manifest is done
     held_folder = _Place("table/held/")  # manifests that the table's catalogue refuses
     table_progress_folder = _Place("table/progress/")  # how far the jobs are with the table
-    topics_folder = _Place("topics/")  # how far jobs are with planning topics and streams
+    landing_folder = _Place("landing/")  # how far jobs are with landing logs
     # Marks of manifests that are on record and in no summary, in a folder for each date.
     unsummarised_folder = _Place("unsummarised/")
 
@@ -425,16 +424,12 @@ class Layout:
         """The place where one run writes the lines of a redriven manifest; two runs may try the same id."""
         return f"{self.redriven_folder}{manifest_id}/{run_id}/"
 
-    def topic_progress(self, cluster: str, topic: str) -> str:
-        """How far jobs are with planning a topic."""
-        return f"{self.topics_folder}{cluster}/{topic}.json"
-
-    def stream_progress(self, source: str, stream: str) -> str:
-        """How far jobs are with planning a stream of Kinesis. No cluster has a name with @."""
-        return f"{self.topics_folder}@kinesis/{source}/{stream}.json"
+    def landing_progress(self, scheme: str, path: str) -> str:
+        """How far jobs are with landing a log."""
+        return f"{self.landing_folder}{scheme}/{path}.json"
 
     def landed_inputs(self, manifest_id: str) -> str:
-        """The place where records of streams are landed for a manifest. No run has this id."""
+        """The place where records of logs are landed for a manifest. No run has this id."""
         return f"{self.redriven_folder}{manifest_id}/landed/"
 
     def self_test(self, run_id: str) -> str:

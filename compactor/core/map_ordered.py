@@ -78,28 +78,3 @@ def _called(work: Callable[[T], R], item: T) -> Future[R]:
     except Exception as exc:  # noqa: BLE001 - it is raised again where the result is taken
         call.set_exception(exc)
     return call
-
-
-def one_ahead(pool: ThreadPoolExecutor, items: Generator[T, None, None]) -> Generator[T, None, None]:
-    """Yield what a generator yields, while a thread of the pool makes the next item. None of them is None.
-
-    The first item is begun at once.
-
-    Args:
-        pool: Runs the generator, one step after the other.
-        items: Closed with this generator. Its errors are raised here.
-    """
-    return _one_ahead(pool, items, pool.submit(next, items, None))
-
-
-def _one_ahead(
-    pool: ThreadPoolExecutor, items: Generator[T, None, None], call: "Future[T | None]"
-) -> Generator[T, None, None]:
-    try:
-        while (item := call.result()) is not None:
-            call = pool.submit(next, items, None)
-            yield item
-    finally:
-        if not call.cancel():
-            call.exception()  # waits
-        items.close()

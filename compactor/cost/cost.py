@@ -26,7 +26,7 @@ from compactor.job.shards import REFRESH_SECONDS
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.ledger.sizing import planned_files
 from compactor.ndjson.files.object_reading import RANGE_BYTES
-from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_KINESIS, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS, ONLY_OF_TOPICS
+from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_LOGS, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS
 
 STREAMED_PART_BYTES = 16 * 1024 * 1024  # of a part of a multipart upload; a test holds it against the writer
 
@@ -178,7 +178,7 @@ NOT_COUNTED = "state and logs kept, requests of producers and readers, failed at
 # Assumed, not measured. The sealer and the control plane run every minute; the builder runs once per batch of events.
 # Glue's own metrics are off, and cost nothing.
 FUNCTION_GB = 1.0  # of the largest function
-ALARMS = 17
+ALARMS = 16
 ALARMS_OF_A_SHARD = 4
 _BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 2.0
 _EVENT_SECONDS = 0.004  # of a build for each event
@@ -337,7 +337,7 @@ def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price], *, has
         "CloudWatch",
         "metrics",
         "counted",
-        len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS - ONLY_OF_KINESIS),
+        len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_LOGS),
         prices["cloudwatch_metric"],
     )
     shards = shape.shards if shape.shards > 1 else 0
@@ -346,7 +346,7 @@ def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price], *, has
             "CloudWatch",
             "shard metrics",
             "assumed",
-            len(CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS - ONLY_OF_KINESIS) * shards,
+            len(CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_LOGS) * shards,
             prices["cloudwatch_metric"],
         )
     alarms = ALARMS + ALARMS_OF_A_SHARD * shards

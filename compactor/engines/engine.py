@@ -7,7 +7,6 @@ from typing import Literal, Protocol
 
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import FileReport
-from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.partitions import PartitionField, PartitionValues
 from compactor.ndjson.files.file_walk import OnChangedFile
 from compactor.ndjson.kinds.formats import Formats
@@ -42,7 +41,6 @@ class EngineRules:
     target_file_bytes: int
     compression: str
     formats: Formats = Formats()  # noqa: RUF009 - it is frozen
-    kafka: OpenKafka = NoKafka()  # noqa: RUF009
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from compactor.core.partitions import PartitionValues
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Staged
 from compactor.engines.parquet_files import ParquetFacts, open_parquet, parquet_facts
-from compactor.ndjson.files.range_reading import range_fault
 from compactor.schema.schema import RESCUED_COLUMN, parquet_columns, parquet_types
 
 _BATCH_ROWS = 65_536
@@ -123,8 +122,6 @@ def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]
         accounted = report.records + report.rejected_lines + report.blank_lines
         if accounted != report.lines:  # guard: rows, rejects and blank lines of each file are its lines
             raise StagingError(f"{where}: {report.uri} has {report.lines} lines, but {accounted} are accounted for")
-        if fault := range_fault(report):
-            raise StagingError(f"{where}: {report.uri} has {fault}")
         if report.status != FileStatus.COMPACTED and report.lines:
             raise StagingError(f"{where}: {report.uri} is {report.status}, but has lines")
 

@@ -27,7 +27,7 @@ from compactor.core.layout import (
 from compactor.core.ports import ObjectInfo
 from compactor.job.results import Delivery
 from compactor.ledger.history.redrive_log import RedriveLog
-from compactor.ledger.planned.given import check_given, names_planned
+from compactor.ledger.landing.given import check_given, names_landed
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 
@@ -47,7 +47,7 @@ def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> No
     Raises:
         ManifestError: It may not name them.
     """
-    if not names_planned(state, manifest):
+    if not names_landed(state, manifest):
         return
     root = root_id(manifest.manifest_id)
     bound = state.ledger.accepted(manifest.manifest_id)

@@ -195,9 +195,7 @@ class ChangeLog:
         return Change.read(self.state.store.read(uri), uri)
 
 
-def give_up(
-    state: State, manifest_id: str, uri: str, how: How, reason: str, *, by: str, unasked: bool = False
-) -> Change:
+def give_up(state: State, manifest_id: str, uri: str, how: How, reason: str, *, by: str) -> Change:
     """Put on record that a quarantined input is given up, beside those of other inputs of its manifest.
 
     Returns:
@@ -213,7 +211,6 @@ def give_up(
         decided_at=state.clock.now(),
         input=uri,
         how=how,
-        unasked=unasked,
     )
     ChangeLog(state).decide(change)
     return change

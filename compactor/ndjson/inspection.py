@@ -68,7 +68,6 @@ REASONS = {
     "line_too_long": "the line is longer than max_line_bytes; it is kept in pieces",
     "no_match": "the line does not match the pattern in input.grok",
     "match_too_costly": "matching takes more steps than input.grok.max_steps, or the line or its record is too long",
-    "fields_too_large": "the fields of its record, repeated for each of its lines, are over 64 MiB in all",
     "parsers_disagree": "Spark and inspection read the line differently",
 }
 """The reasons for which a line is rejected, with their meaning."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
 from compactor.ndjson.lines import Limits, LineCounts, Receiver, Reject
 
@@ -35,7 +36,7 @@ class DecodedPieces:
         limit = self._limits.max_decompressed_bytes
         if self.decoded_bytes > limit:
             found = f"at least {self.decoded_bytes} bytes after decoding"
-            raise FileError("too_large", f"{found}, expected at most max_decompressed_bytes = {limit}")
+            raise FileError(FileStatus.TOO_LARGE, f"{found}, expected at most max_decompressed_bytes = {limit}")
         if self._head is None:
             return piece
         piece = self._head + piece

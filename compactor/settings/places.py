@@ -4,11 +4,8 @@ import os
 import re
 
 from compactor.core import layout
-from compactor.core.inputs.source_places import is_topic_or_stream
-from compactor.core.kafka.ranges import input_place as kafka_place
-from compactor.core.kafka.ranges import is_kafka
-from compactor.core.kinesis.places import input_place as kinesis_place
-from compactor.core.kinesis.places import is_kinesis
+from compactor.core.logs.names import input_place as log_place
+from compactor.core.logs.names import is_log
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -53,9 +50,7 @@ def parse_input_place(text: str) -> str:
     Raises:
         ValueError: The place is invalid. The message says what was expected.
     """
-    if is_kafka(text):
-        return kafka_place(text)
-    return kinesis_place(text) if is_kinesis(text) else parse_place(text)
+    return log_place(text) if is_log(text) else parse_place(text)
 
 
 def parse_own_place(text: str) -> str:
@@ -80,7 +75,7 @@ def overlap(one: str, other: str) -> bool:
 
 def real_place(place: str) -> str:
     """A parsed place with symbolic links resolved, so that each folder has one spelling. It need not exist."""
-    return place if layout.is_s3(place) or is_topic_or_stream(place) else os.path.realpath(place)
+    return place if layout.is_s3(place) or is_log(place) else os.path.realpath(place)
 
 
 def exists(text: str) -> bool:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from compactor.core.documents.manifest_parsing import MAX_MANIFEST_FILES
 from compactor.core.inputs.dates import EARLIEST_DATE, MAX_FUTURE_DAYS
-from compactor.core.kafka.value_lines import KafkaValues
+from compactor.core.logs.record_columns import KafkaValues
 from compactor.core.rules.attempts import RetryRules
 from compactor.core.rules.sharding import MAX_SHARDS
 from compactor.settings.types import (
@@ -328,15 +328,11 @@ class Kafka(Section):
         description="by name, the properties of its clients; secrets as env:NAME, file:/path or secretsmanager:ARN",
     )
     topics: Topics = _key((), "topics that the job plans by itself, as kafka://cluster/topic")
-    plan_seconds: Seconds = _key(30.0, "longest time between two plans of a topic by the job")
     record_columns: RecordColumns = _key(
         (), 'columns of what records have beside their values: "key", "timestamp", "headers", "offset"'
     )
     values: KafkaValues = _key(
         "record", 'what the value of a record is: one "record", or NDJSON "lines"; these need the column "offset"'
-    )
-    partition_metrics: bool = _key(
-        default=False, description="whether the job also emits the metrics of topics for each partition"
     )
 
 

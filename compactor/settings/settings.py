@@ -12,10 +12,8 @@ from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import DateWindow
 from compactor.core.inputs.source_places import Routes, path_columns
-from compactor.core.kafka.ranges import Topic
-from compactor.core.kafka.ranges import input_place as kafka_place
-from compactor.core.kinesis.places import KinesisStream
-from compactor.core.kinesis.places import input_place as kinesis_place
+from compactor.core.logs.names import KAFKA, KINESIS, LogName
+from compactor.core.logs.names import input_place as log_place
 from compactor.core.partitions import PartitionField, parse_field, parse_fields
 from compactor.core.rules.sharding import Shard
 from compactor.core.text.safe_text import Suggestions, reading_lines
@@ -59,26 +57,15 @@ class Settings:
         return self.member.stream.name if self.member else ""
 
     @property
-    def topics(self) -> tuple[Topic, ...]:
-        """The topics that the job of these settings plans; of a stream, those that its input may come from."""
-        found = (Topic.parse(each) for each in self.kafka.topics)
+    def logs(self) -> tuple[LogName, ...]:
+        """The topics and streams that the job of these settings lands; of a stream, those of its input."""
+        found = map(LogName.parse, (*self.kafka.topics, *self.kinesis.streams))
         return tuple(each for each in found if _is_input(each, self.input.allowed_prefixes))
 
     @property
-    def kinesis_streams(self) -> tuple[KinesisStream, ...]:
-        """The streams of Kinesis that the job of these settings plans; of a stream, those of its input."""
-        found = (KinesisStream.parse(each) for each in self.kinesis.streams)
-        return tuple(each for each in found if _is_input(each, self.input.allowed_prefixes))
-
-    @property
-    def kinesis_late_seconds(self) -> float:
-        """How long a record of a stream of Kinesis may wait for a plan before a person should look."""
+    def landing_late_seconds(self) -> float:
+        """How long a record of a topic or stream may wait until it is landed before a person should look."""
         return self.builder.max_wait_seconds + self.control.sla_seconds
-
-    @property
-    def topic_late_seconds(self) -> float:
-        """How long a record of a topic may wait for a plan before a person should look."""
-        return self.builder.max_wait_seconds + self.kafka.plan_seconds + self.control.sla_seconds
 
     def of_stream(self, name: str) -> "Settings":
         """The settings of one stream.
@@ -331,8 +318,8 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
     _check_target(source)
-    _check_named(source, "kafka", "clusters", kafka_place)
-    _check_named(source, "kinesis", "sources", kinesis_place)
+    _check_named(source, KAFKA, "clusters")
+    _check_named(source, KINESIS, "sources")
     _check_partitions(source)
     check_grok(source)
     if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
@@ -371,21 +358,24 @@ def _faults_of_planned(settings: Settings, prefixes: Sequence[str]) -> Iterator[
             yield f'control.mode: "on_work" -> expected "always", because only a job that runs plans {key}'
     if settings.kafka.values == "lines" and "offset" not in settings.kafka.record_columns:
         yield 'kafka.values: "lines" -> expected "offset" in kafka.record_columns, so that rows tell their record'
-    for index, each in enumerate(settings.kinesis.streams):
-        key, stream = f'kinesis.streams[{index}]: "{each}"', KinesisStream.parse(each)
-        if stream.source not in settings.kinesis.sources:
-            yield f"{key} -> expected a stream of a source of kinesis.sources"
-        elif not _is_input(stream, prefixes):
-            yield f"{key} -> expected a stream within input.allowed_prefixes: {', '.join(prefixes)}"
-    for index, each in enumerate(settings.kafka.topics):
-        key = f'kafka.topics[{index}]: "{each}"'
-        if Topic.parse(each).cluster not in settings.kafka.clusters:
-            yield f"{key} -> expected a topic of a cluster of kafka.clusters"
-        elif not _is_input(Topic.parse(each), prefixes):
-            yield f"{key} -> expected a topic within input.allowed_prefixes: {', '.join(prefixes)}"
+    planned = (
+        ("kafka.topics", settings.kafka.topics, settings.kafka.clusters, "a topic of one of kafka.clusters"),
+        (
+            "kinesis.streams",
+            settings.kinesis.streams,
+            settings.kinesis.sources,
+            "a stream of one of kinesis.sources",
+        ),
+    )
+    for key, named, sources, expected in planned:
+        for index, log in enumerate(map(LogName.parse, named)):
+            if log.source not in sources:
+                yield f'{key}[{index}]: "{log}" -> expected {expected}'
+            elif not _is_input(log, prefixes):
+                yield f'{key}[{index}]: "{log}" -> expected it within input.allowed_prefixes: {", ".join(prefixes)}'
 
 
-def _is_input(planned: Topic | KinesisStream, prefixes: Sequence[str]) -> bool:
+def _is_input(planned: LogName, prefixes: Sequence[str]) -> bool:
     return any(layout.is_within(f"{planned}/", each) for each in prefixes)
 
 
@@ -436,13 +426,13 @@ def _check_places(source: Source) -> None:
                 source.fault(f"input.allowed_prefixes[{index}]", text, _apart_from(key, place))
 
 
-def _check_named(source: Source, section: str, key: str, parse: Callable[[str], str]) -> None:
+def _check_named(source: Source, section: str, key: str) -> None:
     """Record topics and streams that input may come from, of clusters and sources that are not named."""
     named = source.values.get(section, {}).get(key, {})
     prefixes = source.values.get("input", {}).get("allowed_prefixes")
     for index, text in enumerate(prefixes if isinstance(prefixes, list | tuple) else []):
-        place = _parsed(text, parse)
-        if place and isinstance(named, dict) and place.split("/")[2] not in named:
+        place = _parsed(text, log_place) or ""
+        if place.startswith(f"{section}://") and isinstance(named, dict) and place.split("/")[2] not in named:
             source.fault(f"input.allowed_prefixes[{index}]", text, f"a {key.removesuffix('s')} of {section}.{key}")
 
 

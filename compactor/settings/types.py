@@ -1,6 +1,7 @@
 """The types of settings: checks, each with a description of the expected value."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -10,9 +11,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout, partitions
 from compactor.core.inputs.source_places import EXCLUDED_EXPECTED, exclusion
-from compactor.core.kafka.ranges import CLUSTER_PATTERN, TOPIC_EXPECTED, Topic
-from compactor.core.kafka.record_columns import RecordColumn
-from compactor.core.kinesis.places import SOURCE_PATTERN, STREAM_EXPECTED, KinesisStream
+from compactor.core.logs.names import KAFKA, KINESIS, SOURCE_PATTERN, STREAM_EXPECTED, TOPIC_EXPECTED, LogName
+from compactor.core.logs.record_columns import RecordColumn
 from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
 from compactor.core.rules.sharding import Shard
 from compactor.settings import grok, places
@@ -162,7 +162,7 @@ def _conf_value(value: object) -> str:
 
 
 def _cluster_name(name: str) -> str:
-    if not re.fullmatch(CLUSTER_PATTERN, name):
+    if not re.fullmatch(SOURCE_PATTERN, name):
         raise ValueError("1 to 32 lower-case letters, digits or '-', which begin with a letter")
     return name
 
@@ -180,12 +180,16 @@ def _cluster_properties(properties: dict[str, str]) -> dict[str, str]:
     return properties
 
 
-def _topic(text: str) -> str:
-    return str(Topic.parse(text))
+def _log(scheme: str) -> Callable[[str], str]:
+    """Parses the logs of a scheme."""
 
+    def parse(text: str) -> str:
+        log = LogName.parse(text)
+        if log.scheme != scheme:
+            raise ValueError(TOPIC_EXPECTED if scheme == KAFKA else STREAM_EXPECTED)
+        return str(log)
 
-def _kinesis_stream(text: str) -> str:
-    return str(KinesisStream.parse(text))
+    return parse
 
 
 def _source_name(name: str) -> str:
@@ -278,7 +282,7 @@ KafkaProperties = Annotated[
     Expected("a table of clusters, each with a table of properties"),
 ]
 Topics = Annotated[
-    tuple[Annotated[str, AfterValidator(_topic)], ...],
+    tuple[Annotated[str, AfterValidator(_log(KAFKA))], ...],
     Field(strict=False),
     AfterValidator(_no_repeats),
     Expected(f"a list of topics, each {TOPIC_EXPECTED} and named once"),
@@ -290,7 +294,7 @@ RecordColumns = Annotated[
     Expected("a list of `key`, `timestamp`, `headers` and `offset`, each once; or an empty one"),
 ]
 KinesisStreams = Annotated[
-    tuple[Annotated[str, AfterValidator(_kinesis_stream)], ...],
+    tuple[Annotated[str, AfterValidator(_log(KINESIS))], ...],
     Field(strict=False),
     AfterValidator(_no_repeats),
     Expected(f"a list of streams, each {STREAM_EXPECTED} and named once"),

@@ -37,7 +37,7 @@ OF_THE_ERROR = "the next action of the error"
 
 _MANIFEST = "manifest"
 _ERROR = "error"
-_TOPIC = "topic, as kafka://cluster/topic"
+_LOG = "topic or stream, as kafka://cluster/topic or kinesis://source/stream"
 _NO_NEED = "none, unless it repeats"
 
 CATALOGUE: Mapping[str, LogEvent] = {
@@ -291,40 +291,6 @@ CATALOGUE: Mapping[str, LogEvent] = {
         "if manifest.stuck follows, fix what it names, then `compactor table rebuild`; all other manifests continue",
     ),
     # Planning, building and sealing.
-    "topic.planned": _info(
-        "the job wrote manifests of a topic",
-        {"topic": _TOPIC, "manifests": "number of manifests", "ranges": "number of ranges in them"},
-    ),
-    "topic.not_planned": _warning(
-        "a topic could not be planned, or what an earlier plan left not finished; the job goes on, and tries again",
-        {
-            "topic": _TOPIC,
-            "failures": "plans that have failed in a row",
-            "pause_seconds": "pause until the next try",
-            "error": _ERROR,
-        },
-        "if it repeats, `compactor doctor --elsewhere` checks the clusters; retention may remove records meanwhile",
-    ),
-    "topic.not_counted": _warning(
-        "what is planned of a topic and not done could not be counted; nothing else depends on it",
-        {"topic": _TOPIC, "error": _ERROR},
-        "if it repeats, fix what the error names",
-    ),
-    "topic.records_removed": _warning(
-        "retention removed records of a topic before they were planned; they are quarantined as missing",
-        {"topic": _TOPIC, "ranges": "number of ranges without records", "offsets": "number of offsets in them"},
-        "`compactor verify` lists the ranges; raise the retention of the topic, or see why planning was late",
-    ),
-    "topic.cut_off": _warning(
-        "partitions end before offsets that are in manifests: their log was cut off, as by an unclean election",
-        {"topic": _TOPIC, "partitions": "numbers of the partitions"},
-        "`compactor plan` names the offsets; records that producers write again at these offsets are not read",
-    ),
-    "topic.made_again": _warning(
-        "another topic had this name before; what was not planned of it is gone",
-        {"topic": _TOPIC, "former_ids": "ids of the former topics"},
-        "none, if the topic was meant to be deleted",
-    ),
     "messages.built": _info(
         "the builder processed a batch of S3 events",
         {
@@ -358,42 +324,34 @@ CATALOGUE: Mapping[str, LogEvent] = {
         {"files": "number of them", "first": "first of them"},
         "inform the producer; if the dates are right, change those settings, then `compactor stop`",
     ),
-    "kinesis.gap": _warning(
-        "retention may have removed records of a stream before they were landed",
-        {
-            "stream": "name of the stream of Kinesis",
-            "shard": "id of the shard",
-            "after": "sequence number of the last record before; 0 at the beginning of the shard",
-            "before": "sequence number of the first record behind; empty if there is none yet",
-        },
-        "compare with the producer; plan more often, or raise the retention; `compactor accept` settles the gap",
+    "landing.gap": _warning(
+        "retention removed records of a topic before they were landed, or may have removed some of a stream",
+        {"log": _LOG, "gap": "the gap, as the manifest that quarantines it names it"},
+        "compare with the producer; land more often, or raise the retention; `compactor accept` settles the gap",
     ),
-    "kinesis.planned": _info(
-        "the job landed records of a stream of Kinesis, and wrote manifests of them",
+    "landing.landed": _info(
+        "the job landed records of a topic or stream, and wrote manifests of them",
         {
-            "stream": "name of the stream, as kinesis://source/stream",
+            "log": _LOG,
             "manifests": "number of manifests",
             "lines": "number of landed lines",
             "strays": "packed records that were left out, because they hash to another shard",
         },
     ),
-    "kinesis.not_planned": _warning(
-        "a stream of Kinesis, or some of its shards, could not be planned; what was read is landed, the rest later",
+    "landing.failed": _warning(
+        "a topic or stream, or some of its partitions, could not be landed; what was read is landed, the rest later",
         {
-            "stream": "name of the stream, as kinesis://source/stream",
-            "failures": "plans that have failed in a row",
+            "log": _LOG,
+            "failures": "landings that have failed in a row",
             "pause_seconds": "pause until the next try",
             "error": _ERROR,
         },
-        "if it repeats, `compactor doctor` asks the stream; retention may remove records meanwhile",
+        "if it repeats, `compactor doctor` asks the brokers or the stream; retention may remove records meanwhile",
     ),
-    "kinesis.made_again": _warning(
-        "another stream of Kinesis had this name before; what was not landed of it is gone",
-        {
-            "stream": "name of the stream, as kinesis://source/stream",
-            "former_ids": "ids of the former streams",
-        },
-        "none, if the stream was meant to be deleted",
+    "landing.made_again": _warning(
+        "another topic or stream had this name before; what was not landed of it is gone",
+        {"log": _LOG, "former_ids": "ids of the former ones"},
+        "none, if it was meant to be deleted",
     ),
     "manifest.misdated": _warning(
         "another program's manifest gives a date outside that window; the day of its arrival counts",

@@ -95,26 +95,6 @@ CATALOGUE = {
         "manifests whose files wait until the table of `[table]` takes them",
         "grows to table.max_waiting_manifests: the job begins no others until the catalog answers",
     ),
-    "TopicOffsetsUnplanned": Metric(
-        "offsets of a topic of `kafka.topics` that are in no manifest", "grows: read topic.not_planned in the log"
-    ),
-    "TopicOffsetsUnplannedMax": Metric(
-        "the same of the partition that has most of them",
-        "far above the others: keys are uneven, or its leader is away",
-    ),
-    "TopicUnplannedSeconds": Metric(
-        "how long the oldest record of a topic of `kafka.topics` that is in no manifest has waited; while plans fail, "
-        "how long it may have",
-        "above twice builder.max_wait_seconds: read topic.not_planned in the log",
-        "Seconds",
-    ),
-    "TopicOffsetsPlanned": Metric(
-        "offsets of a topic of `kafka.topics` in manifests that are not done", "grows: add workers"
-    ),
-    "TopicPlansFailed": Metric(
-        "plans of topics of `kafka.topics` that failed, or could not finish what earlier ones left, and are repeated",
-        "stays above 0: read topic.not_planned in the log",
-    ),
     "CheckpointRotations": Metric(
         "moves of the stream to a new Spark checkpoint, after `stream.max_manifests_per_checkpoint` manifests",
         "many an hour: raise that setting",
@@ -139,15 +119,15 @@ CATALOGUE = {
         "above the SLA: check JobState, then BatchDurationSeconds",
         "Seconds",
     ),
-    "IteratorAgeSeconds": Metric(
-        "for how long the oldest record of a Kinesis stream that is not landed may have waited, by the last answers of "
-        "its shards, or since the last plan while plans of the job fail; only of streams that are planned",
-        "grows: read kinesis.not_planned in the log, or plan more often; near the retention, records are lost",
+    "LandingAgeSeconds": Metric(
+        "for how long the oldest record of a topic or stream that is not landed may have waited, by the last answers "
+        "of its partitions, or since the last landing while those of the job fail",
+        "grows: read landing.failed in the log, or land more often; near the retention, records are lost",
         "Seconds",
     ),
-    "KinesisPlansFailed": Metric(
-        "plans of streams of `kinesis.streams` that failed, or landed only some shards, and are repeated",
-        "stays above 0: read kinesis.not_planned in the log",
+    "LandingsFailed": Metric(
+        "landings of `kafka.topics` and `kinesis.streams` that failed, or were of some partitions only",
+        "stays above 0: read landing.failed in the log",
     ),
     "FilesAnnounced": Metric(
         "files that S3 events announced",
@@ -209,11 +189,8 @@ CATALOGUE = {
 ONLY_OF_STREAMS = frozenset({"FilesUnrouted"})
 """Metrics that are emitted only where the settings have `[[streams]]`."""
 
-ONLY_OF_TOPICS = frozenset(name for name in CATALOGUE if name.startswith("Topic"))
-"""Metrics that are emitted only where the settings have `kafka.topics`, also with the dimension `Topic`."""
-
 ONLY_OF_PARTITIONS = frozenset({"SmallPartitionFiles", "RowsOfNoPartition"})
 """Metrics that are emitted only where the settings have `output.partition_by`."""
 
-ONLY_OF_KINESIS = frozenset({"IteratorAgeSeconds", "KinesisPlansFailed"})
-"""Metrics that are emitted only where streams of Kinesis are planned, also with the dimension `KinesisStream`."""
+ONLY_OF_LOGS = frozenset({"LandingAgeSeconds", "LandingsFailed"})
+"""Metrics that are emitted only where topics or streams are landed, also with the dimension `Log`."""

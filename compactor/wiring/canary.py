@@ -4,8 +4,8 @@ import time
 from typing import cast
 
 from compactor.core.errors import SettingsError
-from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.layout import is_s3
+from compactor.core.logs.names import is_log
 from compactor.ops.canary.checker import CanaryChecker
 from compactor.ops.canary.progress import Progress, Stage
 from compactor.wiring.operator_components import OperatorComponents
@@ -21,7 +21,7 @@ def canary_checker(components: OperatorComponents) -> CanaryChecker:
     if not is_s3(settings.paths.state):
         raise SettingsError([f'paths.state: "{settings.paths.state}" -> expected a place on S3, as a deployment has'])
 
-    files = next((each for each in settings.input.allowed_prefixes if not is_topic_or_stream(each)), None)
+    files = next((each for each in settings.input.allowed_prefixes if not is_log(each)), None)
     if files is None:
         raise SettingsError(["input.allowed_prefixes: topics only -> expected a place for the file of the canary"])
 

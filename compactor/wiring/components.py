@@ -10,13 +10,11 @@ from compactor.adapters.local.machine import MachineProcesses, SystemClock
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.stores import StoreSpec
 from compactor.core.crash_points import OnPlanCrashPoint, ignore_plan_crash_point
-from compactor.core.kafka.ports import OpenKafka
-from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import Layout
+from compactor.core.logs.ports import KafkaLog, Log
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.ledger.heartbeat import Runs, StoreClock
-from compactor.ledger.kafka.planned_work import PlannedWork
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
@@ -24,8 +22,7 @@ from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer
 from compactor.manifests.events.builder import Builder
 from compactor.manifests.events.sealer import Sealer
-from compactor.manifests.kafka.topics_seen import TopicWatch
-from compactor.manifests.kinesis.streams_seen import StreamWatch
+from compactor.manifests.landing.seen import LogWatch
 from compactor.manifests.planner import Planner
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import Settings
@@ -46,8 +43,8 @@ class Replacements(TypedDict, total=False):
     catalog_table: CatalogTable | None
     table_catalog: TableCatalog | None
     metrics: MetricsSink | None
-    kafka: OpenKafka | None
-    kinesis: KinesisLog | None
+    kafka: KafkaLog | None
+    kinesis: Log | None
     job: "JobRuns | None"  # of the control plane, as the notifier
     notifier: "Notifier | None"
     spark: Any  # a Spark session
@@ -164,29 +161,10 @@ class Components:
             self._neighbours[stream] = replace(self.claimer, state=state, neighbour=None)
         return self._neighbours[stream]
 
-    def topic_watch(
-        self, *, kafka: OpenKafka | None = None, work: PlannedWork | None = None, may_note: bool = False
-    ) -> TopicWatch:
-        """Make what sees how far behind topics planning is; without brokers, by the notes of jobs."""
-        settings = self.settings
-        return TopicWatch(
-            state=self.state,
-            topics=settings.topics,
-            late_seconds=settings.topic_late_seconds,
-            kafka=kafka,
-            work=work,
-            may_note=may_note,
-        )
-
-    def stream_watch(self, *, may_note: bool = False) -> StreamWatch:
-        """Make what sees how far behind streams of Kinesis planning is, by the notes of jobs."""
-        settings = self.settings
-        return StreamWatch(
-            state=self.state,
-            streams=settings.kinesis_streams,
-            late_seconds=settings.kinesis_late_seconds,
-            may_note=may_note,
-        )
+    def log_watch(self, *, may_note: bool = False) -> LogWatch:
+        """Make what sees how far behind topics and streams landing is, by the notes of jobs."""
+        late_seconds = self.settings.landing_late_seconds
+        return LogWatch(state=self.state, logs=self.settings.logs, late_seconds=late_seconds, may_note=may_note)
 
     def manifest_bytes(self) -> float:
         """The stored bytes that a manifest should name, by the compression that earlier commits had."""

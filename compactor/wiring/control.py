@@ -97,9 +97,8 @@ class ControlComponents(Components):
             state=self.state,
             streams={each.name: self.of_streams[each.name].state for each in settings.sharing},
             shard=settings.shard,
-            # All shards plan the same topics, which the check of the first one watches.
-            topics=[each.topic_watch(may_note=True) for each in self._streams] if self._is_first else [],
-            kinesis=[each.stream_watch(may_note=True) for each in self._streams] if self._is_first else [],
+            # One shard lands the logs of all, which the check of the first one watches.
+            logs=[each.log_watch(may_note=True) for each in self._streams] if self._is_first else [],
         )
 
     @property

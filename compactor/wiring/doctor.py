@@ -160,7 +160,6 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
         account=account,
         ask_claims=ask_claims,
         kafka=lambda of: kafka_of(of.kafka.clusters, request_seconds=ANSWER_SECONDS),
-        waiting_seconds=waiting_seconds,
         store=store,
         clock=clock,
         columns=columns,

@@ -15,13 +15,11 @@ from compactor.core.crash_points import (
     ignore_redrive_crash_point,
 )
 from compactor.core.errors import ObjectNotFound, SettingsError
-from compactor.core.kafka.ports import OpenKafka
-from compactor.core.kafka.ranges import is_kafka
-from compactor.core.kafka.record_columns import KEYS, TYPES
-from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import is_s3
+from compactor.core.logs.names import KAFKA
+from compactor.core.logs.ports import KafkaLog, Log
+from compactor.core.logs.record_columns import KEYS, TYPES
 from compactor.core.ports import ClaimTable
-from compactor.ledger.kafka.planned_work import PlannedWork
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.schema.catalog import CatalogTable, Published, catalog_columns, published
 from compactor.schema.registry import SchemaRegistry, partition_faults
@@ -77,9 +75,6 @@ def iceberg_catalog(settings: Settings) -> TableCatalog:
     return IcebergTable(place=place, name=table.name, metadata_columns=settings.metadata_columns, location=location)
 
 
-HURRIED_SECONDS = 5.0
-"""How long a command that only shows something waits for an answer of brokers."""
-
 CATALOG_SECONDS = 5.0
 CATALOG_ATTEMPTS = 2
 """The job does not stop while it waits for the catalog, so it gives up soon; it tries again later."""
@@ -118,19 +113,13 @@ class OperatorComponents(Components):
         )
 
     @cached_property
-    def kafka(self) -> OpenKafka:
-        """How to reach the Kafka clusters."""
-        return kafka_of(self.settings.kafka.clusters)
+    def kafka(self) -> KafkaLog:
+        """The topics of the clusters."""
+        of = self.settings.kafka
+        return kafka_of(of.clusters, with_columns=bool(of.record_columns))
 
     @cached_property
-    def hurried_kafka(self) -> OpenKafka:
-        """How to reach the Kafka clusters for a person who waits."""
-        if self._given.get("kafka") is not None:
-            return self.kafka
-        return kafka_of(self.settings.kafka.clusters, request_seconds=HURRIED_SECONDS)
-
-    @cached_property
-    def kinesis(self) -> KinesisLog:
+    def kinesis(self) -> Log:
         """The Kinesis streams of the sources."""
         from compactor.adapters.kinesis_sources import kinesis_of
 
@@ -170,7 +159,7 @@ class OperatorComponents(Components):
 
     @property
     def _reads_topics(self) -> bool:
-        return any(map(is_kafka, self.settings.input.allowed_prefixes))
+        return any(each.startswith(f"{KAFKA}://") for each in self.settings.input.allowed_prefixes)
 
     def _with_columns(
         self, declared: tuple[DeclaredColumn, ...], types: Mapping[str, str], setting: str
@@ -274,7 +263,6 @@ class OperatorComponents(Components):
         return Verifier(
             state=self.state,
             registry=self.registry,
-            kafka=self.kafka,
             decoder_of=NativeGrok,
             table=self.listed_table,
             deep=deep,
@@ -360,7 +348,6 @@ class OperatorComponents(Components):
             claims=RedriveClaims(claims=self.claims_if_any, clock=self.clock, lease_seconds=lease_seconds),
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
-            kafka=self.kafka,
         )
         recheck = Recheck(
             max_line_bytes=self.settings.input.max_line_bytes,
@@ -423,8 +410,5 @@ class OperatorComponents(Components):
             glue=(lambda: ControlComponents(self.settings).job) if has_cost else None,
             no_cost=OF_SHARED_JOB if is_sharing else NOT_ON_GLUE,
             table=self.listed_table,
-            topics=self.topic_watch(
-                kafka=self.hurried_kafka, work=PlannedWork(self.state, self.settings.input.allowed_prefixes)
-            ),
-            kinesis=self.stream_watch(),
+            logs=self.log_watch(),
         )

@@ -37,7 +37,7 @@ PLACES = {
     "accepted": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/accepted/*",
     "recent": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/recent/*",
     "open": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/open/*",
-    "progress of topics": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/topics/*",
+    "progress of landing": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/landing/*",
     "control": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/control/*",
     "runs": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/runs/*",
     "environments": f"{_BUCKET % 'WorkBucketName'}/python-environments/*",

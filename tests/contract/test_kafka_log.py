@@ -1,17 +1,16 @@
 """What every `KafkaLog` does: one suite, in memory and on a real broker."""
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from compactor.core.documents.records import FileStatus
-from compactor.core.errors import AccessError, FileError, StoreUnavailable
-from compactor.core.kafka.ports import Bounds, KafkaLog, RangeEnd, Record, TopicFacts, bounds_of
-from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import Batch, KafkaLog, LogRecord, Partition, TopicFacts
 from tests.support.extras import KAFKA
 from tests.support.kafka_broker import PASSWORD, KafkaBroker
 from tests.support.memory_kafka import MemoryKafka
@@ -22,7 +21,7 @@ class Case:
     """A log with a topic of two partitions, which were written in some way."""
 
     log: KafkaLog
-    topic: Topic
+    topic: LogName
     append: Callable[[int, Sequence[bytes | None]], None]
     abort: Callable[[int, int], int]  # write so many records in vain; returns how many offsets they take
     remove_before: Callable[[int, int], None]
@@ -32,7 +31,7 @@ class Case:
 
 def memory_case() -> Case:
     """In memory."""
-    log, topic = MemoryKafka(), Topic("main", "events")
+    log, topic = MemoryKafka(), LogName("kafka", "main", "events")
     log.create(topic, "one", 2)
 
     def abort(partition: int, records: int) -> int:
@@ -52,7 +51,7 @@ def memory_case() -> Case:
 
 def broker_case(servers: str, name: str) -> Case:
     """On a broker."""
-    from compactor.adapters.kafka_clusters import KafkaClusters  # noqa: PLC0415 - the client may not be there
+    from compactor.adapters.kafka_clusters import kafka_of  # noqa: PLC0415 - the client may not be there
     from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
 
     feed = TopicFeed(servers, name)
@@ -67,7 +66,7 @@ def broker_case(servers: str, name: str) -> Case:
         feed.create(2)
 
     return Case(
-        KafkaClusters.of({"main": {"bootstrap.servers": servers}}).open(),
+        kafka_of({"main": {"bootstrap.servers": servers}}),
         feed.topic,
         append=lambda partition, values: feed.send(partition, *values),
         abort=abort,
@@ -85,108 +84,96 @@ def case(request: pytest.FixtureRequest) -> Case:
     return broker_case(request.getfixturevalue("broker").servers, name)
 
 
-def read(case: Case, first: int, end: int, topic_id: str = "") -> tuple[list[tuple[int, bytes | None]], Any]:
-    """Offsets and values of all records of a range of partition 0, and the proof."""
-    reading = case.log.read(KafkaRange(case.topic, 0, first, end), topic_id or id_of(case))
-    found: list[Record] = []
-    while True:
-        try:
-            found += next(reading)
-        except StopIteration as stop:
-            return [(each.offset, each.value) for each in found], stop.value
+def answers(case: Case, at: int = 0, partition: int = 0) -> list[Batch]:
+    return list(case.log.read(case.topic, str(partition), at, 1_000_000))
+
+
+def read(case: Case, at: int = 0) -> list[tuple[int, bytes | None]]:
+    """Offsets and values of all records of partition 0, behind the first ones."""
+    return [(each.position - 1, each.data) for batch in answers(case, at) for each in batch.records]
 
 
 def id_of(case: Case) -> str:
-    live = case.log.topic(case.topic)
+    live = case.log.describe(case.topic)
     assert live is not None
-    return live.topic_id
+    return live.log_id
 
 
 def test_topics(case: Case) -> None:
-    """One that is there has an id and its partitions; another one is None."""
-    live = case.log.topic(case.topic)
+    """One that is there has an id and its partitions, and tells gaps; another one is None."""
+    live = case.log.describe(case.topic)
     assert live is not None
-    assert (live.partitions, "/" in live.topic_id) == ((0, 1), False)
-    assert case.log.topic(Topic("main", "none")) is None
+    assert (live.tells_gaps, "/" in live.log_id) == (True, False)
+    assert case.log.partitions(case.topic) == [Partition("0"), Partition("1")]
+    assert case.log.describe(LogName("kafka", "main", "none")) is None
 
 
 def test_what_the_doctor_asks(case: Case) -> None:
     """Brokers, and what a topic is like; a week is the default of its retention."""
     assert case.log.nodes("main") == 1
     assert case.log.inspect(case.topic) == TopicFacts(2, may_read=True, retention_seconds=7 * 86_400)
-    assert case.log.inspect(Topic("main", "none")) is None
+    assert case.log.inspect(LogName("kafka", "main", "none")) is None
 
 
-def test_records_of_a_range(case: Case) -> None:
-    """In order, with tombstones and without what was not committed; the proof is not below the end."""
+def test_records_of_a_partition(case: Case) -> None:
+    """In order, with tombstones and without what was not committed; the last answer reached all that is decided."""
     case.append(0, [b"0", None, b""])
     gap = case.abort(0, 2)
     case.append(0, [b"x", b"y"])
     end = 3 + gap + 2
-    assert case.log.bounds(case.topic, [0, 1]) == {0: Bounds(0, end), 1: Bounds(0, 0)}
-    found, proof = read(case, 0, end)
-    assert found == [(0, b"0"), (1, None), (2, b""), (3 + gap, b"x"), (4 + gap, b"y")]
-    assert proof == RangeEnd(end, end)
-    found, proof = read(case, 1, 3 + gap)
-    assert found == [(1, None), (2, b"")]
-    assert proof.position >= 3 + gap
-    found, proof = read(case, 3, 3 + gap)
-    assert (found, proof.position >= 3 + gap) == ([], True)
+    assert read(case) == [(0, b"0"), (1, None), (2, b""), (3 + gap, b"x"), (4 + gap, b"y")]
+    first, *_, last = answers(case)
+    assert (first.kept_from, first.reached, bool(first.behind_seconds)) == (1, 0, True)
+    assert last == Batch((), 0.0, reached=end)
+    assert read(case, 2) == [(2, b""), (3 + gap, b"x"), (4 + gap, b"y")]
+    assert [each.reached for each in answers(case, end)] == [end, end]
+    assert [each.reached for each in answers(case, 0, 1)] == [0, 0]
 
 
 def test_records_behind_an_open_transaction(case: Case) -> None:
-    """They are counted, and no range may have them yet."""
+    """They are not read yet, and the last answer tells of them."""
     case.append(0, [b"0", b"1"])
     case.hold(0, 3)
-    assert case.log.bounds(case.topic, [0]) == {0: Bounds(0, 2, 3)}
-
-
-def test_density(case: Case) -> None:
-    """Bytes by offset, without partitions that have nothing."""
-    case.append(0, [b"x" * 100] * 10)
-    found = case.log.samples(case.topic, {0: 0, 1: 0})
-    assert {each: sample.offset_bytes for each, sample in found.items()} == {0: 100.0}
-    assert case.log.samples(case.topic, {}) == {}
+    assert read(case) == [(0, b"0"), (1, b"1")]
+    assert answers(case)[-1] == Batch((), 0.0, reached=2, is_held=True)
 
 
 def test_removed_records(case: Case) -> None:
-    """They are named, and those that are left can be read."""
+    """The first answer tells where what is left begins, wherever reading was to begin."""
     case.append(0, [b"x"] * 10)
     case.remove_before(0, 4)
-    assert case.log.bounds(case.topic, [0]) == {0: Bounds(4, 10)}
-    with pytest.raises(FileError, match="offsets 2 to 3 were removed before they were read") as raised:
-        read(case, 2, 10)
-    assert raised.value.status == FileStatus.MISSING
-    with pytest.raises(FileError, match="offsets 0 to 3 were removed"):
-        read(case, 0, 4)
-    assert len(read(case, 4, 10)[0]) == 6
+    for at in (0, 2, 4, 9):
+        first = answers(case, at)[0]
+        assert (first.kept_from, first.reached) == (5, max(at, 4))
+    assert [offset for offset, _ in read(case)] == [4, 5, 6, 7, 8, 9]
 
 
-def check_offline(log: KafkaLog, topic: Topic) -> None:
-    """Partition 1 of the topic has no leader: it has the error in place of its bounds, and the other one has bounds."""
-    found = log.bounds(topic, [0, 1])
-    assert found[0] == bounds_of(log, topic, 0) == Bounds(0, 1)
-    assert isinstance(found[1], StoreUnavailable)
-    assert "LEADER_NOT_AVAILABLE" in str(found[1])
-    with pytest.raises(StoreUnavailable):  # asked for alone, it may time out
-        bounds_of(log, topic, 1)
-    live = log.topic(topic)
-    assert live is not None
-    assert live.partitions == (0, 1)
+def test_a_log_that_was_cut_off(case: Case) -> None:
+    """A partition that ends before records that it had is trouble."""
+    case.append(0, [b"x"] * 3)
+    with pytest.raises(StoreUnavailable, match="ends at offset 3"):
+        answers(case, 4)
 
 
 def test_a_partition_without_a_leader() -> None:
-    """In memory."""
+    """In memory: it is trouble, and the other one is read."""
     case = memory_case()
     case.append(0, [b"x"])
     assert isinstance(case.log, MemoryKafka)
     case.log.topics[case.topic][1][1].is_offline = True
-    check_offline(case.log, case.topic)
+    check_offline(case)
+
+
+def check_offline(case: Case) -> None:
+    assert read(case) == [(0, b"x")]
+    with pytest.raises(StoreUnavailable):
+        answers(case, 0, 1)
+    assert len(case.log.partitions(case.topic)) == 2
 
 
 @pytest.mark.full
 def test_a_partition_whose_broker_is_down(tmp_path: Path) -> None:
-    """No answer while its dead broker passes for its leader, then no leader, and bounds once it is back.
+    """No answer while its dead broker passes for its leader, then no leader, and records once it is back.
 
     The cluster is its own: topics of other tests may be placed on the broker that is gone.
     """
@@ -206,22 +193,21 @@ def test_a_partition_whose_broker_is_down(tmp_path: Path) -> None:
         feed.send(0, b"x")
         feed.send(1, b"y")
         log = broker_log.BrokerLog({"main": {"bootstrap.servers": broker.servers}}, request_seconds=3.0)
-        assert log.bounds(feed.topic, [0, 1]) == {0: Bounds(0, 1), 1: Bounds(0, 1)}
+        case = replace(memory_case(), log=log, topic=feed.topic)
+
+        def of_second() -> str:
+            try:
+                return str([each.data for batch in answers(case, 0, 1) for each in batch.records])
+            except StoreUnavailable as exc:
+                return str(exc)
+
+        assert of_second() == "[b'y']"
         second.kill()
-        assert isinstance(log.bounds(feed.topic, [0, 1])[1], StoreUnavailable)
-        wait_until(lambda: "LEADER_NOT_AVAILABLE" in str(as_planned(log, feed.topic)))
-        check_offline(log, feed.topic)
+        check_offline(case)
+        wait_until(lambda: "LEADER_NOT_AVAILABLE" in of_second())
+        check_offline(case)
         second.start()
-        wait_until(lambda: log.bounds(feed.topic, [0, 1]) == {0: Bounds(0, 1), 1: Bounds(0, 1)})
-
-
-def as_planned(log: KafkaLog, topic: Topic) -> Bounds | StoreUnavailable:
-    """What partition 1 has, asked as a plan does: clients learn of leaders where they ask for the topic."""
-    try:
-        log.topic(topic)
-        return log.bounds(topic, [0, 1])[1]
-    except StoreUnavailable as exc:
-        return exc
+        wait_until(lambda: of_second() == "[b'y']")
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -233,16 +219,25 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def test_a_topic_made_again(case: Case) -> None:
-    """It has another id, and nothing of it is read as of the former one."""
+    """It has another id, and its own records."""
     case.append(0, [b"x"] * 3)
     former = id_of(case)
     case.make_again()
-    case.append(0, [b"y"] * 3)
+    case.append(0, [b"y"] * 2)
     assert id_of(case) != former
-    with pytest.raises(FileError, match=former) as raised:
-        read(case, 0, 3, former)
-    assert raised.value.status == FileStatus.MISSING
-    assert [value for _, value in read(case, 0, 3)[0]] == [b"y"] * 3
+    assert read(case) == [(0, b"y"), (1, b"y")]
+
+
+def test_a_reading_ends_after_so_many_bytes(case: Case) -> None:
+    """And goes on where it ended."""
+    case.append(0, [b"x" * 1000] * 3000)
+    found, at = 0, 0
+    readings = itertools.count()
+    while next(readings) < 3000 and at < 3000:
+        batches = list(case.log.read(case.topic, "0", at, 100_000))
+        found += sum(len(batch.records) for batch in batches)
+        at = batches[-1].reached
+    assert found == 3000
 
 
 @pytest.mark.full
@@ -255,41 +250,41 @@ def test_a_password_by_reference(broker: KafkaBroker, monkeypatch: pytest.Monkey
     given = {"main": {**broker.secured, "sasl.password": "env:KAFKA_PASSWORD"}}
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
     secured = replace(feed_case, log=broker_log.BrokerLog(given, request_seconds=30.0))
-    assert read(secured, 0, 1)[0] == [(0, b"x")]
+    assert read(secured) == [(0, b"x")]
     monkeypatch.setenv("KAFKA_PASSWORD", "wrong")
     with pytest.raises(AccessError, match="expected the right to read"):
-        broker_log.BrokerLog(given, request_seconds=3.0).topic(feed_case.topic)
+        broker_log.BrokerLog(given, request_seconds=3.0).describe(feed_case.topic)
 
 
 @pytest.mark.full
 def test_brokers_that_are_down(broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Passing trouble, before a reading and in the middle of it; they may come back."""
-    from compactor.adapters.kafka import broker_log, range_consumer  # noqa: PLC0415 - the client may not be there
+    from compactor.adapters.kafka import broker_log, partition_consumer  # noqa: PLC0415 - the client may not be there
 
     case = broker_case(broker.servers, "down")
     hurried = broker_log.BrokerLog({"main": {"bootstrap.servers": broker.servers}}, request_seconds=3.0)
     case.append(0, [b"x" * 100_000] * 400)
-    topic_id = id_of(case)
     with monkeypatch.context() as impatient:
-        impatient.setattr(range_consumer, "IDLE_SECONDS", 2.0)
-        reading = hurried.read(KafkaRange(case.topic, 0, 0, 400), topic_id)
-        assert next(reading)
+        impatient.setattr(partition_consumer, "IDLE_SECONDS", 2.0)
+        reading = hurried.read(case.topic, "0", 0, 10**9)
+        assert next(reading).kept_from == 1
+        assert next(reading).records
         broker.kill()
         try:
             with pytest.raises(StoreUnavailable):
                 list(reading)
             with pytest.raises(StoreUnavailable):
-                hurried.topic(case.topic)
+                hurried.describe(case.topic)
         finally:
             broker.start()
-    assert len(read(case, 0, 400, topic_id)[0]) == 400
+    assert len(read(case)) == 400
 
 
 def test_a_broker_gives_what_records_have_beside_their_values(broker: KafkaBroker) -> None:
     """If it is asked for: keys, times, and headers, of which a name may come twice and a value may be missing."""
     from confluent_kafka import Producer  # noqa: PLC0415 - the client may not be there
 
-    from compactor.adapters.kafka_clusters import KafkaClusters  # noqa: PLC0415
+    from compactor.adapters.kafka_clusters import kafka_of  # noqa: PLC0415
     from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
 
     feed = TopicFeed(broker.servers, "beside-values")
@@ -299,18 +294,17 @@ def test_a_broker_gives_what_records_have_beside_their_values(broker: KafkaBroke
     producer.produce(feed.name, b"{}", b"key", 0, timestamp=1_700_000_000_123, headers=headers)
     producer.produce(feed.name, b"{}", None, 0, timestamp=5)
     producer.flush()
-    log = KafkaClusters.of({"main": {"bootstrap.servers": broker.servers}}).open()
-    wanted, topic = KafkaRange(feed.topic, 0, 0, 2), log.topic(feed.topic)
-    assert topic is not None
-    found = [each for batch in log.read(wanted, topic.topic_id, with_columns=True) for each in batch]
-    assert found == [
-        Record(0, b"{}", b"key", 1_700_000_000_123, tuple(headers)),
-        Record(1, b"{}", None, 5),
+    given = {"main": {"bootstrap.servers": broker.servers}}
+
+    def records(*, with_columns: bool) -> list[LogRecord]:
+        log = kafka_of(given, with_columns=with_columns)
+        return [each for batch in log.read(feed.topic, "0", 0, 10**9) for each in batch.records]
+
+    assert records(with_columns=True) == [
+        LogRecord(1, b"{}", None, b"key", 1_700_000_000_123, tuple(headers)),
+        LogRecord(2, b"{}", None, None, 5),
     ]
-    assert [each for batch in log.read(wanted, topic.topic_id) for each in batch] == [
-        Record(0, b"{}"),
-        Record(1, b"{}"),
-    ]
+    assert records(with_columns=False) == [LogRecord(1, b"{}"), LogRecord(2, b"{}")]
 
 
 @pytest.mark.full
@@ -319,7 +313,7 @@ def test_a_name_of_a_header_that_is_not_text(broker: KafkaBroker) -> None:
 
     Many of them, for Python calls a method in another way once it has called it often.
     """
-    from compactor.adapters.kafka_clusters import KafkaClusters  # noqa: PLC0415 - the client may not be there
+    from compactor.adapters.kafka_clusters import kafka_of  # noqa: PLC0415 - the client may not be there
     from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
     from tests.support.raw_headers import send_with_headers  # noqa: PLC0415
 
@@ -327,17 +321,6 @@ def test_a_name_of_a_header_that_is_not_text(broker: KafkaBroker) -> None:
     feed.create(1)
     send_with_headers(broker.servers, feed.name, 0, [b"1"] * 500, [(b"good", b"1"), (b"\xff\xfe", b"2"), (b"g", b"")])
     send_with_headers(broker.servers, feed.name, 0, [b"2"], [(b"good", b"3")])
-    log = KafkaClusters.of({"main": {"bootstrap.servers": broker.servers}}).open()
-    topic = log.topic(feed.topic)
-    assert topic is not None
-    read = log.read(KafkaRange(feed.topic, 0, 0, 501), topic.topic_id, with_columns=True)
-    found = [(each.value, each.headers) for batch in read for each in batch]
+    log = kafka_of({"main": {"bootstrap.servers": broker.servers}}, with_columns=True)
+    found = [(each.data, each.headers) for batch in log.read(feed.topic, "0", 0, 10**9) for each in batch.records]
     assert found == [*[(b"1", b"\xff\xfe")] * 500, (b"2", (("good", b"3"),))]
-
-
-def test_density_of_records_that_grow(case: Case) -> None:
-    """The first ones tell nothing of those behind them."""
-    case.append(0, [b"x"] * 300)
-    case.append(0, [b"x" * 2_000] * 2_700)
-    found = case.log.samples(case.topic, {0: 0})[0].offset_bytes
-    assert 900 < found < 3_600

@@ -1,4 +1,4 @@
-"""What every `KinesisLog` does: one suite, in memory, by enhanced fan-out, on moto and on a server from npm."""
+"""What every `Log` does: one suite, in memory, by enhanced fan-out, on moto and on a server from npm."""
 
 import itertools
 import uuid
@@ -13,12 +13,14 @@ from compactor.adapters.aws.kinesis.polling import Pace
 from compactor.adapters.aws.kinesis.streams import KinesisStreams, Source
 from compactor.adapters.memory.store import ManualClock
 from compactor.core.errors import SettingsError, StoreUnavailable
-from compactor.core.kinesis.places import KinesisStream
-from compactor.core.kinesis.ports import Batch, KinesisLog, StreamRecord
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import Batch, Log, LogRecord
 from tests.support.extras import KINESIS
 from tests.support.fan_out_server import FanOutServer
 from tests.support.kinesis_server import KinesisServer, create_stream, delete_stream, kinesis_client, until_active
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
+
+LIMIT_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Case:
     """A log with a stream of two shards."""
 
     name: str
-    log: KinesisLog
-    stream: KinesisStream
+    log: Log
+    stream: LogName
     put: Callable[[str, bytes], object]  # into a shard
     split: Callable[[str], object]
     merge: Callable[[str, str], object]
@@ -38,10 +40,10 @@ class Case:
         """Whether a shard that was split or merged keeps its records and ends: on moto it does not."""
         return self.name != "moto"
 
-    def read(self, shard_id: str, at: int = 0) -> tuple[list[StreamRecord], Batch]:
+    def read(self, partition_id: str, at: int = 0) -> tuple[list[LogRecord], Batch]:
         """All records of a shard from one on, and the answer at its tip or end."""
-        records = list[StreamRecord]()
-        reading = self.log.read(self.stream, shard_id, at)
+        records = list[LogRecord]()
+        reading = self.log.read(self.stream, partition_id, at, LIMIT_BYTES)
         for batch in reading:
             records += batch.records
             if batch.is_end or not (batch.records or batch.behind_seconds):
@@ -75,22 +77,22 @@ def memory_case(name: str, url: Callable[[MemoryKinesis], str] | None = None) ->
 
 def server_case(name: str, url: str) -> Case:
     client: Any = kinesis_client(url)
-    stream = KinesisStream("main", f"events-{uuid.uuid4().hex}")
+    stream = LogName("kinesis", "main", f"events-{uuid.uuid4().hex}")
     create_stream(client, stream.name, 2)
     log = KinesisStreams({"main": Source(client)}, Pace(call_seconds=0.0))
 
-    def hashes(shard_id: str) -> tuple[int, int]:
-        [found] = [each for each in log.shards(stream) if each.shard_id == shard_id]
+    def hashes(partition_id: str) -> tuple[int, int]:
+        [found] = [each for each in log.partitions(stream) if each.partition_id == partition_id]
         return found.first_hash, found.last_hash
 
-    def put(shard_id: str, value: bytes) -> None:
+    def put(partition_id: str, value: bytes) -> None:
         client.put_record(
-            StreamName=stream.name, Data=value, PartitionKey="key", ExplicitHashKey=str(hashes(shard_id)[0])
+            StreamName=stream.name, Data=value, PartitionKey="key", ExplicitHashKey=str(hashes(partition_id)[0])
         )
 
-    def split(shard_id: str) -> None:
-        middle = str(sum(hashes(shard_id)) // 2)
-        client.split_shard(StreamName=stream.name, ShardToSplit=shard_id, NewStartingHashKey=middle)
+    def split(partition_id: str) -> None:
+        middle = str(sum(hashes(partition_id)) // 2)
+        client.split_shard(StreamName=stream.name, ShardToSplit=partition_id, NewStartingHashKey=middle)
         until_active(client, stream.name)
 
     def merge(one: str, other: str) -> None:
@@ -143,53 +145,56 @@ def made_case(request: pytest.FixtureRequest, served: Callable[[MemoryKinesis], 
 @without_npm
 def test_streams(case: Case) -> None:
     """One that is there has an id, and another one once it was made again; one that is not there is None."""
-    first = case.log.stream(case.stream)
+    first = case.log.describe(case.stream)
     assert first is not None
-    assert "/" not in first.stream_id
-    assert case.log.stream(case.stream) == first
-    assert case.log.stream(KinesisStream("main", "none")) is None
+    assert "/" not in first.log_id
+    assert case.log.describe(case.stream) == first
+    assert case.log.describe(LogName("kinesis", "main", "none")) is None
     with pytest.raises(SettingsError, match=r"kinesis\.sources: expected other"):
-        case.log.stream(KinesisStream("other", "events"))
+        case.log.describe(LogName("kinesis", "other", "events"))
     case.make_again()
-    assert case.log.stream(case.stream) not in {None, first}
+    assert case.log.describe(case.stream) not in {None, first}
 
 
 def test_records_of_a_shard(case: Case) -> None:
     """In order, from the beginning or from one on, and none of another shard; then answers without any."""
-    [one, other] = [each.shard_id for each in case.log.shards(case.stream)]
+    [one, other] = [each.partition_id for each in case.log.partitions(case.stream)]
     for value in (b"a", b"b", b"", b"\x00\xff", b"e"):
         case.put(one, value)
     case.put(other, b"x")
     records, tip = case.read(one)
     assert [each.data for each in records] == [b"a", b"b", b"", b"\x00\xff", b"e"]
     assert (tip.is_end, tip.behind_seconds) == (False, 0.0)
-    numbers = [each.sequence for each in records]
+    numbers = [each.position for each in records]
     assert numbers == sorted(set(numbers))
     assert numbers[0] > 0
-    assert all(each.arrived_at.tzinfo for each in records)
+    assert all(each.arrived_at and each.arrived_at.tzinfo for each in records)
     assert [each.data for each in case.read(one, numbers[2])[0]] == [b"", b"\x00\xff", b"e"]
     assert [each.data for each in case.read(other)[0]] == [b"x"]
 
 
 def test_split_and_merged_shards(case: Case) -> None:
     """Children name their parents, divide the hashes among them, and parents end."""
-    [one, other] = [each.shard_id for each in case.log.shards(case.stream)]
+    [one, other] = [each.partition_id for each in case.log.partitions(case.stream)]
     case.put(one, b"before")
     case.split(one)
-    shards = case.log.shards(case.stream)
+    shards = case.log.partitions(case.stream)
     low, high = sorted((each for each in shards if each.parents == (one,)), key=lambda each: each.first_hash)
     assert low.last_hash + 1 == high.first_hash
-    case.put(low.shard_id, b"low")
-    case.merge(high.shard_id, other)
-    shards = case.log.shards(case.stream)
-    [child] = [each for each in shards if set(each.parents) == {high.shard_id, other}]
+    case.put(low.partition_id, b"low")
+    case.merge(high.partition_id, other)
+    shards = case.log.partitions(case.stream)
+    [child] = [each for each in shards if set(each.parents) == {high.partition_id, other}]
     assert (child.first_hash, child.last_hash) == (high.first_hash, 2**128 - 1)
     assert len(shards) == 5
-    case.put(child.shard_id, b"child")
+    case.put(child.partition_id, b"child")
     if case.keeps_records:
-        assert [[each.data for each in case.read(shard)[0]] for shard in (one, low.shard_id)] == [[b"before"], [b"low"]]
-        assert [case.read(shard)[1].is_end for shard in (one, high.shard_id, other)] == [True, True, True]
-        found, tip = case.read(child.shard_id)
+        assert [[each.data for each in case.read(shard)[0]] for shard in (one, low.partition_id)] == [
+            [b"before"],
+            [b"low"],
+        ]
+        assert [case.read(shard)[1].is_end for shard in (one, high.partition_id, other)] == [True, True, True]
+        found, tip = case.read(child.partition_id)
         assert ([each.data for each in found], tip.is_end) == ([b"child"], False)
 
 
@@ -200,7 +205,7 @@ def test_a_shard_that_is_not_there(case: Case) -> None:
         case.read("shardId-000000000099")
 
 
-def limited(*, consumer: str = "") -> tuple[MemoryKinesis, KinesisLog]:
+def limited(*, consumer: str = "") -> tuple[MemoryKinesis, Log]:
     """A stream whose limits hold: the clock moves only where the adapter waits."""
     kinesis = MemoryKinesis(ManualClock(), limits=True)
     kinesis.create()
@@ -213,7 +218,9 @@ def test_the_limits_of_a_shard_are_kept() -> None:
     kinesis.most_records = 1
     kinesis.put(*[b"x" * 1_000_000] * 5, *[b"y"] * 20)
     began = kinesis.clock.now()
-    batches = list(itertools.takewhile(lambda each: each.records, log.read(STREAM, "shardId-000000000000", 0)))
+    batches = list(
+        itertools.takewhile(lambda each: each.records, log.read(STREAM, "shardId-000000000000", 0, LIMIT_BYTES))
+    )
     assert sum(len(each.records) for each in batches) == 25
     seconds = (kinesis.clock.now() - began).total_seconds()
     assert 5 * 1_000_000 / (2 * 1024 * 1024) < seconds < 30
@@ -227,8 +234,8 @@ def test_readings_of_a_shard_share_its_limits() -> None:
     kinesis.put(*[b"x" * 1_000_000] * 4, *[b"y"] * 10)
     began, at = kinesis.clock.now(), 0
     for _ in range(14):
-        with closing(log.read(STREAM, "shardId-000000000000", at)) as batches:
-            at = next(batches).records[0].sequence + 7
+        with closing(log.read(STREAM, "shardId-000000000000", at, LIMIT_BYTES)) as batches:
+            at = next(batches).records[0].position + 7
     assert (kinesis.clock.now() - began).total_seconds() == pytest.approx(4_000_000 / (2 * 1024 * 1024) + 9 * 0.2)
     assert kinesis.called.count("GetRecords") == 14
 
@@ -239,7 +246,7 @@ def test_throttling_is_waited_for(code: str) -> None:
     kinesis, log = limited()
     kinesis.put(b"x")
     began = kinesis.clock.now()
-    reading = log.read(STREAM, "shardId-000000000000", 0)
+    reading = log.read(STREAM, "shardId-000000000000", 0, LIMIT_BYTES)
     kinesis.refusals = []
     next(reading)
     kinesis.refusals = [code] * 6
@@ -254,7 +261,7 @@ def test_an_expired_iterator_ends_a_reading() -> None:
     """The caller goes on from the last record."""
     kinesis, log = limited()
     kinesis.put(b"x")
-    reading = log.read(STREAM, "shardId-000000000000", 0)
+    reading = log.read(STREAM, "shardId-000000000000", 0, LIMIT_BYTES)
     next(reading)
     kinesis.clock.advance(301)
     assert list(reading) == []
@@ -266,10 +273,10 @@ def test_a_record_that_is_gone() -> None:
     [gone] = kinesis.put(b"gone")
     kinesis.clock.advance(86_401)
     kinesis.put(b"left")
-    batch = next(log.read(STREAM, "shardId-000000000000", gone))
+    batch = next(log.read(STREAM, "shardId-000000000000", gone, LIMIT_BYTES))
     assert [each.data for each in batch.records] == [b"left"]
     kinesis.refusals = ["InvalidArgumentException"]
-    batch = next(log.read(STREAM, "shardId-000000000000", gone))
+    batch = next(log.read(STREAM, "shardId-000000000000", gone, LIMIT_BYTES))
     assert [each.data for each in batch.records] == [b"left"]
     assert kinesis.called[-2] == "TRIM_HORIZON"
 
@@ -280,7 +287,7 @@ def test_a_consumer() -> None:
     kinesis.limits = False
     kinesis.put(b"x")
     kinesis.refusals = ["InvalidArgumentException"]
-    assert next(log.read(STREAM, "shardId-000000000000", 5)).records[0].data == b"x"
+    assert next(log.read(STREAM, "shardId-000000000000", 5, LIMIT_BYTES)).records[0].data == b"x"
     assert "SubscribeToShard" in kinesis.called
     with pytest.raises(SettingsError, match="expected a consumer of"):
-        kinesis.log(consumer="other").read(STREAM, "shardId-000000000000", 0)
+        kinesis.log(consumer="other").read(STREAM, "shardId-000000000000", 0, LIMIT_BYTES)

@@ -5,7 +5,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,13 +15,15 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 
 from compactor.adapters.kafka import properties
 from compactor.adapters.kafka.broker_log import BrokerLog
-from compactor.adapters.kafka.range_consumer import RangeConsumer
+from compactor.adapters.kafka.partition_consumer import Bounds, PartitionConsumer
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
-from compactor.core.kafka.ranges import KafkaRange
 from tests.support.extras import KAFKA
 from tests.support.kafka_broker import PASSWORD, USER
 from tests.support.kafka_topics import TopicFeed
 from tests.support.secure_broker import SecureBroker
+
+if TYPE_CHECKING:
+    from compactor.core.logs.ports import LogRecord
 
 pytestmark = pytest.mark.full
 
@@ -85,10 +87,10 @@ def wait_for_rights(log: BrokerLog, feed: TopicFeed, *, may_read: bool) -> None:
 
 
 def records_of(log: BrokerLog, feed: TopicFeed, end: int = 1) -> list[tuple[int, bytes | None]]:
-    live = log.topic(feed.topic)
-    assert live is not None
-    batches = log.read(KafkaRange(feed.topic, 0, 0, end), live.topic_id)
-    return [(each.offset, each.value) for batch in batches for each in batch]
+    found: list[LogRecord] = []
+    while len(found) < end:
+        found += [each for batch in log.read(feed.topic, "0", len(found), 1000) for each in batch.records]
+    return [(each.position - 1, each.data) for each in found]
 
 
 def test_tls(secure: SecureBroker) -> None:
@@ -111,13 +113,14 @@ def refusals(secure: SecureBroker) -> dict[str, tuple[dict[str, str], str]]:
 
 @pytest.mark.parametrize("name", ["another authority", "expired", "another host", "wrong password"])
 def test_what_a_person_has_to_correct(secure: SecureBroker, name: str) -> None:
-    """It is said in words, when topics are asked for and when a range is read; it is not repeated for ever."""
+    """It is said in words, when topics are asked for and when a partition is read; it is not repeated for ever."""
     given, words = refusals(secure)[name]
     feed = TopicFeed(secure.servers, "refused")
     log = log_of(given, seconds=10.0)
     with pytest.raises(AccessError, match=words) as asked:
-        log.topic(feed.topic)
-    reading = RangeConsumer(KafkaRange(feed.topic, 0, 0, 1), given, lambda _: pytest.fail("nothing is asked"))
+        log.describe(feed.topic)
+    bounds = Bounds(0, 1)
+    reading = PartitionConsumer(feed.topic, 0, bounds, given, lambda: pytest.fail("nothing is asked"))
     with pytest.raises(AccessError, match=words) as read:
         list(reading.records())
     reading.close()
@@ -137,7 +140,7 @@ def test_rights(secure: SecureBroker) -> None:
     feed = feed_of(secure, "rights")
     log = log_of(user(secure))
     with pytest.raises(AccessError, match="TOPIC_AUTHORIZATION_FAILED"):
-        log.topic(feed.topic)
+        log.describe(feed.topic)
     allow(feed, AclOperation.DESCRIBE)
     wait_for_rights(log, feed, may_read=False)
     facts = log.inspect(feed.topic)
@@ -145,8 +148,6 @@ def test_rights(secure: SecureBroker) -> None:
     assert (facts.may_read, facts.not_told) == (False, "TOPIC_AUTHORIZATION_FAILED")
     with pytest.raises(AccessError, match="TOPIC_AUTHORIZATION_FAILED"):
         records_of(log, feed)
-    with pytest.raises(AccessError, match="TOPIC_AUTHORIZATION_FAILED"):
-        log.samples(feed.topic, {0: 0})
     allow(feed, AclOperation.READ)
     allow(feed, AclOperation.DESCRIBE_CONFIGS)
     wait_for_rights(log, feed, may_read=True)
@@ -154,21 +155,21 @@ def test_rights(secure: SecureBroker) -> None:
 
 
 def test_a_group_that_may_not_be_used_is_not_needed(secure: SecureBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client asks for its group in any case; what the broker says to that ends no reading and no sample."""
+    """The client asks for its group in any case; what the broker says to that ends no reading."""
     feed = feed_of(secure, "group")
     log = log_of(user(secure))
     allow(feed, AclOperation.READ)
     change(feed, ResourceType.GROUP, "compactor", AclOperation.ALL, AclPermissionType.DENY)
     wait_for_rights(log, feed, may_read=True)
     refused = threading.Event()
-    told = RangeConsumer._told
+    told = PartitionConsumer._told
 
-    def watched(self: RangeConsumer, error: Any, offset: int) -> None:
+    def watched(self: PartitionConsumer, error: Any, offset: int) -> None:
         told(self, error, offset)
         if error is not None and "GROUP" in error.name():
             refused.set()
 
-    monkeypatch.setattr(RangeConsumer, "_told", watched)
+    monkeypatch.setattr(PartitionConsumer, "_told", watched)
 
     def produce_later() -> None:
         assert refused.wait(SECONDS)
@@ -180,7 +181,6 @@ def test_a_group_that_may_not_be_used_is_not_needed(secure: SecureBroker, monkey
         assert records_of(log, feed, end=2) == [(0, b"x"), (1, b"y")]
     finally:
         later.join()
-    assert log.samples(feed.topic, {0: 0})[0].offset_bytes == 1.0
 
 
 def unsecured_token(_region: str) -> tuple[str, float]:

@@ -267,7 +267,7 @@ def test_what_no_job_finds_its_places_by_may_differ(deployed: Environment, capsy
     deployed.give(Tags={"team": "lake"}, MaxWorkers="5")
     put(deployed)
     shown = capsys.readouterr().out
-    assert "The stack gets these with the deployment to all: SlaSeconds, HalfSlaSeconds, TopicLateSeconds." in shown
+    assert "The stack gets these with the deployment to all: SlaSeconds, HalfSlaSeconds, LogLateSeconds." in shown
     assert deployed.differing(before) == {CHANGED}
     assert (deployed.resources()[CHANGED]["NumberOfWorkers"], before[CHANGED]["NumberOfWorkers"]) == ("5", "3")
     given = [*deployed.deployment.cloudformation.given.values()][-1]

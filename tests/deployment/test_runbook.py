@@ -89,9 +89,7 @@ def test_every_state_has_its_next_move() -> None:
 def test_alarms_are_conditions() -> None:
     """Each CloudWatch alarm is named after its condition, except those of a few metrics."""
     conditions = {str(condition).replace("_", "-") for condition in Condition}
-    assert set(table("## Alarms")) - conditions == {
-        *("long-batches", "control-plane-silent", "files-misdated", "iterator-age")
-    }
+    assert set(table("## Alarms")) - conditions == {"long-batches", "control-plane-silent", "files-misdated"}
 
 
 def test_commands_and_parameters_exist() -> None:

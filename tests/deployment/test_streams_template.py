@@ -14,10 +14,9 @@ from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, parse_settings
 from compactor.telemetry.metrics import (
     CATALOGUE,
-    ONLY_OF_KINESIS,
+    ONLY_OF_LOGS,
     ONLY_OF_PARTITIONS,
     ONLY_OF_STREAMS,
-    ONLY_OF_TOPICS,
 )
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.stream_widgets import WIDGETS
@@ -136,7 +135,7 @@ def test_roles_reach_the_places_of_each_stream(name: str) -> None:
                 layout.run("r"),
                 layout.notices,
                 layout.breaker_closed,
-                layout.topic_progress("c", "t"),
+                layout.landing_progress("kafka", "c/t"),
             ],
             "s3:PutObject": [layout.notices, layout.breaker_closed, layout.job_seen, layout.stop_request("r")],
         },
@@ -246,7 +245,7 @@ def test_the_document_has_the_numbers() -> None:
     text = " ".join((ROOT / "docs" / "streams.md").read_text().split())
     of_job = {"DeadLetterDepth", "JobState", "MetricsDropped", "QueueDepth", "QueueOldestAgeSeconds", "Restarts"}
     of_job |= {name for name in CATALOGUE if name.startswith("EstimatedDollars")}
-    metrics = len(CATALOGUE) - len(of_job | ONLY_OF_STREAMS | ONLY_OF_PARTITIONS | ONLY_OF_TOPICS | ONLY_OF_KINESIS)
+    metrics = len(CATALOGUE) - len(of_job | ONLY_OF_STREAMS | ONLY_OF_PARTITIONS | ONLY_OF_LOGS)
     before, after = (with_streams(template(), settings_of(*each)) for each in ([entry("a")], [entry("a"), entry("b")]))
     added = len(after["Resources"]) - len(before["Resources"])
     alarms = sum(name.endswith("AlarmOfb") for name in after["Resources"])

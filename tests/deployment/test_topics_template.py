@@ -95,7 +95,7 @@ def test_what_follows_from_the_settings() -> None:
     settings = settings_with({"topics": ("kafka://main/orders",), "properties": properties}, ("kafka://main/orders",))
     found = settings_parameters(settings)
     assert (found["KafkaTopics"], found["KafkaSecrets"]) == ("orders", OF_BROKERS)
-    assert float(found["TopicLateSeconds"]) == settings.topic_late_seconds
+    assert float(found["LogLateSeconds"]) == settings.landing_late_seconds
     assert found["InputBucketName"] == parameters_of("prod")["InputBucketName"]
     several = settings_with({"topics": ("kafka://main/orders-a", "kafka://main/orders-b")}, ("kafka://main",))
     assert settings_parameters(several)["KafkaTopics"] == "orders-*"
@@ -124,10 +124,10 @@ def test_parameters_that_contradict_the_settings(given: dict[str, str], expected
         stack_parameters(template(), {**parameters_of("prod"), **given}, settings=settings)
 
 
-def test_the_alarm_watches_the_metric_of_topics() -> None:
+def test_the_alarm_watches_the_age_of_what_is_not_landed() -> None:
     """By the same time as `status` and the notices of the control plane."""
-    found = resources(template(), {**parameters_of("prod"), "TopicLateSeconds": "1050"})
-    alarm = found["TopicBehindAlarm"]["Properties"]
+    found = resources(template(), {**parameters_of("prod"), "LogLateSeconds": "1050"})
+    alarm = found["LogBehindAlarm"]["Properties"]
     assert (alarm["MetricName"], alarm["Statistic"], float(alarm["Threshold"])) == (
-        "TopicUnplannedSeconds", "Maximum", 1050.0,
+        "LandingAgeSeconds", "Maximum", 1050.0,
     )  # fmt: skip

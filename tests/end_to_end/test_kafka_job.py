@@ -28,7 +28,7 @@ def workspace(root: Path, broker: KafkaBroker, *names: str) -> Workspace:
     """A folder whose job plans these topics, and files of a folder beside them."""
     given = kafka_settings(broker.servers, *names)
     topics = given["input"]["allowed_prefixes"]
-    given["kafka"] |= {"topics": topics, "plan_seconds": 0.5}
+    given["kafka"] |= {"topics": topics}
     given["input"] = {"allowed_prefixes": [*topics, f"{root}/raw"]}
     given["builder"] = {"max_wait_seconds": 1.0}
     given["stream"] = {"source": "listing", "trigger_interval_seconds": 0.2}
@@ -73,13 +73,13 @@ def test_two_jobs_plan_what_producers_write(tmp_path: Path, broker: KafkaBroker)
         wait_until(lambda: rows_of(tmp_path).total() >= len(feed.written))
     assert rows_of(tmp_path) == dict.fromkeys(feed.written, 1)
     found, _ = place.json("status")
-    [topic] = found["topics"]
-    assert (topic["not_asked"], topic["unplanned_offsets"], topic["planned_offsets"]) == ("", 0, 0)
+    [log] = found["logs"]
+    assert (log["behind_seconds"], log["gaps"], log["error"]) == (0.0, 0, "")
     assert place.json("verify", "--deep")[1] == 0
 
 
 def test_brokers_that_are_down_hold_up_nothing_else(tmp_path: Path, broker: KafkaBroker) -> None:
-    """Files go on, `status` says what jobs noted and why brokers were not asked, and records follow later."""
+    """Files go on, `status` says what jobs noted and why landing fails, and records follow later."""
     feed = TopicFeed(broker.servers, "down-for-a-while")
     feed.create(1)
     feed.produce(0, 300)
@@ -92,9 +92,8 @@ def test_brokers_that_are_down_hold_up_nothing_else(tmp_path: Path, broker: Kafk
             (tmp_path / "raw" / "a.ndjson").write_text('{"id": "of-a-file"}\n')
             place.json("plan", f"{tmp_path}/raw")
             wait_until(lambda: "of-a-file" in rows_of(tmp_path))
-            [topic] = place.json("status")[0]["topics"]
-            assert topic["not_asked"]
-            assert topic["planned_at"]
+            wait_until(lambda: bool(place.json("status")[0]["logs"][0]["error"]))
+            assert place.json("status")[0]["logs"][0]["seen_at"]
         finally:
             broker.start()
         feed.produce(0, 200)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.core.kafka.ranges import KafkaRange
+from compactor.core.logs.names import LogGap
 from tests.support.extras import KAFKA, NATIVE
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.settings_files import write_settings
@@ -59,7 +59,7 @@ def feed_all(feed: TopicFeed, chance: random.Random) -> None:
 
 
 def test_nothing_is_lost_or_doubled(tmp_path: Path, broker: KafkaBroker) -> None:
-    """Against what was produced: each record is one row, or is in a range that is named as removed."""
+    """Against what was produced: each record is one row, or is in a gap that is named."""
     chance = random.Random(11)
     feed = TopicFeed(broker.servers, "storm")
     feed.create(PARTITIONS)
@@ -84,9 +84,9 @@ def test_nothing_is_lost_or_doubled(tmp_path: Path, broker: KafkaBroker) -> None
     verified, _ = place.json("verify", "--deep")
     assert verified["discrepancies"] == []
     assert verified["unfinished"] == 0
-    gone = [KafkaRange.parse(each["uri"]) for each in verified["quarantined_files"]]
-    assert all(each.partition == 2 and each.first < 3 * 800 + 123 for each in gone)
-    covered = {(each.partition, offset) for each in gone for offset in range(each.first, each.end)}
+    gone = [LogGap.parse(each["uri"]) for each in verified["quarantined_files"]]
+    assert all(each.partition_id == "2" and each.after < 3 * 800 + 123 for each in gone)
+    covered = {(int(each.partition_id), offset) for each in gone for offset in range(each.after, each.before - 1)}
     kept = [each for each in feed.written if feed.places[each] not in covered]
     assert ids_in(tmp_path / "o") == dict.fromkeys(kept, 1)
     assert len(feed.written) > 15_000

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from tests.support.logs import ID, StreamFeed, kinesis_settings
 
 from tests.support.extras import KINESIS, NATIVE
 from tests.support.kinesis_server import KinesisServer
-from tests.support.kinesis_streams import ID, StreamFeed, kinesis_settings
 from tests.support.settings_files import write_settings
 from tests.support.workspace import Workspace
 

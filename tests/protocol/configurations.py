@@ -25,8 +25,8 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten",
     ),
     "Merging": ("TypesHold", "AnEffectOnce", "EachIsThere", "NothingIsLost", "RowsAreFound"),
-    "Topics": (
-        "TypesHold", "AnEffectOnce", "NoGaps", "NothingForgotten", "NamedExactly", "RemovedAlone", "WrittenAreGiven",
+    "Landing": (
+        "TypesHold", "AnEffectOnce", "NoGaps", "NothingForgotten", "NamedExactly", "EachIsAccounted", "WrittenAreGiven",
     ),
 }  # fmt: skip
 STAYS = {
@@ -36,7 +36,7 @@ STAYS = {
     "Shards": ("OutcomesStay",),
     "Table": ("RecordsStay",),
     "Merging": ("RecordsStay",),
-    "Topics": ("LinksStay",),
+    "Landing": ("LinksStay",),
 }
 LIVENESS = {
     "Claims": "EachFileArrives",
@@ -47,7 +47,7 @@ LIVENESS = {
     "Shards": "EachIsDone",
     "Table": "EachIsVisible",
     "Merging": "EachTakesEffect",
-    "Topics": "EachOffsetArrives",
+    "Landing": "EachOffsetArrives",
 }
 
 
@@ -256,7 +256,7 @@ def _merging(
     return Configuration(module="Merging", name=name, values=values, alike=alike, **how)
 
 
-def _topics(
+def _landing(
     name: str,
     planners: str,
     offsets: int,
@@ -265,17 +265,16 @@ def _topics(
     *,
     partitions: str = "{k1}",
     topics: int = 1,
-    reads: str = "FALSE",
     forged: str = "FALSE",
     **how: bool,
 ) -> Configuration:
     values = {
         "Partitions": partitions, "Planners": planners, "MaxOffset": str(offsets), "MaxTopics": str(topics),
-        "MaxIds": str(ids), "MaxStops": str(stops), "Reads": reads, "MayForge": forged,
+        "MaxIds": str(ids), "MaxStops": str(stops), "MayForge": forged,
     }  # fmt: skip
     groups = (("Planners", planners), ("Partitions", partitions))
     alike = () if how.get("is_live") else tuple(each for each, members in groups if "," in members)
-    return Configuration(module="Topics", name=name, values=values, alike=alike, **how)
+    return Configuration(module="Landing", name=name, values=values, alike=alike, **how)
 
 
 SMALL = (
@@ -287,7 +286,7 @@ SMALL = (
     _shards("one goes"),
     _table("two drivers", "{m1}", "{d1, d2}", 1),
     _merging("two mergers", "{p1, p2}", 2, 3, 1),
-    _topics("two planners", "{c1, c2}", 1, 2, 1),
+    _landing("two planners", "{c1, c2}", 1, 2, 1),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
 
@@ -324,11 +323,11 @@ MEDIUM = (
     _merging("what is on record takes effect", "{p1}", 2, 3, 1, is_live=True),
     _merging("files that were merged are removed", "{p1}", 2, 4, 1, removes="TRUE"),
     _merging("one merger, and a table that is lost", "{p1}", 2, 4, 1),
-    _topics("two planners of two offsets", "{c1, c2}", 2, 2, 0),
-    _topics("retention", "{c1}", 2, 2, 0, reads="TRUE"),
-    _topics("a topic made again, and the end of each offset", "{c1}", 1, 2, 0, topics=2, reads="TRUE", is_live=True),
-    _topics("a lost manifest, and the end of each offset", "{c1}", 1, 2, 1, reads="TRUE", is_live=True),
-    _topics("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),
+    _landing("two planners of two offsets", "{c1, c2}", 2, 2, 0),
+    _landing("retention", "{c1}", 2, 2, 0),
+    _landing("a topic made again, and the end of each offset", "{c1}", 1, 2, 0, topics=2, is_live=True),
+    _landing("a lost manifest, and the end of each offset", "{c1}", 1, 2, 1, is_live=True),
+    _landing("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),
 )
 """Beside the small ones, part of `make spec`."""
 
@@ -362,12 +361,12 @@ LARGE = (
     _merging("two mergers beside a removal", "{p1, p2}", 2, 4, 1, removes="TRUE", is_short=False),
     _merging("merges of what was left beside a removal", "{p1}", 3, 5, 1, removes="TRUE", is_short=False),
     _merging("a removal of three files", "{p1}", 2, 4, 0, manifests="{m1, m2, m3}", removes="TRUE", is_short=False),
-    _topics("two planners, three manifests", "{c1, c2}", 2, 3, 1, is_short=False),
-    _topics("a lost manifest, and a topic made again", "{c1}", 1, 2, 1, topics=2, reads="TRUE", is_live=True),
-    _topics("three planners", "{c1, c2, c3}", 1, 2, 1, is_short=False),
-    _topics("two planners of two partitions", "{c1, c2}", 1, 2, 1, partitions="{k1, k2}", is_short=False),
-    _topics("two planners, a topic made again", "{c1, c2}", 1, 2, 1, topics=2, reads="TRUE", is_short=False),
-    _topics("three offsets", "{c1}", 3, 3, 1, reads="TRUE", is_short=False),
+    _landing("two planners, three manifests", "{c1, c2}", 2, 3, 1, is_short=False),
+    _landing("a lost manifest, and a topic made again", "{c1}", 1, 2, 1, topics=2, is_live=True),
+    _landing("three planners", "{c1, c2, c3}", 1, 2, 1, is_short=False),
+    _landing("two planners of two partitions", "{c1, c2}", 1, 2, 1, partitions="{k1, k2}", is_short=False),
+    _landing("two planners, a topic made again", "{c1, c2}", 1, 2, 1, topics=2, is_short=False),
+    _landing("three offsets", "{c1}", 3, 3, 1, is_short=False),
 )
 """Explored by `make spec-full` only."""
 
@@ -415,12 +414,12 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _merging("two mergers", "{p1, p2}", 2, 3, 1),
         _merging("a removal of three files", "{p1}", 2, 4, 0, manifests="{m1, m2, m3}", removes="TRUE"),
     ),
-    "Topics": (
-        _topics("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),
-        _topics("retention", "{c1}", 2, 2, 0, reads="TRUE"),
-        _topics("two planners of two partitions", "{c1, c2}", 1, 2, 0, partitions="{k1, k2}"),
-        _topics("the end of each offset", "{c1}", 1, 2, 1, topics=2, reads="TRUE", is_live=True),
-        _topics("two planners, three manifests", "{c1, c2}", 2, 3, 0),
+    "Landing": (
+        _landing("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),
+        _landing("retention", "{c1}", 2, 2, 0),
+        _landing("two planners of two partitions", "{c1, c2}", 1, 2, 0, partitions="{k1, k2}"),
+        _landing("the end of each offset", "{c1}", 1, 2, 1, topics=2, is_live=True),
+        _landing("two planners, three manifests", "{c1, c2}", 2, 3, 0),
     ),
 }
 

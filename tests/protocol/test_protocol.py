@@ -8,7 +8,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.layout import ManifestKey
-from tests.protocol import closing_traces, shard_traces, topic_traces
+from tests.protocol import closing_traces, landing_traces, shard_traces
 from tests.protocol.claim_traces import VALUES, claim_traces
 from tests.protocol.configurations import SMALL, tried
 from tests.protocol.traces import Chained, Trace, damaged, fingerprint, seen, strays, strays_of
@@ -19,7 +19,11 @@ from tests.support.rebuilding import WatchedStore
 
 KEY = ManifestKey(DAY, "m1")
 ONE_GUARD = ("Claims", "one record binds or revokes an id")
-SMALLER = {"Closing": {"MaxGenerations": "1"}, "Shards": {"Story": '"their number grows"'}, "Topics": {"MaxStops": "0"}}
+SMALLER = {
+    "Closing": {"MaxGenerations": "1"},
+    "Shards": {"Story": '"their number grows"'},
+    "Landing": {"MaxStops": "0"},
+}
 """Constants of those small configurations that are the largest: `make spec` explores them as they are."""
 
 DEATHS = list(CrashPoint)
@@ -76,13 +80,13 @@ def test_closings_are_behaviours_of_the_model(every: int) -> None:
 @pytest.mark.parametrize(
     ("planned", "stops", "at"),
     [
-        pytest.param(topic_traces.deaths, 1, (1, 3), id="deaths"),
-        pytest.param(topic_traces.deaths, 1, range(6), id="all deaths", marks=pytest.mark.full),
-        pytest.param(topic_traces.meetings, 0, range(5), id="all meetings", marks=pytest.mark.full),
+        pytest.param(landing_traces.deaths, 1, (1, 3), id="deaths"),
+        pytest.param(landing_traces.deaths, 1, range(6), id="all deaths", marks=pytest.mark.full),
+        pytest.param(landing_traces.meetings, 0, range(5), id="all meetings", marks=pytest.mark.full),
     ],
 )
 def test_plans_of_a_topic_are_behaviours_of_the_model(
-    planned: Callable[[], Iterator[topic_traces.Scene]], stops: int, at: Sequence[int]
+    planned: Callable[[], Iterator[landing_traces.Scene]], stops: int, at: Sequence[int]
 ) -> None:
     """Planners that die or are held up at each change; each sequence of states once."""
     every = [*planned()]
@@ -96,7 +100,7 @@ def test_plans_of_a_topic_are_behaviours_of_the_model(
         assert last.drafts == last.written  # no job has begun with one
     traces = [*{fingerprint(each.trace): each.trace for each in scenes}.values()]
     wrong = [[*damaged(traces[-1])][-1]]
-    found = strays_of("Topics", topic_traces.values(scenes, stops=stops), [*traces, *wrong])
+    found = strays_of("Landing", landing_traces.values(scenes, stops=stops), [*traces, *wrong])
     assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
 
 

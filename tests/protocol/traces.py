@@ -38,7 +38,7 @@ Seen == [delivered |-> delivered, whole |-> whole, open |-> open, decided |-> <<
     "Shards": r"""
 Seen == [beats |-> beat, views |-> view, taking |-> taking, last |-> last, outcome |-> outcome, done |-> done]
 """,
-    "Topics": r"""
+    "Landing": r"""
 Seen == LET p == <<1, "k1">> IN
         [end |-> end[p], earliest |-> earliest[p], origin |-> origin[p],
          links |-> {<<o, link[p][o].end, link[p][o].id>> : o \in Links(p)}, drafts |-> drafts, written |-> written]

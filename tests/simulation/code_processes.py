@@ -144,7 +144,7 @@ class Code:
 
     def plan_topic(self, process: Process, max_manifests: int) -> None:
         """`compactor plan kafka://...`."""
-        self._app(process).kafka_planner.plan(TOPIC, max_manifests=max_manifests)
+        self._app(process).lander(TOPIC.scheme).land(TOPIC, max_manifests=max_manifests)
 
     def plan(self, process: Process, *, settle_seconds: float) -> None:
         """`compactor plan`."""
@@ -186,6 +186,4 @@ class Code:
 
     def _engine(self, app: App) -> ForgetfulEngine:
         metadata = self.settings.metadata_columns
-        return ForgetfulEngine(
-            app.store, metadata_columns=metadata, rows_per_file=8, kafka=app.kafka, forgets=self.forgets
-        )
+        return ForgetfulEngine(app.store, metadata_columns=metadata, rows_per_file=8, forgets=self.forgets)

@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 
 from compactor.core.documents.changes import TAKES, Part
 from compactor.core.documents.records import OUTCOME, Accepted, Commit, DeadLetter, FileReport, FileStatus
-from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import Layout
 from tests.simulation.expiry import ExpiryOracle
 from tests.simulation.scheduler import Broken
-from tests.simulation.topics import TopicOracle
+from tests.simulation.topics import TopicOracle, is_landed
 
 FORBIDDEN = "forbidden"
 PARTS: tuple[Part, ...] = ("rows", "rejects")
@@ -168,7 +167,7 @@ class Oracle:
         """
         rows, rejects = self._found(uris)
         if topic is not None:
-            topic.check(self._ranges(), rows, rejects, self._is_expired)
+            topic.check(self._landed(), rows, rejects, self._is_expired)
         wanted = [each for versions in self.produced.values() for each in versions]
         gone = self._expired_versions()
         for each in wanted:
@@ -184,9 +183,9 @@ class Oracle:
         if rows or rejects:
             raise Broken(f"rows or rejects that no file has: {[*rows][:3]} {[*rejects][:3]}")
 
-    def _ranges(self) -> list[tuple[Commit, FileReport]]:
+    def _landed(self) -> list[tuple[Commit, FileReport]]:
         newest = [commits[-1] for commits in self.commits.values()]
-        return [(commit, file) for commit in newest for file in commit.files if is_kafka(file.source_uri or file.uri)]
+        return [(commit, file) for commit in newest for file in commit.files if is_landed(file.source_uri or file.uri)]
 
     def _is_expired(self, part: Part, commit: Commit) -> bool:
         return self.expiry.is_taken(part, commit.key, commit.generation)

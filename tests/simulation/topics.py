@@ -7,15 +7,16 @@ from random import Random
 from typing import TypeVar
 
 from compactor.core.documents.changes import Part
+from compactor.core.documents.landing import LandedLink
 from compactor.core.documents.records import Commit, FileReport, FileStatus
 from compactor.core.errors import StoreUnavailable
-from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
-from compactor.core.kafka.ranges import KafkaRange, Topic, is_kafka
+from compactor.core.logs.names import LogGap, LogName, is_log
+from compactor.core.logs.ports import Batch, LiveLog, Partition, TopicFacts
 from tests.simulation.scheduler import Broken
 from tests.simulation.store import Line
 from tests.support.memory_kafka import MemoryKafka, MemoryPartition
 
-TOPIC = Topic("main", "events")
+TOPIC = LogName("kafka", "main", "events")
 PACE_SECONDS = 60.0
 """Mean seconds between two batches of records; more in a long run."""
 
@@ -115,41 +116,22 @@ class ProcessKafka:
     topic_of_world: SimulatedTopic
     line: Line
 
-    def open(self) -> "ProcessKafka":
-        return self
+    def describe(self, log: LogName) -> LiveLog | None:
+        return self._asked("describe", lambda kafka: kafka.describe(log))
 
-    def topic(self, topic: Topic) -> LiveTopic | None:
-        return self._asked("topic", lambda log: log.topic(topic))
-
-    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds | StoreUnavailable]:
-        return self._asked("bounds", lambda log: log.bounds(topic, partitions))
-
-    def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
-        return self._asked("samples", lambda log: log.samples(topic, starts))
+    def partitions(self, log: LogName) -> list[Partition]:
+        return self._asked("partitions", lambda kafka: kafka.partitions(log))
 
     def nodes(self, cluster: str) -> int:
-        return self._asked("nodes", lambda log: log.nodes(cluster))
+        return self._asked("nodes", lambda kafka: kafka.nodes(cluster))
 
-    def inspect(self, topic: Topic) -> TopicFacts | None:
-        return self._asked("inspect", lambda log: log.inspect(topic))
+    def inspect(self, topic: LogName) -> TopicFacts | None:
+        return self._asked("inspect", lambda kafka: kafka.inspect(topic))
 
-    def read(
-        self, wanted: KafkaRange, topic_id: str, *, with_columns: bool = False
-    ) -> Generator[Sequence[Record], None, RangeEnd]:
-        records: list[Record] = []
-
-        def whole(log: MemoryKafka) -> RangeEnd:
-            reading = log.read(wanted, topic_id, with_columns=with_columns)
-            while True:
-                try:
-                    records.extend(next(reading))
-                except StopIteration as stop:
-                    return stop.value  # type: ignore[no-any-return]
-
-        end = self._asked(f"read {wanted}", whole)
-        for at in range(0, len(records), 3):
-            yield records[at : at + 3]
-        return end
+    def read(self, log: LogName, partition_id: str, at: int, limit_bytes: int) -> Generator[Batch]:
+        yield from self._asked(
+            f"read {log}/{partition_id}", lambda kafka: list(kafka.read(log, partition_id, at, limit_bytes))
+        )
 
     def _asked(self, what: str, ask: Callable[[MemoryKafka], T]) -> T:
         def effect() -> T:
@@ -160,17 +142,24 @@ class ProcessKafka:
         return self.line.call(f"kafka {what}", effect)
 
 
+def is_landed(uri: str) -> bool:
+    """Whether a file is a landed object, or a gap."""
+    return is_log(uri) or "/landed/" in uri
+
+
 @dataclass(frozen=True, slots=True)
 class TopicOracle:
     """What must hold of a topic when all is quiet.
 
     Attributes:
         topic: The topic.
-        origins: By topic id and partition, where its chain begins.
+        origins: By topic id and partition, the offset at which its chain begins.
+        links: Likewise, its links.
     """
 
     topic: SimulatedTopic
     origins: Mapping[tuple[str, int], int]
+    links: Mapping[tuple[str, int], Sequence[LandedLink]]
 
     def check(
         self,
@@ -182,27 +171,28 @@ class TopicOracle:
         """Take the rows and rejects of the topic out of all, each of which has to be there as often as it should.
 
         Args:
-            reports: All ranges in commits.
+            reports: All landed objects and gaps in commits.
             rows: How often each id is there.
             rejects: Likewise by file, number and line.
             is_expired: Whether a part of a commit expired.
 
         Raises:
-            Broken: A record is lost or doubled, or a range is named as missing that is not.
+            Broken: A record is lost or doubled, or named as missing although it is not.
         """
-        owners, named = self._covered(reports)
+        owners = {file.uri: commit for commit, file in reports if file.status is FileStatus.COMPACTED}
+        gaps = {file.uri for _, file in reports if file.status is not FileStatus.COMPACTED}
         by_line: Counter[bytes] = Counter()
-        for uri, number, line in [each for each in rejects if is_kafka(each[0])]:
+        for uri, number, line in [each for each in rejects if is_landed(each[0])]:
             by_line[line] += rejects.pop((uri, number, line))
         for place, value in self.topic.written.items():
             is_row = value.startswith(b"{")
             found = rows.pop(value.split(b'"')[3].decode(), 0) if is_row else by_line.pop(value, 0)
-            owner = owners.get(place)
+            link = self._link(*place)
             least = most = 1
-            if owner is None:
+            if link is None or (link.gap and place[2] + 1 < int(link.begins)):
                 least = most = 0
-                self._check_left_out(place, place in named)
-            elif is_expired("rows" if is_row else "rejects", owner):
+                self._check_left_out(place, link, gaps)
+            elif link.uri in owners and is_expired("rows" if is_row else "rejects", owners[link.uri]):
                 least = most = 0
             elif place in self.topic.removed:
                 least = 0
@@ -211,28 +201,19 @@ class TopicOracle:
         if by_line:
             raise Broken(f"rejects that no record has: {[*by_line][:3]}")
 
-    def _covered(
-        self, reports: Collection[tuple[Commit, FileReport]]
-    ) -> tuple[dict[tuple[str, int, int], Commit], set[tuple[str, int, int]]]:
-        """The offsets that were read, each with its commit, and those that ranges name as missing."""
-        owners: dict[tuple[str, int, int], Commit] = {}
-        named: set[tuple[str, int, int]] = set()
-        for commit, file in reports:
-            found = KafkaRange.parse(file.uri)
-            places = {(file.etag, found.partition, offset) for offset in range(found.first, found.end)}
-            if file.status is FileStatus.COMPACTED:
-                if twice := places & owners.keys():
-                    raise Broken(f"{file.uri}: offsets that another manifest has: {sorted(twice)[:3]}")
-                owners |= dict.fromkeys(places, commit)
-            else:
-                named |= places
-        return owners, named - owners.keys()
+    def _link(self, topic_id: str, partition: int, offset: int) -> LandedLink | None:
+        found = [each for each in self.links.get((topic_id, partition), ()) if each.first <= offset < each.end]
+        if len(found) > 1:
+            raise Broken(f"{topic_id}/{partition}: offset {offset} is in {len(found)} links")
+        return found[0] if found else None
 
-    def _check_left_out(self, place: tuple[str, int, int], is_named: bool) -> None:
-        """A record of no manifest's rows is gone; and it is named, unless it went before anything was planned of it."""
+    def _check_left_out(self, place: tuple[str, int, int], link: LandedLink | None, gaps: Collection[str]) -> None:
+        """A record that was not landed is gone; and it is named, unless it went before anything was landed of it."""
         topic_id, partition, offset = place
         if not self.topic.is_gone(*place):
-            raise Broken(f"{place}: is there, and {'named as missing' if is_named else 'in no manifest'}")
+            raise Broken(f"{place}: is there, and {'not landed' if link is None else 'named as missing'}")
+        if link is not None and str(LogGap(TOPIC, str(partition), link.first, int(link.begins))) not in gaps:
+            raise Broken(f"{place}: in a gap that no manifest names")
         origin = self.origins.get((topic_id, partition))
-        if not is_named and topic_id not in self.topic.gone and (origin is None or offset >= origin):
-            raise Broken(f"{place}: in no manifest, and not named as missing")
+        if link is None and topic_id not in self.topic.gone and (origin is None or offset >= origin):
+            raise Broken(f"{place}: not landed, and not named as missing")

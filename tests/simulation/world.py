@@ -14,9 +14,9 @@ from compactor.adapters.memory.store import MemoryClaims
 from compactor.control.snapshot import JobState
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import CompactorError
-from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import is_delivery
-from compactor.ledger.kafka.chains import Chains
+from compactor.core.logs.names import is_log
+from compactor.ledger.landing.chains import LogChains
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
@@ -25,7 +25,15 @@ from tests.simulation.faults import Faults
 from tests.simulation.oracle import Oracle, Produced
 from tests.simulation.scheduler import START, Broken, Process, Scheduler
 from tests.simulation.store import Line, ProcessClaims, ProcessStore, WorldStore
-from tests.simulation.topics import PACE_SECONDS, TOPIC, TROUBLE_SECONDS, ProcessKafka, SimulatedTopic, TopicOracle
+from tests.simulation.topics import (
+    PACE_SECONDS,
+    TOPIC,
+    TROUBLE_SECONDS,
+    ProcessKafka,
+    SimulatedTopic,
+    TopicOracle,
+    is_landed,
+)
 from tests.support.s3_messages import notification
 
 BUCKET, ROOT = "lake", "s3://lake"
@@ -67,7 +75,7 @@ SHARDS = (1, 1, 2)
 SETTINGS: dict[str, Any] = {
     "paths": {place: f"{ROOT}/{place}" for place in ("manifests", "output", "state")},
     "input": {"allowed_prefixes": [f"{ROOT}/raw", str(TOPIC)]},
-    "kafka": {"clusters": {TOPIC.cluster: {"bootstrap.servers": "none:1"}}},
+    "kafka": {"clusters": {TOPIC.source: {"bootstrap.servers": "none:1"}}},
     "stream": {"trigger_interval_seconds": 15, "manifests_in_flight": 3, "max_manifests_per_trigger": 4},
     "builder": {"target_manifest_bytes": 1500},
     "retention": {"archive_days": 2, "rejects_days": 1, "close_after_days": 1},
@@ -444,7 +452,7 @@ class World:
         """Files of rows whose input is as it was. From now on that input is not replaced any more."""
         found = []
         for commits in self.oracle.commits.values():
-            if any(is_kafka(file.uri) for file in commits[-1].files):
+            if any(is_landed(file.uri) for file in commits[-1].files):
                 continue
             files = [file for file in commits[-1].files if file.status is FileStatus.COMPACTED]
             if all(file.etag == self.oracle.produced[file.uri][-1].etag for file in files):
@@ -532,7 +540,7 @@ class World:
         if gone not in (expected, self.oracle.expiry.counted()):  # a job may go on with what is due by its age
             raise Broken(f"verify --deep: {gone} expired, expected {expected}")
         left = [each for each in (*report.quarantined_files, *report.dead_letter_manifests) if not each.is_settled]
-        left = [each for each in left if not is_kafka(each.uri)]  # the oracle knows that all of these are gone
+        left = [each for each in left if not is_log(each.uri)]  # the oracle knows that all of these are gone
         if report.unfinished or left:
             raise Broken(f"left to an operator: {report.unfinished} unfinished, {left[:2]}")
 
@@ -541,9 +549,12 @@ class World:
         if self.topic is None:
             return None
         app = App(self.settings, clock=self.clock, store=self.store, claims=self.claims, metrics=NoMetrics())
-        chains = Chains(app.state)
+        chains = LogChains(app.state)
+        places = {(each.log_id, int(each.partition_id)): each for each in chains.places(TOPIC)}
         return TopicOracle(
-            self.topic, {(each.topic_id, each.partition): chains.origin(each).first for each in chains.places(TOPIC)}
+            self.topic,
+            {key: int(chains.origin(place).after) for key, place in places.items()},
+            {key: list(chains.chain(place).links()) for key, place in places.items()},
         )
 
     def _verified(self, *, deep: bool) -> VerifyResult:

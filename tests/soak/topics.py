@@ -25,7 +25,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from compactor.core.kafka.ranges import KafkaRange
+from compactor.core.logs.names import LogGap
 from tests.soak.topic_log import WRITTEN, KeyedLog, TopicLog
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import TopicFeed, kafka_settings
@@ -136,7 +136,7 @@ class Course:
                 _killed(each, self.chance.uniform(0, 1))
             if feeding is not None:
                 feeding.result()
-        if self.rounds == middle + 8:  # overtaken after it is planned
+        if self.rounds == middle + 8:  # overtaken after it is landed, which takes nothing
             self._to_end("plan", "kafka://main/flood")
             self._overtake(0.9)
         if self.rounds % 10 == 0:
@@ -155,11 +155,13 @@ class Course:
     def faults(self) -> list[str]:
         """What is not as it has to be; and says what is."""
         verified = self._json("verify")
-        named = [KafkaRange.parse(each["uri"]) for each in verified["quarantined_files"] if not each["redriven"]]
+        named = [LogGap.parse(each["uri"]) for each in verified["quarantined_files"] if not each["redriven"]]
         rows = _rows(self.folder / "o")
         log, faults = self.log, [str(each) for each in verified["discrepancies"]]
-        gone = {offset for each in named for offset in range(each.first, each.end)}
-        strange = [str(each) for each in named if each.partition != OVERTAKEN or each.end > self.removed_before]
+        gone = {offset for each in named for offset in range(each.after, each.before - 1)}
+        strange = [
+            str(each) for each in named if each.partition_id != str(OVERTAKEN) or each.before - 1 > self.removed_before
+        ]
         faults += [f"named as missing, but there: {each}" for each in strange]
         lost = doubled = unexpected = missing = 0
         for number, fate in enumerate(log.fate):

@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.memory.store import MemoryWriter
 from compactor.core.errors import AccessError, StoreUnavailable
-from compactor.core.kafka.ports import NoKafka, OpenKafka
-from compactor.core.kafka.ranges import is_kafka
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
 from compactor.engines.rows_place import RowsPlace, writing
@@ -48,11 +46,9 @@ class PlainEngine:
         rows_per_file: int = 1000,
         reject_limits: RejectLimits = LIMITS.rejects,
         formats: Formats = Formats(),  # noqa: B008 - it is frozen
-        kafka: OpenKafka = NoKafka(),  # noqa: B008
     ) -> None:
         self._store = store
         self._formats = formats
-        self._kafka = kafka
         self._limits = replace(LIMITS, rejects=reject_limits)
         self._metadata_columns = metadata_columns
         self._rows_per_file = rows_per_file
@@ -68,8 +64,7 @@ class PlainEngine:
             limits=self._limits,
             on_changed_file="skip",
             formats=self._formats,
-            kafka=self._kafka,
-            refused={at: frozenset() for at, file in enumerate(request.manifest.files) if is_kafka(file.uri)},  # copied
+            refused={},
             task_number=0,
             key_limits=request.key_limits,
         )

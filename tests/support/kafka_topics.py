@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from confluent_kafka import IsolationLevel, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
-from compactor.core.kafka.ranges import Topic
+from compactor.core.logs.names import LogName
 
 CLUSTER = "main"
 ID = "id"
@@ -37,8 +37,8 @@ class TopicFeed:
     _open: Producer | None = field(default=None, init=False)
 
     @property
-    def topic(self) -> Topic:
-        return Topic(CLUSTER, self.name)
+    def topic(self) -> LogName:
+        return LogName("kafka", CLUSTER, self.name)
 
     @cached_property
     def admin(self) -> AdminClient:
@@ -134,7 +134,7 @@ class TopicFeed:
 def kafka_settings(servers: str, *names: str) -> dict[str, Any]:
     """The sections of settings for topics on a broker."""
     return {
-        "input": {"allowed_prefixes": [str(Topic(CLUSTER, each)) for each in names]},
+        "input": {"allowed_prefixes": [str(LogName("kafka", CLUSTER, each)) for each in names]},
         "kafka": {"clusters": {CLUSTER: {"bootstrap.servers": servers}}},
         "schema": {"metadata_columns": ["_source_file", "_manifest_id"]},
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 from typing import Any
 
-from compactor.core.kinesis.places import KinesisStream
+from compactor.core.logs.names import LogName
 from tests.support.kinesis_server import REGION, create_stream, kinesis_client, until_active
 from tests.support.kpl import aggregated
 
@@ -38,9 +38,9 @@ class StreamFeed:
         self.client: Any = kinesis_client(self.url)
 
     @property
-    def stream(self) -> KinesisStream:
+    def stream(self) -> LogName:
         """Its name for planners."""
-        return KinesisStream(SOURCE, self.name)
+        return LogName(SOURCE, self.name)
 
     def create(self, shards: int) -> None:
         """Make the stream."""
@@ -77,10 +77,10 @@ class StreamFeed:
     def open_shards(self) -> list[dict[str, Any]]:
         """The shards that take records, in the order of their hashes."""
         found = self.client.list_shards(StreamName=self.name)
-        shards = list(found["Shards"])
+        shards = list(found["Partitions"])
         while found.get("NextToken"):
             found = self.client.list_shards(NextToken=found["NextToken"])
-            shards += found["Shards"]
+            shards += found["Partitions"]
         is_open = [each for each in shards if "EndingSequenceNumber" not in each["SequenceNumberRange"]]
         return sorted(is_open, key=lambda each: int(each["HashKeyRange"]["StartingHashKey"]))
 

@@ -1,9 +1,9 @@
-"""Packs records as the Kinesis Producer Library does: see `compactor.core.kinesis.aggregation`."""
+"""Packs records as the Kinesis Producer Library does: see `compactor.core.logs.aggregation`."""
 
 from collections.abc import Sequence
 from hashlib import md5
 
-from compactor.core.kinesis.aggregation import MAGIC
+from compactor.core.logs.aggregation import MAGIC
 
 
 def aggregated(records: Sequence[tuple[str, bytes]], *, hashes: Sequence[int] = (), tags: bool = False) -> bytes:

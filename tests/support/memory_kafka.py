@@ -1,15 +1,13 @@
-"""Clusters of Kafka in memory, for tests without brokers: `compactor.core.kafka.ports.KafkaLog`."""
+"""Clusters of Kafka in memory, for tests without brokers: `compactor.core.logs.ports.KafkaLog`."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from compactor.core.documents.records import FileStatus
-from compactor.core.errors import FileError, StoreUnavailable
-from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
-from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.core.errors import StoreUnavailable
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import Batch, LiveLog, LogRecord, Partition, TopicFacts
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.support.settings_files import write_settings
@@ -17,25 +15,22 @@ from tests.support.settings_files import write_settings
 
 @dataclass
 class MemoryPartition:
-    """One partition: its records by offset, without those of offsets that never had one a reader may see; and times.
+    """One partition: its records by offset, without those of offsets that never had one a reader may see.
 
     What records have beside their values, key, timestamp and headers, is in `more`. One that is offline has no leader.
     """
 
     records: dict[int, bytes | None] = field(default_factory=dict)
-    times: dict[int, datetime] = field(default_factory=dict)
     more: dict[int, tuple[bytes | None, int | None, tuple[tuple[str, bytes | None], ...]]] = field(default_factory=dict)
     earliest: int = 0
     end: int = 0
     undecided: int = 0
     is_offline: bool = False
 
-    def append(self, *values: bytes | None, at: datetime | None = None) -> None:
-        """Add records, with a timestamp; None is a tombstone."""
+    def append(self, *values: bytes | None) -> None:
+        """Add records; None is a tombstone."""
         for value in values:
             self.records[self.end] = value
-            if at is not None:
-                self.times[self.end] = at
             self.end += 1
 
     def skip(self, offsets: int = 1) -> None:
@@ -50,16 +45,14 @@ class MemoryPartition:
 
 @dataclass
 class MemoryKafka:
-    """Topics in memory. What opens it is the same object, so executors cannot have it."""
+    """Topics in memory."""
 
-    topics: dict[Topic, tuple[str, list[MemoryPartition]]] = field(default_factory=dict)
+    topics: dict[LogName, tuple[str, list[MemoryPartition]]] = field(default_factory=dict)
     batch: int = 3
     retention_seconds: float | None = 7 * 86_400
+    with_columns: bool = False
 
-    def open(self) -> "MemoryKafka":
-        return self
-
-    def create(self, topic: Topic, topic_id: str, partitions: int = 1) -> list[MemoryPartition]:
+    def create(self, topic: LogName, topic_id: str, partitions: int = 1) -> list[MemoryPartition]:
         """Make a topic, in place of any of its name."""
         made = [MemoryPartition() for _ in range(partitions)]
         self.topics[topic] = (topic_id, made)
@@ -68,54 +61,39 @@ class MemoryKafka:
     def nodes(self, cluster: str) -> int:  # noqa: ARG002 - all clusters are alike
         return 1
 
-    def inspect(self, topic: Topic) -> TopicFacts | None:
+    def inspect(self, topic: LogName) -> TopicFacts | None:
         found = self.topics.get(topic)
         if found is None:
             return None
         return TopicFacts(len(found[1]), may_read=True, retention_seconds=self.retention_seconds)
 
-    def topic(self, topic: Topic) -> LiveTopic | None:
-        found = self.topics.get(topic)
-        return None if found is None else LiveTopic(found[0], tuple(range(len(found[1]))))
+    def describe(self, log: LogName) -> LiveLog | None:
+        found = self.topics.get(log)
+        return None if found is None else LiveLog(found[0], tells_gaps=True)
 
-    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds | StoreUnavailable]:
-        return {each: self._bounds(topic, self.topics[topic][1][each]) for each in partitions}
+    def partitions(self, log: LogName) -> list[Partition]:
+        return [Partition(str(each)) for each in range(len(self.topics[log][1]))]
 
-    def _bounds(self, topic: Topic, found: MemoryPartition) -> Bounds | StoreUnavailable:
+    def read(self, log: LogName, partition_id: str, at: int, limit_bytes: int) -> Generator[Batch]:  # noqa: ARG002
+        found = self.topics[log][1][int(partition_id)]
         if found.is_offline:
-            return StoreUnavailable(f"{topic.uri}: LEADER_NOT_AVAILABLE: no leader")
-        return Bounds(found.earliest, found.end, found.undecided)
+            raise StoreUnavailable(f"{log}: LEADER_NOT_AVAILABLE: no leader")
+        end, start = found.end, max(at, found.earliest)
+        if end < at:
+            raise StoreUnavailable(f"{log}/{partition_id}: it ends at offset {end}, and had some up to {at}")
+        yield Batch((), 1.0, reached=start, kept_from=found.earliest + 1)
+        while start < end:
+            if found.earliest > start:
+                return
+            offsets = sorted(each for each in found.records if start <= each < end)[: self.batch]
+            records = [self._record(found, each) for each in offsets]
+            start = offsets[-1] + 1 if len(offsets) == self.batch else end
+            yield Batch(records, 1.0, reached=start)
+        yield Batch((), reached=end, is_held=bool(found.undecided))
 
-    def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
-        found: dict[int, Sample] = {}
-        for each, first in starts.items():
-            partition = self.topics[topic][1][each]
-            if partition.is_offline:
-                continue
-            length = sum(len(value or b"") for offset, value in partition.records.items() if offset >= first)
-            if length:
-                oldest = min(offset for offset in partition.records if offset >= first)
-                found[each] = Sample(length / (partition.end - first), partition.times.get(oldest))
-        return found
-
-    def read(
-        self, wanted: KafkaRange, topic_id: str, *, with_columns: bool = False
-    ) -> Generator[Sequence[Record], None, RangeEnd]:
-        found = self.topics.get(wanted.topic)
-        if found is None or found[0] != topic_id:
-            raise FileError(FileStatus.MISSING, f"the topic is not that of id {topic_id}")
-        partition = found[1][wanted.partition]
-        if partition.is_offline:
-            raise StoreUnavailable(f"{wanted.topic.uri}: LEADER_NOT_AVAILABLE: no leader")
-        if wanted.first < partition.earliest:
-            gone = min(partition.earliest, wanted.end) - 1
-            raise FileError(FileStatus.MISSING, f"offsets {wanted.first} to {gone} were removed before they were read")
-        found_in = sorted(each for each in partition.records.items() if wanted.first <= each[0] < wanted.end)
-        more = partition.more if with_columns else {}
-        records = [Record(offset, value, *more.get(offset, ())) for offset, value in found_in]
-        for at in range(0, len(records), self.batch):
-            yield records[at : at + self.batch]
-        return RangeEnd(wanted.end, partition.end)
+    def _record(self, found: MemoryPartition, offset: int) -> LogRecord:
+        key, timestamp_ms, headers = found.more.get(offset, (None, None, ())) if self.with_columns else (None, None, ())
+        return LogRecord(offset + 1, found.records[offset], None, key, timestamp_ms, headers)
 
 
 def kafka_app(root: Path, log: MemoryKafka, **more: Any) -> App:

@@ -13,10 +13,10 @@ from botocore.exceptions import ClientError
 from compactor.adapters.aws.kinesis.polling import Pace
 from compactor.adapters.aws.kinesis.streams import KinesisStreams, Source
 from compactor.adapters.memory.store import ManualClock
-from compactor.core.kinesis.places import KinesisStream
-from compactor.core.kinesis.ports import LAST_HASH
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import LAST_HASH
 
-STREAM = KinesisStream("main", "events")
+STREAM = LogName("kinesis", "main", "events")
 
 ITERATOR_LIFE = timedelta(minutes=5)
 CALLS_PER_SECOND = 5
@@ -36,7 +36,7 @@ class MemoryRecord:
 class MemoryShard:
     """One shard. A closed one is listed for the retention, as its records are."""
 
-    shard_id: str
+    partition_id: str
     first_hash: int
     last_hash: int
     parents: tuple[str, ...] = ()
@@ -83,31 +83,31 @@ class MemoryKinesis:
             MemoryShard(f"shardId-{at:012d}", at * step, (at + 1) * step - 1 if at < shards - 1 else LAST_HASH)
             for at in range(shards)
         ]
-        self.streams[name] = (self.clock.now(), {each.shard_id: each for each in made})
-        return [each.shard_id for each in made]
+        self.streams[name] = (self.clock.now(), {each.partition_id: each for each in made})
+        return [each.partition_id for each in made]
 
     def put(self, *values: bytes, shard: str = "", name: str = STREAM.name) -> list[int]:
         """Add records to a shard, by default each to the open one of its hash; returns their sequence numbers."""
         with self._lock:
             return [self._put(value, shard, name) for value in values]
 
-    def _put(self, value: bytes, shard_id: str, name: str) -> int:
+    def _put(self, value: bytes, partition_id: str, name: str) -> int:
         shards = self.streams[name][1]
         key = int.from_bytes(md5(value, usedforsecurity=False).digest())
-        found = shards[shard_id] if shard_id else next(each for each in shards.values() if _takes(each, key))
+        found = shards[partition_id] if partition_id else next(each for each in shards.values() if _takes(each, key))
         if found.closed_at is not None:
             raise _refusal("ResourceNotFoundException", "PutRecord")
         self._sequence += 7
         found.records.append(MemoryRecord(self._sequence, value, self.clock.now()))
         return self._sequence
 
-    def split(self, shard_id: str, name: str = STREAM.name) -> list[str]:
+    def split(self, partition_id: str, name: str = STREAM.name) -> list[str]:
         """Split a shard in the middle; returns the ids of its children."""
         with self._lock:
-            shard = self._open(name, shard_id)
+            shard = self._open(name, partition_id)
             middle = (shard.first_hash + shard.last_hash) // 2
             bounds = [(shard.first_hash, middle), (middle + 1, shard.last_hash)]
-            return [self._child(name, first, last, (shard_id,)) for first, last in bounds]
+            return [self._child(name, first, last, (partition_id,)) for first, last in bounds]
 
     def merge(self, one: str, other: str, name: str = STREAM.name) -> str:
         """Merge two shards beside each other; returns the id of their child."""
@@ -117,8 +117,8 @@ class MemoryKinesis:
                 raise _refusal("InvalidArgumentException", "MergeShards")
             return self._child(name, low.first_hash, high.last_hash, (one, other))
 
-    def _open(self, name: str, shard_id: str) -> MemoryShard:
-        found = self.streams[name][1][shard_id]
+    def _open(self, name: str, partition_id: str) -> MemoryShard:
+        found = self.streams[name][1][partition_id]
         if found.closed_at is not None:
             raise _refusal("InvalidArgumentException", "SplitShard")
         return found
@@ -128,8 +128,8 @@ class MemoryKinesis:
         for each in parents:
             shards[each].closed_at = self.clock.now()
         child = MemoryShard(f"shardId-{len(shards):012d}", first, last, parents)
-        shards[child.shard_id] = child
-        return child.shard_id
+        shards[child.partition_id] = child
+        return child.partition_id
 
     # What boto3's client does.
 
@@ -157,29 +157,29 @@ class MemoryKinesis:
         return {**page, "NextToken": f"{name}:{first + self.page}"} if len(kept) > first + self.page else page
 
     def get_shard_iterator(self, **asked: str) -> dict[str, Any]:
-        name, shard_id, kind = asked["StreamName"], asked["ShardId"], asked["ShardIteratorType"]
+        name, partition_id, kind = asked["StreamName"], asked["ShardId"], asked["ShardIteratorType"]
         self.called.append(kind)
         self._refuse("GetShardIterator")
-        self._shard(name, shard_id, "GetShardIterator")
+        self._shard(name, partition_id, "GetShardIterator")
         if kind not in {"AT_SEQUENCE_NUMBER", "TRIM_HORIZON"}:
             raise _refusal("InvalidArgumentException", "GetShardIterator")
         at = int(asked.get("StartingSequenceNumber", 0))
-        return {"ShardIterator": self._iterator(name, shard_id, at)}
+        return {"ShardIterator": self._iterator(name, partition_id, at)}
 
     def get_records(self, **asked: Any) -> dict[str, Any]:
         self.called.append("GetRecords")
-        name, shard_id, at, made = asked["ShardIterator"].split("|")
+        name, partition_id, at, made = asked["ShardIterator"].split("|")
         self._refuse("GetRecords")
         now = self.clock.now()
         if now - datetime.fromisoformat(made) > ITERATOR_LIFE:
             raise _refusal("ExpiredIteratorException", "GetRecords")
         with self._lock:
-            shard = self._shard(name, shard_id, "GetRecords")
+            shard = self._shard(name, partition_id, "GetRecords")
             self._limit(shard, now)
             kept, found = self._kept(shard), list[MemoryRecord]()
             if self.empty_answers:
                 self.empty_answers -= 1
-                return {**_answered([], behind=1.0), "NextShardIterator": self._iterator(name, shard_id, int(at))}
+                return {**_answered([], behind=1.0), "NextShardIterator": self._iterator(name, partition_id, int(at))}
             for record in kept:
                 if record.sequence >= int(at) and len(found) < min(asked["Limit"], self.most_records):
                     found.append(record)
@@ -191,9 +191,9 @@ class MemoryKinesis:
             behind = 0.0 if is_last else (now - found[-1].arrived_at).total_seconds() + 1.0
             answer = _answered(found, behind)
             if is_last and shard.closed_at is not None and not (found and self.tells_end_apart):
-                children = [each for each in self.streams[name][1].values() if shard_id in each.parents]
-                return {**answer, "ChildShards": [{"ShardId": each.shard_id} for each in children]}
-            return {**answer, "NextShardIterator": self._iterator(name, shard_id, follows)}
+                children = [each for each in self.streams[name][1].values() if partition_id in each.parents]
+                return {**answer, "ChildShards": [{"ShardId": each.partition_id} for each in children]}
+            return {**answer, "NextShardIterator": self._iterator(name, partition_id, follows)}
 
     def subscribe_to_shard(self, **asked: Any) -> dict[str, Any]:
         self.called.append("SubscribeToShard")
@@ -202,9 +202,9 @@ class MemoryKinesis:
         self._shard(name, asked["ShardId"], "SubscribeToShard")
         return {"EventStream": _Events(self._events(name, asked["ShardId"], at))}
 
-    def _events(self, name: str, shard_id: str, at: int) -> Iterator[dict[str, Any]]:
+    def _events(self, name: str, partition_id: str, at: int) -> Iterator[dict[str, Any]]:
         ends_at = self.clock.now() + ITERATOR_LIFE
-        iterator = self._iterator(name, shard_id, at)
+        iterator = self._iterator(name, partition_id, at)
         while self.clock.now() < ends_at:
             answer = self.get_records(ShardIterator=iterator, Limit=self.most_records)
             yield {"SubscribeToShardEvent": {**answer, "ContinuationSequenceNumber": "1"}}
@@ -233,16 +233,16 @@ class MemoryKinesis:
     def _is_forgotten(self, shard: MemoryShard) -> bool:
         return shard.closed_at is not None and shard.closed_at < self.clock.now() - self.retention
 
-    def _iterator(self, name: str, shard_id: str, at: int) -> str:
-        return f"{name}|{shard_id}|{at}|{self.clock.now().isoformat()}"
+    def _iterator(self, name: str, partition_id: str, at: int) -> str:
+        return f"{name}|{partition_id}|{at}|{self.clock.now().isoformat()}"
 
     def _found(self, name: str, operation: str) -> tuple[datetime, dict[str, MemoryShard]]:
         if name not in self.streams:
             raise _refusal("ResourceNotFoundException", operation)
         return self.streams[name]
 
-    def _shard(self, name: str, shard_id: str, operation: str) -> MemoryShard:
-        shard = self._found(name, operation)[1].get(shard_id)
+    def _shard(self, name: str, partition_id: str, operation: str) -> MemoryShard:
+        shard = self._found(name, operation)[1].get(partition_id)
         if shard is None or self._is_forgotten(shard):
             raise _refusal("ResourceNotFoundException", operation)
         return shard
@@ -280,7 +280,7 @@ def _listed(shard: MemoryShard) -> dict[str, Any]:
     sequences = {"StartingSequenceNumber": "1"}
     if shard.closed_at is not None:
         sequences["EndingSequenceNumber"] = str(max((each.sequence for each in shard.records), default=1))
-    return {"ShardId": shard.shard_id, "HashKeyRange": hashes, "SequenceNumberRange": sequences, **dict(names)}
+    return {"ShardId": shard.partition_id, "HashKeyRange": hashes, "SequenceNumberRange": sequences, **dict(names)}
 
 
 def _refusal(code: str, operation: str) -> ClientError:

@@ -1,22 +1,25 @@
-"""`compactor.core.kafka.ports.KafkaLog` on real brokers: topics, bounds, samples and ranges."""
+"""`compactor.core.logs.ports.KafkaLog` on real brokers."""
 
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+import time
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 
 from compactor.adapters.kafka.errors import NO_TOPIC, NotedErrors, constructed, translated
 from compactor.adapters.kafka.inspection import inspected
-from compactor.adapters.kafka.properties import client_properties, consumer_properties, has_changed, resolved
-from compactor.adapters.kafka.range_consumer import RangeConsumer
-from compactor.adapters.kafka.sampling import sampled
-from compactor.core.documents.records import FileStatus
-from compactor.core.errors import AccessError, FileError, SettingsError, StoreUnavailable
-from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts, bounds_of
-from compactor.core.kafka.ranges import SCHEME, KafkaRange, Topic
+from compactor.adapters.kafka.partition_consumer import Bounds, PartitionConsumer, cut_off
+from compactor.adapters.kafka.properties import client_properties, has_changed, resolved
+from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import Batch, LiveLog, Partition, TopicFacts
+
+_NOT_THE_TIP = 0.001
+"""How far behind the newest record an answer is at least that is not at the tip."""
 
 
 class BrokerLog:
@@ -28,10 +31,14 @@ class BrokerLog:
     Args:
         clusters: The properties of each cluster.
         request_seconds: How long to wait for an answer.
+        with_columns: Whether records have their key, timestamp and headers.
     """
 
-    def __init__(self, clusters: Mapping[str, Mapping[str, str]], *, request_seconds: float) -> None:
+    def __init__(
+        self, clusters: Mapping[str, Mapping[str, str]], *, request_seconds: float, with_columns: bool = False
+    ) -> None:
         self._clusters = clusters
+        self._with_columns = with_columns
         self._request_seconds = request_seconds
         self._admins: dict[str, tuple[Mapping[str, str], AdminClient]] = {}
         self._errors: dict[str, NotedErrors] = {}
@@ -39,13 +46,13 @@ class BrokerLog:
 
     def nodes(self, cluster: str) -> int:
         """See `KafkaLog.nodes`."""
-        with self._asking(cluster, f"{SCHEME}{cluster}") as admin:
+        with self._asking(cluster, f"kafka://{cluster}") as admin:
             asked = admin.describe_cluster(request_timeout=self._request_seconds)
             return len(asked.result().nodes)
 
-    def inspect(self, topic: Topic) -> TopicFacts | None:
+    def inspect(self, topic: LogName) -> TopicFacts | None:
         """See `KafkaLog.inspect`."""
-        with self._asking(topic.cluster, topic.uri) as admin:
+        with self._asking(topic.source, str(topic)) as admin:
             try:
                 return inspected(admin, topic.name, self._request_seconds)
             except KafkaException as exc:
@@ -53,91 +60,88 @@ class BrokerLog:
                     return None
                 raise
 
-    def topic(self, topic: Topic) -> LiveTopic | None:
-        """See `KafkaLog.topic`."""
-        with self._asking(topic.cluster, topic.uri) as admin:
+    def describe(self, log: LogName) -> LiveLog | None:
+        """See `Log.describe`."""
+        found = self._described(log)
+        # As Kafka spells ids; librdkafka takes the other alphabet of base 64, which has a slash.
+        topic_id = "" if found is None else str(found.topic_id).replace("+", "-").replace("/", "_")
+        return None if found is None else LiveLog(topic_id, tells_gaps=True)
+
+    def _described(self, topic: LogName) -> TopicDescription | None:
+        with self._asking(topic.source, str(topic)) as admin:
             asked = admin.describe_topics(TopicCollection([topic.name]), request_timeout=self._request_seconds)
             try:
-                found = asked[topic.name].result()
+                return asked[topic.name].result()
             except KafkaException as exc:
                 if exc.args[0].code() in NO_TOPIC:
                     return None
                 raise
-        # As Kafka spells ids; librdkafka takes the other alphabet of base 64, which has a slash.
-        topic_id = str(found.topic_id).replace("+", "-").replace("/", "_")
-        return LiveTopic(topic_id, tuple(sorted(each.id for each in found.partitions)))
 
-    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds | StoreUnavailable]:
-        """See `KafkaLog.bounds`. A partition is not asked again once it has not answered: that may take long."""
-        found: dict[int, list[int]] = {each: [] for each in partitions}
-        offline: dict[int, StoreUnavailable] = {}
-        for spec, isolation_level in (
-            (OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED),
-            (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
-            (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
-        ):
-            left = [each for each in partitions if each not in offline]
-            for each, answer in self._offsets(topic, left, spec, isolation_level).items():
-                if isinstance(answer, StoreUnavailable):
-                    offline[each] = answer
-                else:
-                    found[each].append(answer)
-        return {each: offline[each] if each in offline else _bounds(*found[each]) for each in partitions}
+    def partitions(self, log: LogName) -> list[Partition]:
+        """See `Log.partitions`."""
+        found = self._described(log)
+        return [] if found is None else [Partition(str(each)) for each in sorted(each.id for each in found.partitions)]
 
-    def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
-        """See `KafkaLog.samples`."""
-        properties = consumer_properties(topic.cluster, self._properties(topic.cluster))
-        with translated(str(topic)):
-            return sampled(properties, topic, starts)
+    def read(self, log: LogName, partition_id: str, at: int, limit_bytes: int) -> Generator[Batch]:
+        """See `Log.read`. It ends at the last stable offset of when it began; its client is closed by then."""
+        partition, bounds = int(partition_id), self._bounds(log, int(partition_id))
+        if bounds.end < at:
+            raise cut_off(f"{log}/{partition}", bounds.end, at)
+        start = max(at, bounds.earliest)
+        yield Batch((), _NOT_THE_TIP, reached=start, kept_from=bounds.earliest + 1)
+        if start < bounds.end:
+            yield from self._read(log, partition, replace(bounds, earliest=start), limit_bytes)
+        else:
+            yield self._tip(bounds)
 
-    def read(
-        self, wanted: KafkaRange, topic_id: str, *, with_columns: bool = False
-    ) -> Generator[Sequence[Record], None, RangeEnd]:
-        """See `KafkaLog.read`. The id is compared before and after, so no record of another topic passes for one."""
-        self._check_topic(wanted, topic_id)
-        properties = self._properties(wanted.topic.cluster)
-        with closing(RangeConsumer(wanted, properties, self._bounds_of, with_columns=with_columns)) as consumer:
-            end = yield from consumer.records()
-        self._check_topic(wanted, topic_id)
-        return end
+    def _read(self, log: LogName, partition: int, bounds: Bounds, limit_bytes: int) -> Generator[Batch]:
+        taken, last = 0, Batch(())
+        consumer = PartitionConsumer(
+            log,
+            partition,
+            bounds,
+            self._properties(log.source),
+            partial(self._bounds, log, partition),
+            with_columns=self._with_columns,
+        )
+        with closing(consumer):
+            for records in consumer.records():
+                behind = _behind_seconds(consumer.timestamp_ms)
+                taken += sum(len(each.data or b"") for each in records)
+                last = Batch(records, behind, reached=consumer.position)
+                if taken >= limit_bytes:
+                    break
+                yield last
+        if taken >= limit_bytes:
+            yield last
+        if consumer.position >= bounds.end:
+            yield self._tip(bounds)
 
-    def _bounds_of(self, wanted: KafkaRange) -> Bounds:
-        return bounds_of(self, wanted.topic, wanted.partition)
+    def _tip(self, bounds: Bounds) -> Batch:
+        return Batch((), reached=bounds.end, is_held=bool(bounds.undecided))
 
-    def _check_topic(self, wanted: KafkaRange, topic_id: str) -> None:
-        found = self.topic(wanted.topic)
-        if found is None or found.topic_id != topic_id:
-            now = "there is no such topic" if found is None else f"the topic of this name has the id {found.topic_id}"
-            what = f"offsets {wanted.first} to {wanted.end - 1} of partition {wanted.partition}"
-            raise FileError(FileStatus.MISSING, f"{now}; expected the id {topic_id}: {what} of it cannot be read")
+    def _bounds(self, topic: LogName, partition: int) -> Bounds:
+        """Where a partition begins and ends now: what is decided, and what is written."""
+        earliest, stable, written = (
+            self._offset(topic, partition, spec, level)
+            for spec, level in (
+                (OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED),
+                (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
+                (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
+            )
+        )
+        end = max(stable, earliest)
+        return Bounds(earliest, end, max(written - end, 0))
 
-    def _offsets(
-        self,
-        topic: Topic,
-        partitions: Sequence[int],
-        spec: OffsetSpec,
-        isolation_level: IsolationLevel,
-    ) -> dict[int, int | StoreUnavailable]:
-        """An offset of each partition, or why it has not answered.
-
-        Raises:
-            AccessError: A person must act. If none has answered, that may be the reason.
-        """
-        asked = {TopicPartition(topic.name, each): spec for each in partitions}
-        if not asked:
-            return {}
-        try:
-            with self._asking(topic.cluster, topic.uri) as admin:
-                answers = admin.list_offsets(
-                    asked, isolation_level=isolation_level, request_timeout=self._request_seconds
-                )
-                found = {place.partition: _offset(topic, answer) for place, answer in answers.items()}
-                errors = [each for each in found.values() if isinstance(each, StoreUnavailable)]
-                if len(errors) == len(found):
-                    raise errors[0]  # so that the client is given up, and what it met is told
-                return found
-        except StoreUnavailable as exc:
-            return dict.fromkeys(partitions, exc)
+    def _offset(self, topic: LogName, partition: int, spec: OffsetSpec, level: IsolationLevel) -> int:
+        """An offset of a partition. For a broker that is down and still the leader, librdkafka gives a negative one."""
+        asked = {TopicPartition(topic.name, partition): spec}
+        with self._asking(topic.source, f"{topic}/{partition}") as admin:
+            [answer] = admin.list_offsets(asked, isolation_level=level, request_timeout=self._request_seconds).values()
+            offset = int(answer.result().offset)
+            if offset < 0:
+                raise StoreUnavailable(f"{topic}/{partition}: its leader does not answer")
+            return offset
 
     @contextmanager
     def _asking(self, cluster: str, where: str) -> Iterator[AdminClient]:
@@ -186,19 +190,6 @@ class BrokerLog:
             raise SettingsError([f'kafka.clusters: no "{cluster}" -> expected it beside {known}']) from None
 
 
-def _offset(topic: Topic, answer: Future[ListOffsetsResultInfo]) -> int | StoreUnavailable:
-    """The offset that was asked for, or why there is none.
-
-    For a broker that is down and still the leader, librdkafka gives a negative offset in place of an error.
-    """
-    try:
-        with translated(topic.uri):
-            offset = int(answer.result().offset)
-    except StoreUnavailable as exc:
-        return exc
-    return offset if offset >= 0 else StoreUnavailable(f"{topic.uri}: the leader of a partition does not answer")
-
-
-def _bounds(earliest: int, stable: int, written: int) -> Bounds:
-    end = max(stable, earliest)
-    return Bounds(earliest, end, max(written - end, 0))
+def _behind_seconds(timestamp_ms: int | None) -> float:
+    """How long ago a record was made, as far as its producer tells; a little while at least, as others follow it."""
+    return max(time.time() - (timestamp_ms or 0) / 1000, _NOT_THE_TIP) if timestamp_ms else _NOT_THE_TIP

@@ -27,7 +27,7 @@ OF_GROUP = frozenset(
         KafkaError.NOT_COORDINATOR,
     }
 )
-"""About the consumer group that librdkafka asks for in any case. A range is read without one."""
+"""About the consumer group that librdkafka asks for in any case. A partition is read without one."""
 
 END_OF_PARTITION = KafkaError._PARTITION_EOF
 

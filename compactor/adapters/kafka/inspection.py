@@ -3,7 +3,7 @@
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType
 
-from compactor.core.kafka.ports import TopicFacts
+from compactor.core.logs.ports import TopicFacts
 
 
 def inspected(admin: AdminClient, name: str, seconds: float) -> TopicFacts:

@@ -22,7 +22,7 @@ _CONSUMER: Mapping[str, str | int] = {
     "check.crcs": True,
     "fetch.wait.max.ms": 10,  # the end of a partition is told by an answer without records, which waits so long
     "fetch.queue.backoff.ms": 10,  # by default, a full queue makes a client pause for a second
-    "queued.max.messages.kbytes": 8_192,  # each range that is read, or is about to be, has a client
+    "queued.max.messages.kbytes": 8_192,  # each partition that is read has a client
     "statistics.interval.ms": 5_000,  # tell how far the client has fetched
 }
 

@@ -9,8 +9,8 @@ from contextlib import ExitStack, suppress
 from typing import TypeVar
 
 from compactor.core.errors import LinkRefused
-from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.layout import canonical, is_s3
+from compactor.core.logs.names import is_log
 
 # Names are used literally; pathlib would normalise them.
 # ruff: noqa: PTH116
@@ -72,7 +72,7 @@ def skipped_links(source: str, allowed_prefixes: Sequence[str]) -> dict[str, int
 
 def links_left_out(source: str, allowed_prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The links below a folder that no listing follows, each with its reason; see `skipped_links`."""
-    roots = [canonical(each) for each in allowed_prefixes if not (is_s3(each) or is_topic_or_stream(each))]
+    roots = [canonical(each) for each in allowed_prefixes if not (is_s3(each) or is_log(each))]
     if is_s3(source) or root_of(canonical(source).rstrip("/"), roots) is None:
         return
     for entry in _links(canonical(source)):

@@ -13,7 +13,7 @@ from compactor.adapters.spark.failures import TaskFailed, translated
 from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import CompactorError
-from compactor.core.inputs.source_places import is_topic_or_stream
+from compactor.core.logs.names import is_log
 from compactor.core.ports import ObjectStore
 from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules
@@ -135,7 +135,7 @@ def inspect_on_executors(
     """
     numbered = list(enumerate(manifest.files))
     own = OwnFolders(store.confined)
-    copied = (index for index, file in numbered if is_topic_or_stream(file.uri) or not own.hold(file.uri))
+    copied = (index for index, file in numbered if is_log(file.uri) or not own.hold(file.uri))
     refused = {**dict.fromkeys(copied, frozenset[bytes]()), **refused}
     most_tasks = keys.tasks or session.sparkContext.defaultParallelism * TASKS_PER_CORE
     shares = spread(numbered, most_tasks, lambda entry: entry[1].weight_bytes)
@@ -147,7 +147,6 @@ def inspect_on_executors(
             limits=rules.limits,
             on_changed_file=rules.on_changed_file,
             formats=rules.formats,
-            kafka=rules.kafka,
             discovery=discovery,
             refused={index: refused[index] for index, _ in share if index in refused},
             task_number=number,

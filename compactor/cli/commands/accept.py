@@ -17,14 +17,6 @@ from compactor.wiring.job.app import App
 @click.argument("manifest_ids", nargs=-1, metavar="[MANIFEST]...")
 @click.option("--why", required=True, metavar="TEXT", help="Say why the records are not expected any more.")
 @date_option
-@click.option(
-    "--cluster-is-gone",
-    "gone_clusters",
-    metavar="NAME",
-    multiple=True,
-    help="Accept ranges of this cluster of Kafka without asking its brokers: it is gone for good. Needs manifests or "
-    "--date; may be repeated.",
-)
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be accepted.")
 @click.option("--yes", is_flag=True, help="Do not prompt.")
 @json_option(Losses)
@@ -36,26 +28,20 @@ def accept(
     manifest_ids: tuple[str, ...],
     why: str,
     day: str | None,
-    gone_clusters: tuple[str, ...],
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> ExitCode:
     """Accept that quarantined ranges of topics and streams are gone.
 
-    Takes quarantined ranges of topics of which the brokers have nothing any more, whatever they were quarantined for,
-    and all of streams, which were gone before they could be landed. Of the manifests that are named, else of all. A
-    range whose brokers cannot be asked is refused; the others go on. Who accepted them and why is on record, and
-    whether brokers were asked. From then on verify and status count them as settled, and redrive leaves them alone.
+    Takes what was gone before it could be landed: of the manifests that are named, else of all. Who accepted it and why
+    is on record. From then on verify and status count it as settled, and redrive leaves it alone.
 
-    Exit codes: 0 done; 1 cancelled at the prompt; 3 some ranges were refused: records of them are left to redrive, or
-    their brokers cannot be asked.
+    Exit codes: 0 done; 1 cancelled at the prompt; 3 some manifests were refused.
     """
-    if gone_clusters and not (manifest_ids or day):
-        raise click.UsageError("--cluster-is-gone asks no broker what is left; expected manifests or --date beside it")
     app = App(invocation.settings())
-    acceptor = Acceptor(state=app.state, kafka=app.kafka, by=person())
-    found = acceptor.find(manifest_ids, date=day, gone_clusters=gone_clusters)
+    acceptor = Acceptor(state=app.state, by=person())
+    found = acceptor.find(manifest_ids, date=day)
     found.why, found.dry_run = why, dry_run
     if found.lost and not (dry_run or yes):
         what = _sum(found)
@@ -73,9 +59,7 @@ def accept(
 
 def _sum(found: Losses) -> str:
     offsets, ranges = sum(each.offsets for each in found.lost), count(len(found.lost), "range")
-    what = f"{count(offsets, 'offset')} of {ranges}" if offsets or not found.lost else ranges
-    unasked = sum(each.unasked for each in found.lost)
-    return f"{what} ({unasked:,} without asking brokers)" if unasked else what
+    return f"{count(offsets, 'offset')} of {ranges}" if offsets or not found.lost else ranges
 
 
 def _show(found: Losses) -> None:
@@ -85,4 +69,4 @@ def _show(found: Losses) -> None:
 
 
 def _line(lost: LostRange) -> str:
-    return f"{lost.manifest_id}  {lost.uri}: {lost.detail}{'; brokers not asked' if lost.unasked else ''}"
+    return f"{lost.manifest_id}  {lost.uri}: {lost.detail}"

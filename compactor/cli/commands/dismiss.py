@@ -11,7 +11,7 @@ from compactor.cli.parameters import taken_destination
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_json, show_lines
 from compactor.cli.ui.terminal import echo
-from compactor.core.inputs.source_places import is_topic_or_stream
+from compactor.core.logs.names import is_log
 from compactor.core.text.formatting import count
 from compactor.ops.accept.dismisser import Dismisser, Dismissible
 from compactor.ops.trace.tracer import SEARCHED_DAYS
@@ -59,8 +59,8 @@ def _show(found: Dismissible) -> None:
 
 def _why_not(settings: Settings, uri: str) -> str:
     """Why a file cannot be dismissed, and what would be taken."""
-    if is_topic_or_stream(uri):
-        return "it is of a topic or stream; expected `compactor accept`, which asks what is left of it"
+    if is_log(uri):
+        return "it is of a topic or stream; expected `compactor accept`"
     traced = find_trace(settings, uri, SEARCHED_DAYS)
     found = traced.quarantined[-1].fate if traced.quarantined else traced.meaning
     listed = settings.suggestions.marked().call("verify")

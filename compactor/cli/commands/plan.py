@@ -12,8 +12,7 @@ from compactor.cli.parameters import moment, taken_destination
 from compactor.cli.plan_result import (
     PlanResult,
     parsed_rate,
-    plan_stream,
-    plan_topic,
+    plan_log,
     planned_inventory,
     result_of,
     show_end,
@@ -22,14 +21,11 @@ from compactor.cli.plan_result import (
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import ExitCode
-from compactor.core.inputs.source_places import is_topic_or_stream
-from compactor.core.kafka.ranges import Topic, is_kafka
-from compactor.core.kinesis.places import KinesisStream, is_kinesis
+from compactor.core.logs.names import LogName, is_log
 from compactor.core.text.formatting import count, size
 from compactor.manifests.candidates import SKIP_REASONS
 from compactor.manifests.inventory.rows import INVENTORY_REASONS
-from compactor.manifests.kafka.planner import TopicPlan
-from compactor.manifests.kinesis.stream_plan import StreamPlan
+from compactor.manifests.landing.result import LandingResult
 from compactor.manifests.plan import DatedFiles, Plan
 from compactor.manifests.unplanned import FileScope
 from compactor.settings.places import parse_place
@@ -53,9 +49,7 @@ def _inventory(_context: click.Context, _option: click.Parameter, value: str | N
 
 def _place(value: str) -> str:
     try:
-        if is_kafka(value):
-            return str(Topic.parse(value))
-        return str(KinesisStream.parse(value)) if is_kinesis(value) else parse_place(value, any_name=True)
+        return str(LogName.parse(value)) if is_log(value) else parse_place(value, any_name=True)
     except ValueError as exc:
         raise click.BadParameter(f"{value!r} -> expected {exc}") from exc
 
@@ -109,11 +103,11 @@ def plan(
 ) -> ExitCode:
     """Write manifests for the files below PREFIX that are in none.
 
-    Use it for back-fills, and for files whose events were lost. For the records of a topic, PREFIX is
+    Use it for back-fills, and for files whose events were lost. To land the records of a topic, PREFIX is
     kafka://CLUSTER/TOPIC, for those of a stream kinesis://SOURCE/STREAM. A second call writes nothing twice.
 
-    Exit codes: 1 if a shard could not be read; 3 if the job did not keep up with --inventory, or records were gone
-    before they were planned.
+    Exit codes: 1 if a partition could not be read; 3 if the job did not keep up with --inventory, or records were gone
+    before they were landed.
     """
     if not words and inventory is None:
         raise click.UsageError("Missing argument '[DST] PREFIX'.")
@@ -124,11 +118,11 @@ def plan(
     prefix = _place(words[0]) if words else None
     app = App(invocation.settings())
     of_inventory, of_log, scope = None, None, FileScope(date=day, since=since, hidden=hidden)
-    if prefix is not None and is_topic_or_stream(prefix):
+    if prefix is not None and is_log(prefix):
         if inventory is not None or day is not None or since is not None or hidden:
             options = "--inventory, --date, --since and --hidden are for files"
-            raise click.UsageError(f"{options}; a topic and a stream are planned whole.")
-        of_log = _of_log(app, prefix, max_manifests, dry_run=dry_run)
+            raise click.UsageError(f"{options}; a topic and a stream are landed whole.")
+        of_log = plan_log(app, LogName.parse(prefix), max_manifests, dry_run=dry_run)
         made = of_log.totals
     elif inventory is not None:
         of_inventory = planned_inventory(
@@ -146,19 +140,18 @@ def plan(
         print_json(result)
     else:
         _show(made, app.layout.manifests_folder, dry_run=dry_run)
-        show_log(result)
+        if result.log is not None:
+            show_log(result.log, dry_run=dry_run)
         if of_inventory is not None:
             show_end(of_inventory, dry_run=dry_run)
-    for trouble in of_log.troubles[:1] if of_log is not None else ():
-        raise trouble  # after all that was done in spite of it
-    needs_operator = made.stalled or (of_log is not None and of_log.needs_operator)
+    needs_operator = made.stalled or (of_log is not None and _needs_operator(of_log))
     return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
 
 
-def _of_log(app: App, prefix: str, max_manifests: int | None, *, dry_run: bool) -> TopicPlan | StreamPlan:
-    if is_kafka(prefix):
-        return plan_topic(app, Topic.parse(prefix), max_manifests, dry_run=dry_run)
-    return plan_stream(app, KinesisStream.parse(prefix), max_manifests, dry_run=dry_run)
+def _needs_operator(of_log: LandingResult) -> bool:
+    for trouble in of_log.troubles[:1]:
+        raise trouble  # after all that was done in spite of it
+    return of_log.needs_operator
 
 
 def show_dates(dated: Sequence[DatedFiles]) -> None:

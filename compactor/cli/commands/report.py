@@ -14,7 +14,7 @@ from compactor.cli.parameters import FiniteRange, destination_argument, moment
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import of_streams, print_fields, print_json, print_table
 from compactor.cli.ui.terminal import echo, write_out
-from compactor.cli.ui.words import expired_lines, kinesis_lines, table_lines, topic_lines
+from compactor.cli.ui.words import expired_lines, log_lines, table_lines
 from compactor.core.extras import need
 from compactor.core.layout import is_s3
 from compactor.core.text.formatting import size
@@ -154,7 +154,7 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 def make_report(app: App, period: Period, job: PricedJob, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
     sla_seconds = app.settings.sla_seconds
-    reader = ReportReader(app.state, app.registry, sla_seconds, app.listed_table, app.topic_watch(), app.stream_watch())
+    reader = ReportReader(app.state, app.registry, sla_seconds, app.listed_table, app.log_watch())
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     return Report(
@@ -214,7 +214,7 @@ def _open_private(target: str, flags: int) -> int:
 
 def _show(made: Report, target: str) -> None:
     period, points = made.figures.period, [point.text for point in made.verdict.points]
-    expired, table, topics = made.figures.expired, made.figures.table, made.figures.topics
+    expired, table, logs = made.figures.expired, made.figures.table, made.figures.logs
     print_fields(
         [
             ("report", target),
@@ -222,8 +222,7 @@ def _show(made: Report, target: str) -> None:
             ("verdict", made.verdict.headline),
             *([("because", points)] if points else []),
             *([("table", table_lines(table, made.as_of))] if table is not None else []),
-            *([("topics", topic_lines(topics))] if topics else []),
-            *([("kinesis", kinesis_lines(made.figures.kinesis))] if made.figures.kinesis else []),
+            *([("logs", log_lines(logs))] if logs else []),
             *([("expired", expired_lines(expired))] if expired else []),
         ]
     )

@@ -12,7 +12,7 @@ from compactor.cli.parameters import is_output
 from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_fields, print_json, waiting
 from compactor.cli.ui.terminal import echo, write_out
-from compactor.core.inputs.source_places import is_topic_or_stream
+from compactor.core.logs.names import is_log
 from compactor.core.text.formatting import count
 from compactor.ops.suggest.suggester import SAMPLE_RECORDS
 from compactor.schema.catalog import Published
@@ -164,7 +164,7 @@ def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | 
 
     kept = invocation.settings() if invocation.has_settings else None
     if not sources and kept is not None:
-        sources = [each for each in kept.input.allowed_prefixes if not is_topic_or_stream(each)]
+        sources = [each for each in kept.input.allowed_prefixes if not is_log(each)]
     if not sources:
         raise click.UsageError(
             "suggest: expected SRC: a folder, a file, a quoted pattern, s3://bucket/prefix, or a DST"

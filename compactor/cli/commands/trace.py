@@ -9,8 +9,8 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.parameters import is_output, taken_destination
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import Field, print_fields, print_json
-from compactor.core.text.formatting import beside_first, by_name, fates
-from compactor.ops.trace.trace import TracedReject, TraceResult, TraceState
+from compactor.core.text.formatting import by_name, fates
+from compactor.ops.trace.trace import TraceResult, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 
 SHOWN_FILES = 20
@@ -109,33 +109,17 @@ def _lines(found: TraceResult) -> str:
     counts = found.counts
     if counts is None:
         return ""
-    sums = fates(
-        *(counts.rows, counts.rejected_lines, counts.blank_lines, counts.erased_lines),
-        tombstones=counts.tombstones,
-        absent=counts.absent_offsets,
-    )
-    return f"{counts.lines:,} = {sums}{beside_first(counts.further_lines)}"
+    sums = fates(counts.rows, counts.rejected_lines, counts.blank_lines, counts.erased_lines)
+    return f"{counts.lines:,} = {sums}"
 
 
 def _rejected(found: TraceResult) -> list[str]:
     """The rejected lines by reason, and the first ones by number."""
     if found.counts is None or not found.counts.rejected_lines:
         return []
-    has_lines = found.report is not None and found.report.kafka_values == "lines"
-    named = ", ".join(
-        f"{each.line_number:,}{_offsets(each) if has_lines else ''} {each.reason}"
-        for each in found.rejected[:SHOWN_LINES]
-    )
+    named = ", ".join(f"{each.line_number:,} {each.reason}" for each in found.rejected[:SHOWN_LINES])
     more = " ..." if found.counts.rejected_lines > SHOWN_LINES else ""
     return [by_name(found.counts.rejects_by_reason), *([f"line {named}{more}"] if named else [])]
-
-
-def _offsets(line: TracedReject) -> str:
-    """The offset of a rejected line, or those that it may be of; empty if they are not known."""
-    first, last = line.first_offset, line.last_offset
-    if first is None or last is None:
-        return ""
-    return f" (offset {first:,})" if first == last else f" (one of the offsets {first:,} to {last:,})"
 
 
 def _files(found: TraceResult) -> list[str]:

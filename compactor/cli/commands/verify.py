@@ -25,7 +25,7 @@ from compactor.cli.ui.output import (
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import counted_words, misfit_fields, quarantined_words, unfinished
 from compactor.core.rules.next_steps import quarantined_steps
-from compactor.core.text.formatting import beside_first, by_name, count, fates, size
+from compactor.core.text.formatting import by_name, count, fates, size
 from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult
 from compactor.settings.settings import Settings
@@ -107,7 +107,7 @@ def show_verifications(found: Mapping[str, VerifyResult]) -> None:
     """Print the figures of each stream and of all, and where to find what does not add up."""
     total = VerifyResult()
     figures = (
-        *("manifests", "lines", "rows", "rejected_lines", "blank_lines", "tombstones", "erased_lines"),
+        *("manifests", "lines", "rows", "rejected_lines", "blank_lines", "erased_lines"),
         "dead_letters",
     )
     for each in found.values():
@@ -115,12 +115,9 @@ def show_verifications(found: Mapping[str, VerifyResult]) -> None:
             setattr(total, figure, getattr(total, figure) + getattr(each, figure))
         total.files_by_status += each.files_by_status
         total.discrepancies += each.discrepancies
-    of_blank: dict[str, Callable[[tuple[str, VerifyResult]], str]] = {}
     erased: dict[str, Callable[[tuple[str, VerifyResult]], str]] = {}
     if total.erased_lines:
         erased["erased"] = lambda each: f"{each[1].erased_lines:,}"
-    if total.tombstones:
-        of_blank["tombstones"] = lambda each: f"{each[1].tombstones:,}"
     print_table(
         {
             "stream": lambda each: each[0],
@@ -130,7 +127,6 @@ def show_verifications(found: Mapping[str, VerifyResult]) -> None:
             "rows": lambda each: f"{each[1].rows:,}",
             "rejects": lambda each: f"{each[1].rejected_lines:,}",
             "blank": lambda each: f"{each[1].blank_lines:,}",
-            **of_blank,
             **erased,
             "dead letters": lambda each: f"{each[1].dead_letters:,}",
             "discrepancies": lambda each: f"{len(each[1].discrepancies):,}",
@@ -155,11 +151,7 @@ def _exit_code(reports: Sequence[VerifyResult]) -> ExitCode:
 
 def _show(report: VerifyResult, suggest: Suggestions) -> None:
     sign = "=" if report.adds_up else "is not"
-    sums = fates(
-        *(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines),
-        tombstones=report.tombstones,
-        absent=report.absent_offsets,
-    )
+    sums = fates(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines)
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""
     fields: list[Field] = [
         ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + _settled(report)),
@@ -168,7 +160,7 @@ def _show(report: VerifyResult, suggest: Suggestions) -> None:
         *_expired_fields(report),
         ("input files", f"{report.input_files:,}"),
         *([("quarantined", words)] if (words := quarantined_words(report)) else []),
-        ("lines", f"{report.lines:,} {sign} {sums}{beside_first(report.further_lines)}"),
+        ("lines", f"{report.lines:,} {sign} {sums}"),
         ("rejects", (by_name(report.rejects_by_reason) or "none") + unkept),
         *misfit_fields(report.misfits),
         ("output files", [f"{report.output_files:,} ({size(report.output_bytes)})", counted_words(report)]),

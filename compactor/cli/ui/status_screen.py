@@ -10,7 +10,7 @@ from rich.text import Text
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import table_of
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.words import by_column, expired_lines, kinesis_lines, table_lines, topic_lines
+from compactor.cli.ui.words import by_column, expired_lines, log_lines, table_lines
 from compactor.control.diagnosis.health import Condition, Word
 from compactor.control.releases import differing
 from compactor.core.documents.records import RecentCommit
@@ -46,10 +46,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     if found.table is not None:
         style = "red" if found.table.is_behind or found.table.held else ""
         yield "table", table_lines(found.table, found.as_of), style
-    if found.topics:
-        yield "topics", topic_lines(found.topics), "red" if any(each.is_behind for each in found.topics) else ""
-    if found.kinesis:
-        yield "kinesis", kinesis_lines(found.kinesis), "red" if any(each.is_behind for each in found.kinesis) else ""
+    if found.logs:
+        yield "logs", log_lines(found.logs), "red" if any(each.is_behind for each in found.logs) else ""
     if found.output_bytes_per_input_byte is not None:
         yield "size", [f"{found.output_bytes_per_input_byte:.3f} Parquet bytes for each stored input byte"], ""
     if found.recent:

@@ -1,17 +1,14 @@
 """What several commands show in the same words: verified figures, what expired, tables, topics and streams."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from compactor.cli.ui.output import Field
 from compactor.cli.ui.terminal import echo
 from compactor.core.documents.changes import Why
-from compactor.core.kafka import ranges
-from compactor.core.kinesis import places
 from compactor.core.text.formatting import by_name, count
 from compactor.ledger.visible import ExpiredKind, ExpiredSeen
-from compactor.manifests.kafka.topics_seen import TopicSeen
-from compactor.manifests.kinesis.streams_seen import StreamSeen
+from compactor.manifests.landing.seen import LogSeen
 from compactor.ops.verify.report import Discrepancy, VerifyResult
 from compactor.table.standing import TableSeen
 
@@ -41,16 +38,9 @@ def _of_kind(each: ExpiredKind) -> str:
     return f"{_OF[each.kind]}: {count(each.dates, 'date')} ({span}), {when}"
 
 
-def kinesis_lines(streams: Iterable[StreamSeen]) -> list[str]:
-    """A line for each stream, and why plans failed if they did."""
-    return [line for each in streams for line in _of_stream(each)]
-
-
-def _of_stream(stream: StreamSeen) -> Iterator[str]:
-    name = stream.name.removeprefix(places.SCHEME)
-    yield f"{name}: {stream.words}"
-    if stream.error:
-        yield f"{name}: {stream.error}"
+def log_lines(logs: Iterable[LogSeen]) -> list[str]:
+    """A line for each topic and stream, and why landings failed if they did."""
+    return [f"{log.name}: {words}" for log in logs for words in (log.words, log.error) if words]
 
 
 def misfit_fields(misfits: Mapping[str, int]) -> list[Field]:
@@ -76,24 +66,6 @@ def table_lines(table: TableSeen, now: datetime) -> list[str]:
     """The last batch, what waits, what is held back, and why commits fail if they do."""
     head = f"{table.name}: {table.last_words(now)}"
     return [head, table.words, *(each for each in (table.held_words, table.error) if each)]
-
-
-def topic_lines(topics: Iterable[TopicSeen]) -> list[str]:
-    """A line for each topic, the worst partition of one that waits, and why plans or brokers failed if they did."""
-    return [line for each in topics for line in _of_topic(each)]
-
-
-def _of_topic(topic: TopicSeen) -> Iterator[str]:
-    name = topic.name.removeprefix(ranges.SCHEME)
-    yield f"{name}: {topic.words}"
-    if topic.worst_partition is not None and topic.worst_offsets < topic.unplanned_offsets:
-        yield f"{name}: {topic.worst_offsets:,} of them in partition {topic.worst_partition}"
-    if topic.not_asked:
-        yield f"{name}: as jobs noted; {topic.not_asked}"
-    if topic.unseen_error and topic.unseen_error != topic.error:
-        yield f"{name}: {topic.unseen_error}"
-    if topic.error:
-        yield f"{name}: {topic.error}"
 
 
 def discrepancy_entries(found: Iterable[Discrepancy]) -> list[tuple[str, ...]]:

@@ -10,8 +10,7 @@ from compactor.core.rules.next_steps import Cause, quarantined_steps
 from compactor.core.text.formatting import by_name, count, percent, shown_seconds
 from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.housekeeping import FailingTask
-from compactor.manifests.kafka.topics_seen import TopicSeen
-from compactor.manifests.kinesis.streams_seen import StreamSeen
+from compactor.manifests.landing.seen import LogSeen
 from compactor.schema.schema import ColumnsUsed
 from compactor.table.standing import TableSeen
 
@@ -53,22 +52,13 @@ def housekeeping_fails(tasks: Iterable[FailingTask]) -> Iterator[Finding]:
         yield finding(Condition.HOUSEKEEPING_FAILS, reason, subject=each.name.replace(" ", "_"))
 
 
-def topics_behind(topics: Iterable[TopicSeen]) -> Iterator[Finding]:
-    """Whether records of topics wait too long for a plan, or topics are not planned."""
-    return _behind(Condition.TOPIC_BEHIND, "topic", topics)
-
-
-def kinesis_behind(streams: Iterable[StreamSeen]) -> Iterator[Finding]:
-    """Whether records of streams of Kinesis wait too long for a plan, or streams are not planned."""
-    return _behind(Condition.KINESIS_BEHIND, "stream", streams)
-
-
-def _behind(condition: Condition, kind: str, seen: Iterable[TopicSeen | StreamSeen]) -> Iterator[Finding]:
-    for each in seen:
+def logs_behind(logs: Iterable[LogSeen]) -> Iterator[Finding]:
+    """Whether records of topics or streams wait too long to be landed, or these are not landed."""
+    for each in logs:
         if each.is_behind:
             why = f": {each.error}" if each.error else ""
-            subject = each.name.partition("://")[2]
-            yield finding(condition, f"{kind} {subject}: {each.words}{why}", subject=subject)
+            subject = each.name.replace("://", "/")
+            yield finding(Condition.LOG_BEHIND, f"{each.name}: {each.words}{why}", subject=subject)
 
 
 def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:
@@ -89,8 +79,7 @@ def alarms(case: Case) -> Iterator[Finding]:
         yield unread(source, why)
     yield from _of_runs(case)
     yield from _of_backlog(case)
-    yield from topics_behind(case.snapshot.topics or ())
-    yield from kinesis_behind(case.snapshot.kinesis or ())
+    yield from logs_behind(case.snapshot.logs or ())
     for latest in (case.snapshot.recent or ())[-1:]:
         yield from columns_nearly_full(ColumnsUsed(latest.columns, latest.max_columns))
 

@@ -55,17 +55,11 @@ class Condition(StrEnum):
         "act",
         "see that the catalog of the table answers and accepts; table.not_committed in the job's log says what it said",
     )
-    TOPIC_BEHIND = (
-        "topic_behind",
+    LOG_BEHIND = (
+        "log_behind",
         "behind",
         "act",
-        "see that a job runs; compactor doctor checks the brokers, topic.not_planned in the job's log says what failed",
-    )
-    KINESIS_BEHIND = (
-        "kinesis_behind",
-        "behind",
-        "act",
-        "see that a job runs; compactor doctor asks the streams, kinesis.not_planned in the job's log says what failed",
+        "see that a job runs; compactor doctor asks the logs, landing.failed in the job's log says what failed",
     )
     OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
     FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS

@@ -101,8 +101,7 @@ class Change(Document):
         reason: The rule, such as `retention.archive_days = 30`, or what a person said, or what was found.
         by: Who decided it.
         manifests: The generation of the outcome of each manifest that it takes something of, by id.
-        input: The input that is given up: a file, or a range of a topic.
-        unasked: Whether no broker was asked what is left of a range, as a person said that its cluster is gone.
+        input: The input that is given up: a file, or a gap of a topic or stream.
         erasure: Of an erasure.
         files: The merged files that a merge adds, or the one that alone has rows. A merge takes effect by a batch of
             the table that names it, and only by the first one behind `base` that replaces files: after any other one,
@@ -120,7 +119,6 @@ class Change(Document):
     manifests: dict[str, int] = Field(default_factory=dict)
     input: str = ""
     how: How | None = None
-    unasked: bool = False
     erasure: Erasure | None = None
     files: list[MergedFile] = Field(default_factory=list)
     base: int = 0
@@ -131,8 +129,7 @@ class Change(Document):
         if self.how is None:
             return f"expired on {self.decided_at:%Y-%m-%d} under {self.reason}"
         did = {"accepted": "loss accepted", "removed": "found removed"}.get(self.how, self.how)
-        unasked = ", without asking brokers" if self.unasked else ""
-        return f"{did} by {self.by} at {self.decided_at:%Y-%m-%d %H:%M:%S} UTC{unasked}: {self.reason}"
+        return f"{did} by {self.by} at {self.decided_at:%Y-%m-%d %H:%M:%S} UTC: {self.reason}"
 
     def takes(self, part: Part, key: ManifestKey, generation: int) -> bool:
         """Return whether a part of a generation of a manifest is under it."""

@@ -28,9 +28,6 @@ class Totals:
         files_by_status: Files by the result for each; not those of redriven lines, whose files are counted already.
         input_bytes: Stored bytes of the input files, which are the compacted ones of these.
         decoded_bytes: Their length after decoding.
-        tombstones: Blank lines that stand for records of topics without a value.
-        absent_offsets: Blank lines that stand for offsets of topics without a committed record.
-        further_lines: Lines of values of topics beside their first ones, where values are lines.
         unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
         erased_lines: Lines whose row or reject was erased on request since. No other count of lines has them.
         rejects_by_reason: Rejected lines by reason.
@@ -45,9 +42,6 @@ class Totals:
     rejected_lines: int = 0
     unkept_rejects: int = 0
     blank_lines: int = 0
-    tombstones: int = 0
-    absent_offsets: int = 0
-    further_lines: int = 0
     erased_lines: int = 0
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     redriven_by_reason: Counter[str] = field(default_factory=Counter)
@@ -112,10 +106,6 @@ def _add(found: Totals, files: Iterable[FileReport], *, with_source: bool) -> No
         found.rows += file.records
         found.rejected_lines += file.rejected_lines
         found.blank_lines += file.blank_lines
-        if file.kafka is not None:
-            found.tombstones += file.kafka.tombstones
-            found.absent_offsets += file.kafka.absent
-            found.further_lines += file.kafka.further_lines
         found.erased_lines += file.erased_rejects
         found.unkept_rejects += sum(file.unkept_rejects.values())
         found.rejects_by_reason.update(file.rejects)
@@ -159,7 +149,7 @@ COMMIT_MARK = b"{}"
 
 _COUNTS = (
     *("manifests", "dead_letters", "lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines"),
-    *("tombstones", "absent_offsets", "further_lines", "erased_lines"),
+    "erased_lines",
     *("rescued_values", "output_files", "output_bytes"),
 )
 _BY_NAME = ("files_by_status", "rejects_by_reason", "misfits")
@@ -173,9 +163,6 @@ class ManifestSums(Document):
         dead_letters: Manifests that are dead letters.
         files_by_status: Files of the committed manifests by the result for each; one that was redriven counts again.
         unkept_rejects: Rejected lines that are only counted.
-        tombstones: Blank lines that stand for records of topics without a value.
-        absent_offsets: Blank lines that stand for offsets of topics without a committed record.
-        further_lines: Lines of values of topics beside their first ones, where values are lines.
         erased_lines: Lines whose row or reject was erased on request. No other count of lines has them.
         misfits: Values that do not fit the type of their column, by the name of the column.
     """
@@ -188,9 +175,6 @@ class ManifestSums(Document):
     rejected_lines: int = 0
     unkept_rejects: int = 0
     blank_lines: int = 0
-    tombstones: int = 0
-    absent_offsets: int = 0
-    further_lines: int = 0
     erased_lines: int = 0
     rejects_by_reason: dict[str, int] = Field(default_factory=dict)
     rescued_values: int = 0

@@ -5,8 +5,6 @@ from datetime import UTC, datetime
 from pydantic import Field, NonNegativeInt, field_serializer
 
 from compactor.core.documents.document import Document
-from compactor.core.kafka.record_columns import RecordColumn
-from compactor.core.kafka.value_lines import KafkaValues
 from compactor.core.layout import ManifestKey
 
 OUTSIDE = "outside_allowed_prefixes"
@@ -23,10 +21,10 @@ REASONS = {
     "no_files": "it names no files",
     "too_many_files": "it names more files than `input.max_manifest_files`, or has JSON for more files",
     "bad_file": "an entry of files is malformed",
-    "bad_uri": "a URI is not s3://bucket/key, file:///path, a path or a Kafka range, or is too long for one",
+    "bad_uri": "a URI is not s3://bucket/key, file:///path, a path or a gap of a log, or is too long for one",
     OUTSIDE: "a URI is not below an allowed prefix",
     "duplicate_uri": "it names a file twice",
-    "not_planned": "it names ranges, gaps or copies of input that no plan or redrive gave to it",
+    "not_planned": "it names landed objects, gaps or copies of input that no plan or redrive gave to it",
     "id_already_used": "another manifest was accepted under this id",
     "hidden_name": "its name begins with _ or .",
     "nested": "it is in a folder below the watched prefix",
@@ -69,20 +67,17 @@ class ManifestFile(Document):
     """One input file, at the version that was listed or announced.
 
     Attributes:
-        uri: Taken literally. Of a range of a Kafka partition, its only spelling.
+        uri: Taken literally. Of a gap of a topic or stream, its only spelling.
         size_bytes: Its length, where the writer of the manifest knew it; of a range of a file that grew the length of
-            the range, and of one of Kafka about that of its values.
-        etag: Its version, where the writer of the manifest knew it; of a range the id of the topic.
+            the range, and of a gap 0.
+        etag: Its version, where the writer of the manifest knew it; of a gap the id of the log.
         event_time: When it was created.
         source_uri: Of a file of redriven lines, the file that they are from. Each has its own line number here: blank
             lines stand for all others.
         rejected_as: The reason for which these lines were rejected.
         dated_by: Which of `named_dates.RULES` gave the date of its manifest; None if its writer did.
         path_columns: Values that the folders of its path give to its rows; None if they give none.
-        record_columns: Of a range, what of its records rows have beside the values; None for nothing.
-        kafka_values: Of a range, whether a value is one record, or lines; None for one record.
         range: Of a file that grew, the lines to read; None for all.
-        part_of: Of a part of a range of Kafka that is redriven in parts, that range; only in the record of the redrive.
     """
 
     uri: str
@@ -93,20 +88,12 @@ class ManifestFile(Document):
     rejected_as: str | None = None
     dated_by: str | None = None
     path_columns: dict[str, str] | None = None
-    record_columns: tuple[RecordColumn, ...] | None = None
-    kafka_values: KafkaValues | None = None
     range: FileRange | None = None
-    part_of: str | None = None
 
     @property
     def grown(self) -> FileRange | None:
         """The range of a file that grew; None for one that is read from its beginning."""
         return self.range if self.range is not None and self.range.from_byte else None
-
-    @property
-    def redriven_uri(self) -> str:
-        """The quarantined file that it redrives: itself, unless it is a part of a range."""
-        return self.part_of or self.uri
 
     @property
     def origin_uri(self) -> str:

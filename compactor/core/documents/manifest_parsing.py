@@ -17,13 +17,9 @@ from compactor.core.inputs.source_places import (
     MAX_PATH_COLUMNS,
     are_path_columns,
     exclusion,
-    is_topic_or_stream,
     path_columns,
 )
-from compactor.core.kafka.ranges import KafkaRange
-from compactor.core.kafka.record_columns import RECORD_COLUMNS, are_record_columns
-from compactor.core.kafka.value_lines import KAFKA_VALUES
-from compactor.core.kinesis.places import StreamGap, is_kinesis
+from compactor.core.logs.names import LogGap, is_log
 
 MAX_MANIFEST_FILES = 100_000
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024
@@ -205,13 +201,6 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
     of_path = entry.get("path_columns")
     if of_path is not None and not are_path_columns(of_path):
         raise _bad_file(manifest_uri, f"files[{index}].path_columns", of_path, "a few short strings by key")
-    of_records = entry.get("record_columns")
-    if of_records is not None and not are_record_columns(of_records):
-        what = f"a list of some of {', '.join(RECORD_COLUMNS)}"
-        raise _bad_file(manifest_uri, f"files[{index}].record_columns", of_records, what)
-    values = entry.get("kafka_values")
-    if values is not None and values not in KAFKA_VALUES:
-        raise _bad_file(manifest_uri, f"files[{index}].kafka_values", values, " or ".join(KAFKA_VALUES))
     of_range = entry.get("range")
     if of_range is not None and not (layout.is_local(uri) and etag and (parsed := _range(of_range, size_bytes))):
         what = "the bytes, the lines and the digests of a range of a local file, with its length and version"
@@ -226,8 +215,6 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
         rejected_as=rejected_as if isinstance(rejected_as, str) else None,
         dated_by=dated_by if isinstance(dated_by, str) and dated_by in RULES else None,
         path_columns=of_path,
-        record_columns=None if of_records is None else tuple(of_records),
-        kafka_values=values,
         range=None if of_range is None else parsed,
     )
 
@@ -305,11 +292,10 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
     seen: set[str] = set()
     for file in manifest.files:
         path = layout.canonical(file.uri)
-        is_range = is_topic_or_stream(path)
-        fault = _range_fault(file) if is_range else uri_fault(path)
+        is_gap = is_log(path)  # nothing is read of it, wherever it is
+        fault = _gap_fault(file) if is_gap else uri_fault(path)
         if fault:
             raise ManifestError("bad_uri", f"{uri}: {_shown(file.uri)} {fault}")
-        is_gap = is_range and is_kinesis(path)  # nothing is read of it, wherever it is
         # guard: a manifest cannot name files outside the allowed prefixes
         if not is_gap and not is_allowed(path, manifest.manifest_id, allowed_prefixes, redriven_folder):
             raise ManifestError(
@@ -361,19 +347,14 @@ def uri_fault(path: str) -> str:
     return ""
 
 
-def _range_fault(file: ManifestFile) -> str:
-    """Return why a manifest cannot name a range, with what was expected; empty if it can."""
-    is_gap = is_kinesis(file.uri)
+def _gap_fault(file: ManifestFile) -> str:
+    """Return why a manifest cannot name a gap, with what was expected; empty if it can."""
     try:
-        if is_gap:
-            StreamGap.parse(file.uri)
-        else:
-            KafkaRange.parse(file.uri)
+        LogGap.parse(file.uri)
     except ValueError as exc:
-        return f"is not a range; expected {exc}"
-    if file.etag is None or file.size_bytes is None or (is_gap and file.size_bytes):
-        expected = "the id of the stream, and 0" if is_gap else "the id of the topic, and about how long its values are"
-        return f"has no etag, or no such size_bytes; expected {expected}"
+        return f"is not a gap; expected {exc}"
+    if file.etag is None or file.size_bytes != 0:
+        return "has no etag, or no such size_bytes; expected the id of the log, and 0"
     return ""
 
 

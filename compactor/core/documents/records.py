@@ -11,9 +11,6 @@ from pydantic import AwareDatetime, Field, TypeAdapter
 
 from compactor.core.documents.document import Document
 from compactor.core.documents.manifest import FileRange, Manifest, ManifestFile
-from compactor.core.kafka.ranges import KafkaRange, is_kafka
-from compactor.core.kafka.record_columns import RecordColumn
-from compactor.core.kafka.value_lines import KafkaValues, ValueLines
 from compactor.core.layout import ManifestKey
 
 
@@ -55,29 +52,6 @@ FileFormat = Literal["ndjson", "json"]
 """How a file is read: line by line, or as JSON arrays and documents, whose elements count as lines."""
 
 
-class RangeReport(Document):
-    """What is particular to a range of a Kafka partition: `lines == tombstones + absent + all other lines`.
-
-    Attributes:
-        tombstones: Records without a value. Their lines are blank.
-        absent: Offsets without a committed record: markers, aborted records, what compaction removed. As tombstones.
-        position: The next offset when it had been read: not below its end, which proves that nothing followed in it.
-        high_watermark: The end of the partition at that time.
-        further_lines: Lines of values beside their first ones, if values are lines: all lines are one for each offset,
-            and these.
-        part_offsets: How many offsets each part of `further_by_part` has; 0 if there are no further lines.
-        further_by_part: The further lines of each part of the range, in order; empty if there are none.
-    """
-
-    tombstones: int
-    absent: int
-    position: int
-    high_watermark: int
-    further_lines: int = 0
-    part_offsets: int = 0
-    further_by_part: tuple[int, ...] = ()
-
-
 class FileReport(Document):
     """The report on one input file: `records + rejected_lines + blank_lines + erased_rejects == lines`.
 
@@ -105,14 +79,9 @@ class FileReport(Document):
             blank lines that stand for other lines of that file.
         rejected_as: The reason for which these lines were rejected before; else empty.
         path_columns: Values that the folders of its path give to its rows.
-        record_columns: Of a range, what of its records its rows have beside the values.
-        kafka_values: Of a range, whether a value is one record, or lines; None for one record.
         erased_rejects: Lines that were rejected, and erased on request since. No other count has them.
         range: Of a file that grew, the lines that were to be read: `size_bytes`, `decoded_bytes` and all counts are of
             these alone, and `digest` is of all bytes up to their end.
-        kafka: Of a range of a Kafka partition that was read, what is particular to it. The line n of a range is its
-            offset n - 1 after the first, unless there are further lines; `size_bytes` are those of its lines, and
-            `etag` is the id of the topic.
     """
 
     uri: str
@@ -134,11 +103,8 @@ class FileReport(Document):
     source_uri: str = ""
     rejected_as: str = ""
     path_columns: dict[str, str] = Field(default_factory=dict)
-    record_columns: tuple[RecordColumn, ...] = ()
-    kafka_values: KafkaValues | None = None
     erased_rejects: int = 0
     range: FileRange | None = None
-    kafka: RangeReport | None = None
 
     @property
     def origin_uri(self) -> str:
@@ -174,20 +140,8 @@ class FileReport(Document):
             source_uri=self.source_uri or None,
             rejected_as=self.rejected_as or None,
             path_columns=self.path_columns or None,
-            record_columns=self.record_columns or None,
-            kafka_values=self.kafka_values,
             range=self.range or (was if self.digest else None),
         )
-
-    @property
-    def value_lines(self) -> ValueLines | None:
-        """Which lines the offsets of a range have; None for anything else, and if it is not known."""
-        if not is_kafka(self.uri):
-            return None
-        wanted = KafkaRange.parse(self.uri)
-        if self.kafka is None:
-            return None if self.kafka_values == "lines" else ValueLines(wanted)
-        return ValueLines(wanted, self.kafka.part_offsets, self.kafka.further_by_part)
 
 
 class Accepted(Document):

@@ -6,14 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from urllib.parse import unquote
 
-from compactor.core.kafka.ranges import is_kafka
-from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import canonical, folder, is_s3, is_text, is_within
-
-
-def is_topic_or_stream(place: str) -> bool:
-    """Return whether a place is in Kafka or in Kinesis, and in no store."""
-    return is_kafka(place) or is_kinesis(place)
 
 
 def of_stream(stream: str, holder: str) -> str:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal, Self
 
 from compactor.core.documents.records import FileStatus
-from compactor.core.inputs.source_places import is_topic_or_stream
+from compactor.core.logs.names import is_log
 from compactor.core.text.safe_text import Suggestions
 
 READ_AS_JSON = "read it with --format json"
@@ -88,7 +88,7 @@ class NextStep:
 
 def cause_of(uri: str, status: FileStatus, detail: str) -> Cause:
     """Why a quarantined file, or range of a topic, waits."""
-    if is_topic_or_stream(uri) and status is FileStatus.MISSING:
+    if is_log(uri) and status is FileStatus.MISSING:
         return Cause.RANGE
     return Cause.JSON if READ_AS_JSON in detail else _OF_STATUS[status]
 

@@ -13,21 +13,10 @@ def count(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
-def fates(rows: int, rejected: int, blank: int, erased: int = 0, *, tombstones: int = 0, absent: int = 0) -> str:
-    """What became of lines, as in `2 rows + 1 reject + 0 blank`.
-
-    Of the blank ones, tombstones and offsets of topics without a record are counted as kinds of their own.
-    """
+def fates(rows: int, rejected: int, blank: int, erased: int = 0) -> str:
+    """What became of lines, as in `2 rows + 1 reject + 0 blank`."""
     gone = f" + {erased:,} erased" if erased else ""
-    kinds = [count(tombstones, "tombstone")] if tombstones else []
-    kinds += [f"{count(absent, 'offset')} without a record"] if absent else []
-    apart = "".join(f" + {each}" for each in kinds)
-    return f"{count(rows, 'row')} + {count(rejected, 'reject')}{apart} + {blank - tombstones - absent:,} blank{gone}"
-
-
-def beside_first(further_lines: int) -> str:
-    """How many of the lines are further ones of values of topics; empty if none is."""
-    return f"; {further_lines:,} of them beside the first of a value" if further_lines else ""
+    return f"{count(rows, 'row')} + {count(rejected, 'reject')} + {blank:,} blank{gone}"
 
 
 def by_name(counts: Mapping[str, int]) -> str:

@@ -11,7 +11,6 @@ from uuid import uuid4
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
-from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace, RowPlan
 from compactor.engines.rows_place import RowsPlace, writing
@@ -187,7 +186,6 @@ class BinTask:
     on_changed_file: OnChangedFile
     target_file_bytes: int
     formats: Formats = Formats()  # noqa: RUF009 - it is frozen
-    kafka: OpenKafka = NoKafka()  # noqa: RUF009
     place: RowsPlace | None = None
 
 
@@ -289,7 +287,6 @@ class _Pass:
             task.on_changed_file,
             task.limits,
             task.formats,
-            kafka=task.kafka,
             counted_bytes=max(task.stored_bytes // 64, 256 * 1024),
         )
         self._needs_rescan = False

@@ -333,7 +333,6 @@ class NativeEngine:
             plan=plan,
             limits=self.rules.limits,
             formats=self.rules.formats,
-            kafka=self.rules.kafka,
             on_changed_file=self.rules.on_changed_file,
             target_file_bytes=self.rules.target_file_bytes,
             place=RowsPlace.final(request.place, self.rules.compression) if request.place and not folder else None,

@@ -11,7 +11,6 @@ from typing import BinaryIO
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import ObjectChanged
-from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.ports import ObjectStore
 from compactor.engines.spark.names import spark_reads_as_is, spark_reads_name
 from compactor.engines.spark.python_rows import PythonRows, RowsPlan
@@ -53,7 +52,6 @@ class InspectTask:
     key_limits: KeyLimits = KeyLimits()  # noqa: RUF009 - it is frozen
     rows: RowsPlan | None = None
     formats: Formats = Formats()  # noqa: RUF009
-    kafka: OpenKafka = NoKafka()  # noqa: RUF009
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
     """
-    with FileWalk(store, task.manifest_id, task.on_changed_file, task.limits, task.formats, kafka=task.kafka) as walk:
+    with FileWalk(store, task.manifest_id, task.on_changed_file, task.limits, task.formats) as walk:
         path = walk.folder / "rejects.parquet"
         with RejectsWriter(path) as rejects:
             inspector = _Inspector(store, task, walk)
@@ -181,7 +179,7 @@ class _Inspector:
         refused = self.task.refused.get(file.index)
         inspect = partial(self._pass, file, refused)
         is_text = self.task.formats.grok is not None
-        is_other = file.opened.is_part or file.path_values is not None or file.record_values is not None
+        is_other = file.opened.is_part or file.path_values is not None
         makes_rows = self.task.rows is not None
         copied = makes_rows or refused is not None or is_other or is_text or not spark_reads_name(uri, codec)
         inspected = inspect(on_reject, copy if copied else None)

@@ -98,7 +98,7 @@ def quarantined_files(commit: Commit, committed_at: datetime | None = None) -> l
 
 def redriven_uris(redrives: Sequence[Redrive]) -> set[str]:
     """The quarantined files that some redrives took."""
-    return {file.redriven_uri for each in redrives if each.kind == "files" for file in each.manifest.files}
+    return {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,8 @@ from compactor.core.documents.closed_dates import OpenFile
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Accepted, Commit, DeadLetter
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
-from compactor.core.inputs.source_places import is_topic_or_stream
-from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import ManifestKey, duplicate_id, is_of_new, is_within, redriven_id, root_id
+from compactor.core.logs.names import is_log
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account, LetterFate, QuarantinedFile, redriven_uris
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, may_settle
@@ -33,7 +32,6 @@ from compactor.ledger.accounts.reading import Detail, Listed, accounts_of
 from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, unsummarised_if_readable
-from compactor.ledger.planned.given import files_not_in
 from compactor.ledger.state import State
 
 _ENDING = "-dup-"
@@ -274,9 +272,9 @@ def _is_duplicate(refused: Accepted, holder: Accepted) -> bool:
 
 
 def _is_planned(state: State, manifest: Manifest) -> bool:
-    """Whether a manifest names ranges, gaps and landed objects alone: only a plan, or a redrive of one, has these."""
+    """Whether a manifest names gaps and landed objects alone: only a plan, or a redrive of one, has these."""
     landed = state.layout.landed_inputs(root_id(manifest.manifest_id))
-    return all(is_topic_or_stream(file.uri) or is_within(file.uri, landed) for file in manifest.files)
+    return all(is_log(file.uri) or is_within(file.uri, landed) for file in manifest.files)
 
 
 def _adds_nothing(state: State, refused: Accepted, planned: Manifest) -> bool:
@@ -286,5 +284,4 @@ def _adds_nothing(state: State, refused: Accepted, planned: Manifest) -> bool:
     data = state.store.read(state.layout.failed_manifest(refused.manifest_id))
     named = Manifest.model_validate_json(data).files
     versions = {(file.uri, file.etag) for file in planned.files}
-    others = [file for file in named if (file.uri, file.etag) not in versions]
-    return all(is_kafka(file.uri) for file in others) and not files_not_in(others, planned)
+    return all((file.uri, file.etag) in versions for file in named)

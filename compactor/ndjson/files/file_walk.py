@@ -12,21 +12,13 @@ from typing import Generic, Literal, Self, TypeVar
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
-from compactor.core.kafka.ports import NoKafka, OpenKafka
-from compactor.core.kafka.ranges import is_kafka
-from compactor.core.kinesis.places import StreamGap, is_kinesis
 from compactor.core.layout import is_local, is_s3
+from compactor.core.logs.names import LogGap, is_log
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.files.content_digest import ContentDigest
-from compactor.ndjson.files.line_fields import (
-    LineFields,
-    PathValues,
-    RedrivenValues,
-    WithRecordValues,
-    redriven_values,
-)
+from compactor.ndjson.files.line_fields import PathValues
 from compactor.ndjson.files.object_reading import (
     FILES_AHEAD,
     LOCAL_FILES_AHEAD,
@@ -36,7 +28,6 @@ from compactor.ndjson.files.object_reading import (
     PatientReads,
     open_file,
 )
-from compactor.ndjson.files.range_reading import OpenedRange, open_range
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.kinds.formats import Formats
@@ -50,9 +41,6 @@ MAX_STARTS = 3
 
 T = TypeVar("T")
 
-Input = Opened | OpenedRange
-"""An opened file, or an opened range of a Kafka partition."""
-
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
@@ -64,16 +52,14 @@ class OpenedFile:
         source_uri: The file that its lines are from: itself, unless it holds redriven lines.
         codec: One of `compactor.ndjson.codecs.CODECS`.
         path_values: The fields that its path gives to each line; None if there are none.
-        record_values: The fields that redriven lines of a range get; None for any other file.
     """
 
     index: int
     uri: str
     source_uri: str
-    opened: Input
+    opened: Opened
     codec: str
     path_values: PathValues | None = None
-    record_values: RedrivenValues | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +86,6 @@ class FileWalk:
     Args:
         limits: How many rejects and scratch bytes there may be.
         formats: Which kinds of files are read.
-        kafka: Reads ranges.
         counted_bytes: The step in which `stored_bytes_read` grows.
 
     Attributes:
@@ -119,7 +104,6 @@ class FileWalk:
         limits: Limits,
         formats: Formats,
         *,
-        kafka: OpenKafka = NoKafka(),  # noqa: B008 - it is frozen
         counted_bytes: int = RANGE_BYTES,
     ) -> None:
         self._input = PatientReads(store)
@@ -127,7 +111,6 @@ class FileWalk:
         self._any_version = on_changed_file == "read"
         self._reject_limits = limits.rejects
         self._formats = formats
-        self._kafka = kafka
         self.scratch = Scratch(limits.max_scratch_bytes)
         self._stack = ExitStack()
         self._counted_bytes = counted_bytes
@@ -174,14 +157,9 @@ class FileWalk:
 
     def splitter(self, file: OpenedFile) -> Splitter:
         """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
-        values: LineFields | None
-        if isinstance(file.opened, OpenedRange):
-            split, values = self._formats.lines, file.opened.values
-        elif file.opened.start:  # behind the first lines of a file, which tell its kind
-            split, values = self._formats.lines, None
-        else:
-            split, values = self._formats.splitter(file.uri), file.record_values
-        return split if values is None else WithRecordValues(split, values)
+        if file.opened.start:  # behind the first lines of a file, which tell its kind
+            return self._formats.lines
+        return self._formats.splitter(file.uri)
 
     def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
@@ -200,13 +178,11 @@ class FileWalk:
                 yield part
                 self.stored_bytes_read += len(part) - half
 
-    def _open(self, file: ManifestFile) -> Input:
-        if is_kafka(file.uri):
-            ranged = open_range(self._kafka, file)
-            ranged.begin(self._pool)
-            return ranged
-        if is_kinesis(file.uri):
-            raise FileError(FileStatus.MISSING, f"retention may have removed records {StreamGap.parse(file.uri).words}")
+    def _open(self, file: ManifestFile) -> Opened:
+        if is_log(file.uri):
+            gap = LogGap.parse(file.uri)
+            is_told = "retention removed" if gap.offsets else "retention may have removed records"
+            raise FileError(FileStatus.MISSING, f"{is_told} {gap.words}")
         try:
             again = not self._formats.recognises
             read = partial(open_file, self._input, file, any_version=self._any_version, again=again)
@@ -222,7 +198,7 @@ class FileWalk:
             raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def _walk(
-        self, index: int, file: ManifestFile, opening: Future[Input], rejects: RejectsWriter, read: ReadFile[T]
+        self, index: int, file: ManifestFile, opening: Future[Opened], rejects: RejectsWriter, read: ReadFile[T]
     ) -> WalkedFile[T]:
         change = ""
         for start in range(MAX_STARTS if self._any_version else 1):
@@ -240,14 +216,12 @@ class FileWalk:
         return _quarantined(index, file, FileError(FileStatus.CHANGED, change))
 
     def _read(
-        self, index: int, file: ManifestFile, opened: Input, rejects: RejectsWriter, read: ReadFile[T]
+        self, index: int, file: ManifestFile, opened: Opened, rejects: RejectsWriter, read: ReadFile[T]
     ) -> WalkedFile[T]:
         codec = "none" if file.grown else sniff(opened.first[:SNIFF_BYTES])
         spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
-            opened_file = OpenedFile(
-                index, file.uri, file.origin_uri, opened, codec, _path_values(file), redriven_values(file)
-            )
+            opened_file = OpenedFile(index, file.uri, file.origin_uri, opened, codec, _path_values(file))
             counts, found = read(opened_file, in_whole_file(file.grown, spool.add))
             self._check_kind(file, counts, spool)
             spool.move_to(rejects)
@@ -277,7 +251,7 @@ def _path_values(file: ManifestFile) -> PathValues | None:
     return PathValues(file.path_columns) if file.path_columns else None
 
 
-def _report(file: ManifestFile, opened: Input, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
+def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
     digest = file.grown.digest if file.grown else ""
     # A blank line is never rejected, so those of redriven lines stand for other lines of the file that they are from.
     padding = counts.blank_lines if file.source_uri else 0
@@ -300,10 +274,7 @@ def _report(file: ManifestFile, opened: Input, codec: str, counts: LineCounts, s
         source_uri=file.source_uri or "",
         rejected_as=file.rejected_as or "",
         path_columns=file.path_columns or {},
-        record_columns=file.record_columns or (),
-        kafka_values=file.kafka_values,
         range=file.grown,
-        kafka=opened.read,
     )
 
 
@@ -329,8 +300,6 @@ def _quarantined(
         source_uri=file.source_uri or "",
         rejected_as=file.rejected_as or "",
         path_columns=file.path_columns or {},
-        record_columns=file.record_columns or (),
-        kafka_values=file.kafka_values,
         range=file.grown,
     )
     return WalkedFile(index, report, None)

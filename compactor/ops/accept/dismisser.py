@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from compactor.core.documents.changes import How
-from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.layout import canonical
+from compactor.core.logs.names import is_log
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.accounts.settling import is_gone
@@ -27,7 +27,7 @@ class Dismissible:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dismisser:
-    """Dismisses quarantined files. Ranges of topics and streams are no matter of it: brokers are asked about these.
+    """Dismisses quarantined files. Ranges of topics and streams are no matter of it: `Acceptor` has these.
 
     Attributes:
         by: Who dismisses.
@@ -42,7 +42,7 @@ class Dismisser:
         open_files: dict[str, list[QuarantinedFile]] = {}
         for source in scan.sources:
             for file in source.files:
-                if not is_topic_or_stream(file.uri):
+                if not is_log(file.uri):
                     open_files.setdefault(canonical(file.uri), []).append(file)
         for uri in dict.fromkeys(uris):
             versions = open_files.get(canonical(uri), [])

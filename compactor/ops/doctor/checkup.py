@@ -6,11 +6,9 @@ from functools import partial
 
 from compactor.control.releases import differing
 from compactor.core.errors import CompactorError
-from compactor.core.kafka.ports import OpenKafka
-from compactor.core.kafka.ranges import Topic, is_kafka
-from compactor.core.kinesis.places import STREAM_EXPECTED, KinesisStream, is_kinesis
-from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import canonical, is_s3
+from compactor.core.logs.names import KAFKA, KINESIS, STREAM_EXPECTED, LogName, is_log
+from compactor.core.logs.ports import KafkaLog, Log
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ops.doctor import account_checks, service_checks
 from compactor.ops.doctor.findings import Account, Finding, fault, ok, skipped, warning
@@ -34,10 +32,9 @@ class Environment:
     store: ObjectStore
     clock: Clock
     columns: Callable[[Settings], Mapping[str, str]]  # the Hive types of the output's columns, by name
-    kinesis: Callable[[Settings], KinesisLog]  # the streams of the sources
+    kinesis: Callable[[Settings], Log]  # the streams of the sources
     releases: Callable[[Settings], Sequence[str]]  # those of the living runs; empty strings are not told
-    kafka: Callable[[Settings], OpenKafka]  # the clusters of the settings
-    waiting_seconds: Callable[[Settings], float]  # for how long the oldest manifest has waited
+    kafka: Callable[[Settings], KafkaLog]  # the clusters of the settings
     listed: Callable[[Settings], ListedTable | None]  # the Iceberg table of the output; None without one
     ask_claims: Callable[[Settings], object]  # asks the claims for none, where they are in SQLite, and makes no file
     trial_id: str  # part of the names of the objects that places are tried with; unique to this run of the doctor
@@ -66,13 +63,13 @@ def _kafka_checks(env: Environment, settings: Settings) -> Iterator[Check]:
     """The checks of the clusters, and of each topic that input may come from."""
     parts = settings.streams or (settings,)
     for name in settings.kafka.clusters:
-        yield Check(f"kafka {name}", partial(service_checks.cluster, env.kafka(settings), name))
+        yield Check(f"kafka {name}", partial(service_checks.cluster, partial(env.kafka, settings), name))
     for each in parts:
-        planned = set(each.topics)
+        planned = {log for log in each.logs if log.scheme == KAFKA}
         named = {topic for prefix in each.input.allowed_prefixes if (topic := _topic(prefix)) is not None}
         for topic in sorted(planned | named):
             check = partial(_topic_check, env, each, topic, is_planned=topic in planned)
-            yield Check("topic", check, (f"kafka {topic.cluster}",), each.name)
+            yield Check("topic", check, (f"kafka {topic.source}",), each.name)
 
 
 def _iceberg_checks(env: Environment, settings: Settings) -> Iterator[Check]:
@@ -83,16 +80,17 @@ def _iceberg_checks(env: Environment, settings: Settings) -> Iterator[Check]:
             yield Check("iceberg table", check, stream=each.name)
 
 
-def _topic_check(env: Environment, settings: Settings, topic: Topic, *, is_planned: bool) -> list[Finding]:
-    wait_seconds = settings.topic_late_seconds + env.waiting_seconds(settings)
-    return service_checks.topic(env.kafka(settings), topic, wait_seconds=wait_seconds, is_planned=is_planned)
+def _topic_check(env: Environment, settings: Settings, topic: LogName, *, is_planned: bool) -> list[Finding]:
+    wait_seconds = settings.landing_late_seconds
+    return service_checks.topic(partial(env.kafka, settings), topic, wait_seconds=wait_seconds, is_planned=is_planned)
 
 
-def _topic(prefix: str) -> Topic | None:
+def _topic(prefix: str) -> LogName | None:
     try:
-        return Topic.parse(prefix)
+        found = LogName.parse(prefix)
     except ValueError:  # a folder, or a whole cluster
         return None
+    return found if found.scheme == KAFKA else None
 
 
 def _releases(env: Environment, settings: Settings) -> Finding:
@@ -110,13 +108,12 @@ def uses_s3(settings: Settings) -> bool:
 
 
 def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()) -> Iterator[Check]:
-    for stream in () if only else settings.kinesis_streams:
-        yield Check("input", partial(_stream, env, settings, str(stream)))
+    streams = [str(log) for log in settings.logs if log.scheme == KINESIS]
+    for stream in () if only else streams:
+        yield Check("input", partial(_stream, env, settings, stream))
     for prefix in () if only else settings.input.allowed_prefixes:
-        if is_kafka(prefix):
-            continue
-        if is_kinesis(prefix):
-            if prefix not in map(str, settings.kinesis_streams):
+        if is_log(prefix):
+            if prefix.startswith(KINESIS) and prefix not in streams:
                 yield Check("input", partial(_stream, env, settings, prefix))
             continue
         yield Check("input", partial(try_input, env.store, prefix, "input.allowed_prefixes"), _needs(prefix))
@@ -135,8 +132,8 @@ def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()
 def _stream(env: Environment, settings: Settings, prefix: str) -> list[Finding]:
     if prefix.count("/") < STREAM_EXPECTED.count("/"):
         return [skipped(f"{prefix}: `compactor plan --dry-run` tells what it has")]
-    stream, wait_seconds = KinesisStream.parse(prefix), settings.kinesis_late_seconds
-    is_planned = stream in settings.kinesis_streams
+    stream, wait_seconds = LogName.parse(prefix), settings.landing_late_seconds
+    is_planned = stream in settings.logs
     return try_stream(env.kinesis(settings), stream, wait_seconds=wait_seconds, is_planned=is_planned)
 
 

@@ -8,39 +8,39 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 
 from compactor.core.errors import AccessError, CompactorError, ExtraMissing, TryAgainError
-from compactor.core.kafka.ports import KafkaLog, OpenKafka, TopicFacts
-from compactor.core.kafka.ranges import Topic
-from compactor.core.kinesis.places import KinesisStream
-from compactor.core.kinesis.ports import KinesisLog
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import KafkaLog, Log, TopicFacts
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.ops.doctor.account_checks import DEPLOY
 from compactor.ops.doctor.findings import Absent, Account, Finding, fault, ok, warning
 from compactor.schema.catalog import drift, table_columns
 from compactor.table.listed import ListedTable
 
+_READ_BYTES = 1024 * 1024
 
-def try_stream(log: KinesisLog, stream: KinesisStream, *, wait_seconds: float, is_planned: bool) -> list[Finding]:
-    """Describe a stream, list its shards, and read from one as planning does.
+
+def try_stream(log: Log, stream: LogName, *, wait_seconds: float, is_planned: bool) -> list[Finding]:
+    """Describe a stream, list its shards, and read from one as landing does.
 
     Args:
         log: The streams.
         stream: The stream.
         wait_seconds: How long a record may wait until it is landed.
-        is_planned: Whether jobs plan the stream.
+        is_planned: Whether jobs land the stream.
 
     Raises:
         CompactorError: One of these is refused, or does not answer.
     """
-    live = log.stream(stream)
+    live = log.describe(stream)
     if live is None:
         named = "kinesis.streams" if is_planned else "input.allowed_prefixes"
         return [fault(f"{stream}: there is no such stream", f"create it, or correct {named}")]
-    shards = log.shards(stream)
+    shards = log.partitions(stream)
     for shard in shards[:1]:
-        reading = log.read(stream, shard.shard_id, 0)
+        reading = log.read(stream, shard.partition_id, 0, _READ_BYTES)
         list(islice(reading, 1))
         reading.close()
-    by_command = "" if is_planned else "; no job plans it: `compactor plan` does, or name it in kinesis.streams"
+    by_command = "" if is_planned else "; no job lands it: `compactor plan` does, or name it in kinesis.streams"
     found = ok(f"{stream}: can describe, list and read {count(len(shards), 'shard')}{by_command}")
     kept = live.retention.total_seconds()
     if kept >= MARGIN * wait_seconds:
@@ -108,10 +108,10 @@ MARGIN = 4
 """Retention should be this many times as long as records may wait: an outage lasts longer than a delay."""
 
 
-def cluster(kafka: OpenKafka, name: str) -> Finding:
+def cluster(kafka: Callable[[], KafkaLog], name: str) -> Finding:
     """Whether brokers of a cluster answer, and accept the user of the settings."""
     try:
-        nodes = kafka.open().nodes(name)
+        nodes = kafka().nodes(name)
     except ExtraMissing as exc:
         return fault(str(exc), "install it in the Python of the compactor, and of Spark's executors")
     except AccessError as exc:
@@ -124,18 +124,17 @@ def cluster(kafka: OpenKafka, name: str) -> Finding:
     return ok(f"{count(nodes, 'broker')} {'answers' if nodes == 1 else 'answer'}")
 
 
-def topic(kafka: OpenKafka, of: Topic, *, wait_seconds: float, is_planned: bool) -> list[Finding]:
+def topic(kafka: Callable[[], KafkaLog], of: LogName, *, wait_seconds: float, is_planned: bool) -> list[Finding]:
     """Whether a topic is there and may be read, and whether its records are kept long enough.
 
     Args:
-        kafka: The brokers.
+        kafka: Opens the brokers.
         of: The topic.
-        wait_seconds: How long a record may wait until it is read.
-        is_planned: Whether jobs plan the topic.
+        wait_seconds: How long a record may wait until it is landed.
+        is_planned: Whether jobs land the topic.
     """
-    log: KafkaLog = kafka.open()
     try:
-        facts = log.inspect(of)
+        facts = kafka().inspect(of)
     except AccessError as exc:
         return [fault(_line(exc), f"allow Describe and Read on topic {of.name}")]
     if facts is None:
@@ -143,18 +142,18 @@ def topic(kafka: OpenKafka, of: Topic, *, wait_seconds: float, is_planned: bool)
         return [fault(found, f"create it, correct its name, or allow Describe on topic {of.name}")]
     if facts.may_read is False:
         return [fault(f"{of}: may be described, and not be read", f"allow Read on topic {of.name}")]
-    by_command = "" if is_planned else "; no job plans it: `compactor plan` does, or name it in kafka.topics"
+    by_command = "" if is_planned else "; no job lands it: `compactor plan` does, or name it in kafka.topics"
     return [ok(f"{of}: {count(facts.partitions, 'partition')}{by_command}"), _retention(of, facts, wait_seconds)]
 
 
-def _retention(of: Topic, facts: TopicFacts, wait_seconds: float) -> Finding:
+def _retention(of: LogName, facts: TopicFacts, wait_seconds: float) -> Finding:
     if facts.not_told:
         move = f"allow DescribeConfigs on topic {of.name}, or see that it keeps records far longer than"
         return warning(f"{of}: its retention is not known: {facts.not_told}", f"{move} {shown_seconds(wait_seconds)}")
     kept = "for ever" if facts.retention_seconds is None else f"for {shown_seconds(facts.retention_seconds)}"
     raise_it = f"raise retention.ms of topic {of.name}"
     if facts.retention_seconds is not None and facts.retention_seconds <= wait_seconds:
-        waits = f"may wait for {shown_seconds(wait_seconds)} before they are read"
+        waits = f"may wait for {shown_seconds(wait_seconds)} before they are landed"
         return fault(f"{of}: records are kept {kept}, and {waits}", raise_it)
     if facts.retention_seconds is not None and facts.retention_seconds < MARGIN * wait_seconds:
         waits = f"less than {MARGIN} times the {shown_seconds(wait_seconds)} for which they may wait"

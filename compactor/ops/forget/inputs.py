@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from compactor.core.documents.changes import Inputs
 from compactor.core.errors import AccessError
-from compactor.core.kafka.ranges import is_kafka
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.ndjson.grok import DecoderOf, no_decoder
@@ -18,7 +17,6 @@ from compactor.ops.forget.input_search import InputFound, search_input
 from compactor.ops.forget.wanted import Wanted
 
 _ASKED = "only named: `--inputs delete` deletes it"
-_IN_TOPIC = "its records are in the topic until retention or a tombstone removes them; they were not searched"
 _REPLACED = "it was replaced since it was read: search it again once its new version is compacted"
 
 
@@ -62,8 +60,6 @@ class InputEraser:
     def _searched(self, candidates: Sequence[Candidate]) -> tuple[HeldInput, str] | None:
         """What a file holds, with the version that was searched."""
         first = candidates[0]
-        if is_kafka(first.uri):
-            return HeldInput(first.uri, first.manifest_id, deleted=False, why=_IN_TOPIC), ""
         if any(each.is_named for each in candidates):
             info = self.state.store.stat(first.uri)
             found = InputFound(etag=info.etag, holds=True) if info is not None else InputFound()

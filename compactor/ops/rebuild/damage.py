@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import AccessError
-from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import redriven_owner
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
@@ -54,8 +53,6 @@ def input_fault(state: State, commit: Commit) -> str:
     store, folder = state.store, state.layout.redriven_folder
 
     def fault(file: FileReport) -> str:
-        if is_kafka(file.uri):  # brokers are asked when it is read; a rebuild with other lines decides nothing
-            return ""
         expected = f"expected the version {file.etag!r}, which was compacted"
         try:
             info = store.stat(file.uri)

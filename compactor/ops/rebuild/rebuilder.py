@@ -263,20 +263,13 @@ def _check_same(old: FileReport, new: FileReport, damaged: Damaged) -> None:
     if old.uri in damaged.replaced:
         return
     other = _OF_THE_VERSION if old.uri in damaged.inputs or not old.digest else set()
-    before, now = (_without_end(report).model_dump(exclude=_NOT_COMPARED | other) for report in (old, new))
+    before, now = (report.model_dump(exclude=_NOT_COMPARED | other) for report in (old, new))
     different = [f"{name} {now[name]!r} instead of {value!r}" for name, value in before.items() if now[name] != value]
     if different:
         raise InputError(
             f"{old.uri}: it is read otherwise than by the first commit, with {', '.join(different)}; expected the "
             "engine and the limits that the manifest was compacted with"
         )
-
-
-def _without_end(report: FileReport) -> FileReport:
-    """A report without the end that a topic had when it was read: a topic goes on growing."""
-    if report.kafka is None:
-        return report
-    return report.model_copy(update={"kafka": report.kafka.model_copy(update={"position": 0, "high_watermark": 0})})
 
 
 def _summary(commit: Commit, damaged: Damaged, generation: int) -> Rebuilt:

@@ -3,26 +3,22 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.manifest_parsing import is_allowed, parse_manifest
 from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
 from compactor.core.inputs.dates import possible_dates
-from compactor.core.kafka.ports import NoKafka, OpenKafka
-from compactor.core.kafka.ranges import is_kafka
-from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import ManifestKey, canonical, number_of_redrive, redriven_id, root_id
+from compactor.core.logs.names import is_log
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ClaimTable, Clock, ObjectInfo
 from compactor.ledger.accounts.account import Account, AccountState
 from compactor.ledger.accounts.reading import account_of
-from compactor.ledger.planned.given import check_given, is_planned, names_planned
+from compactor.ledger.landing.given import check_given, is_landed, names_landed
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.ops.redrive.ranges import NothingLeft, RangesLeft, Untold
 from compactor.ops.redrive.redrive_report import Refused
 
 IsOwn = Callable[[str], bool]  # whether a holder belongs to the lineage that is redriven, and comes before the redrive
@@ -129,7 +125,7 @@ class Draft:
                 self.refuse(dict.fromkeys(self.planned, f"manifest {of_plans} has what was planned for this id"))
             return list(self.files)
         left = {report.uri for report in account.open_reports(reason)}
-        return [file for file in self.files if file.redriven_uri in left]
+        return [file for file in self.files if file.uri in left]
 
     def unclaimed_files(self) -> list[ManifestFile]:
         return [file for file in self.files if file.uri in self.unclaimed]
@@ -195,6 +191,9 @@ def committed_under(manifest_id: str, state: State) -> Commit | None:
 _GONE = "there is no such object; expected it to be there by now, or `compactor dismiss` to give it up"
 
 
+_NOT_LANDED = "retention removed it before it was landed; `compactor accept` puts on record that it is gone"
+
+
 @dataclass(frozen=True, kw_only=True)
 class RedrivePlanner:
     """Drafts new manifests, and claims their files."""
@@ -203,12 +202,7 @@ class RedrivePlanner:
     claims: RedriveClaims
     search: FileSearch
     allowed_prefixes: Sequence[str]  # folders that may have input
-    kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen; tells what is left of quarantined ranges
     _named_here: dict[str, list[Naming]] = field(default_factory=dict, init=False)
-
-    @cached_property
-    def _ranges(self) -> RangesLeft:
-        return RangesLeft(self.kafka)
 
     def draft(self, account: Account, root: ManifestKey, reason: str | None) -> Draft:
         """Draft the redrive of a manifest: of files with a reason, or of all.
@@ -277,12 +271,12 @@ class RedrivePlanner:
         accepted = account.accepted
         draft.listed_at = accepted.manifest.listed_at if accepted and accepted.manifest else None
         for report in account.open_reports(reason):
-            named = self._named_again(report)
-            if isinstance(named, str):
-                draft.refuse({report.uri: named})
+            if is_log(report.uri):
+                draft.refuse({report.uri: _NOT_LANDED})
                 continue
-            draft.files += named
-            draft.reasons |= dict.fromkeys((file.uri for file in named), str(report.status))
+            named = _named(report)
+            draft.files.append(named)
+            draft.reasons[named.uri] = str(report.status)
         # Any id of the lineage will do: only its root counts here.
         new_id, folder = redriven_id(root.id, 1), self.state.layout.redriven_folder
         outside = [file.uri for file in draft.files if not is_allowed(file.uri, new_id, self.allowed_prefixes, folder)]
@@ -291,24 +285,15 @@ class RedrivePlanner:
         draft.refuse({uri: why for uri, why in found.items() if isinstance(why, str)})
         return draft
 
-    def _named_again(self, report: FileReport) -> list[ManifestFile] | str:
-        """What a quarantined input is redriven as, or why it cannot be."""
-        if is_kinesis(report.uri):
-            return "retention removed it before it was landed; `compactor accept` puts on record that it is gone"
-        if not is_kafka(report.uri):
-            return [_named(report)]
-        parts = self._ranges.parts_of(report)
-        return parts.why if isinstance(parts, NothingLeft | Untold) else parts
-
     def _draft_of_letter(self, account: Account, letter: DeadLetter, root: ManifestKey) -> Draft:
         accepted = account.accepted
         original = original_of(letter, accepted, self.state, self.allowed_prefixes)
         draft = Draft(account, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
-        if names_planned(self.state, original):  # a copy under another id may name what the first one has
+        if names_landed(self.state, original):  # a copy under another id may name what the first one has
             claimed = original.model_copy(update={"manifest_id": redriven_id(root.id, 1)})
             check_given(self.state, claimed, letter.source_uri)
             if accepted is None or accepted.manifest is None:
-                draft.planned.update(file.uri for file in original.files if is_planned(self.state, file))
+                draft.planned.update(file.uri for file in original.files if is_landed(self.state, file))
         draft.listed_at = original.listed_at
         draft.reasons = dict.fromkeys((file.uri for file in original.files), letter.reason)
         self._pin(draft)  # the job quarantines a file that is missing now

@@ -192,8 +192,6 @@ def write_lines(store: ObjectStore, wanted: Wanted, folder: str | None) -> Writt
                     source_uri=source_uri,
                     rejected_as=target.reason,
                     path_columns=(report and report.path_columns) or None,
-                    record_columns=(report and report.record_columns) or None,
-                    kafka_values=report and report.kafka_values,
                 )
                 _add(store, written, named, target, folder)
     return written

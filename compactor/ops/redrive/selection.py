@@ -13,7 +13,7 @@ REASONS: dict[Kind, frozenset[str]] = {
 }
 """The reasons of dead letters, quarantined files and rejected lines."""
 
-CURABLE = frozenset({"line_too_long", "fields_too_large", "parsers_disagree"})
+CURABLE = frozenset({"line_too_long", "parsers_disagree"})
 """Reasons for which a line is rejected by one setting and not by another: the others follow from its bytes."""
 
 NOTHING_QUARANTINED = "no files were quarantined, or each was redriven before, or a later version was compacted"

@@ -14,8 +14,7 @@ from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
 from compactor.ledger.visible import ExpiredSeen
-from compactor.manifests.kafka.topics_seen import TopicSeen
-from compactor.manifests.kinesis.streams_seen import StreamSeen
+from compactor.manifests.landing.seen import LogSeen
 from compactor.ops.report.period import Period
 from compactor.table.standing import TableSeen
 
@@ -92,7 +91,6 @@ class Totals(Work):
     lines: int  # lines of the input files: `rows + rejected_lines + blank_lines + erased_lines`
     blank_lines: int
     erased_lines: int  # lines whose row or reject was erased on request
-    tombstones: int  # blank lines that stand for records of topics without a value
     # Time during which at least one manifest was between the start of its successful attempt and the decision
     at_work_seconds: float
     at_work_bytes_per_second: float | None  # stored input over that time; null without work
@@ -276,6 +274,5 @@ class Figures:
     unreadable: Unreadable  # records of the ledger that are damaged
     expired: ExpiredSeen  # what is on record as expired by now, whatever the period
     table: TableSeen | None = None  # the table that lists the output, as of now; null if the settings name none
-    topics: tuple[TopicSeen, ...] = ()  # the topics that jobs plan, as of their latest plans
-    kinesis: tuple[StreamSeen, ...] = ()  # the streams of Kinesis that jobs plan, as of their latest plans
+    logs: tuple[LogSeen, ...] = ()  # the topics and streams that jobs land, as of their latest landings
     housekeeping: tuple[FailingTask, ...] = ()  # what jobs do beside their work, and what fails of it as of now

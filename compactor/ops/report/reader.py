@@ -16,8 +16,7 @@ from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
-from compactor.manifests.kafka.topics_seen import TopicWatch
-from compactor.manifests.kinesis.streams_seen import StreamWatch
+from compactor.manifests.landing.seen import LogWatch
 from compactor.ops.redrive.reject_lines import RejectRow, reject_rows
 from compactor.ops.report import figures
 from compactor.ops.report.figures import (
@@ -110,8 +109,7 @@ class ReportReader:
     registry: SchemaRegistry
     sla_seconds: float | None = None  # how long a file may take; None without an SLA
     table: ListedTable | None = None  # the table of the output; its catalog is not asked
-    topics: TopicWatch | None = None  # the topics that jobs plan; brokers are not asked
-    kinesis: StreamWatch | None = None  # the streams of Kinesis that jobs plan
+    logs: LogWatch | None = None  # the topics and streams that jobs land
 
     def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
         """Read the figures of a period, with or without some of the rejected lines."""
@@ -153,8 +151,7 @@ class ReportReader:
             unreadable=tallies.unreadable(),
             expired=expired_seen(self.state),
             table=None if self.table is None else table_seen(self.state, self.table, self.state.clock.now()),
-            topics=() if self.topics is None else self.topics.seen(self.state.clock.now()),
-            kinesis=() if self.kinesis is None else self.kinesis.seen(self.state.clock.now()),
+            logs=() if self.logs is None else self.logs.seen(self.state.clock.now()),
             housekeeping=failing_tasks(self.state, () if self.table is None else self.table.upkeep),
         )
 

@@ -21,7 +21,7 @@ from compactor.ops.report.period import Buckets, Period
 
 _SUMMED = (
     *("input_files", "input_bytes", "output_files", "output_bytes"),
-    *("lines", "rows", "rejected_lines", "blank_lines", "tombstones", "erased_lines"),
+    *("lines", "rows", "rejected_lines", "blank_lines", "erased_lines"),
 )
 
 CLOCK_TOLERANCE_SECONDS = 300.0

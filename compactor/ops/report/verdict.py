@@ -7,11 +7,10 @@ from compactor.control.diagnosis.alarms import (
     dead_letters,
     few_rows,
     housekeeping_fails,
-    kinesis_behind,
+    logs_behind,
     manifests_held_back,
     quarantined_files,
     table_behind,
-    topics_behind,
 )
 from compactor.control.diagnosis.health import Condition, Finding, Severity, finding
 from compactor.core.results import as_document
@@ -67,8 +66,7 @@ def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
     if table is not None and table.noted_at is not None and figures.period.holds(table.noted_at):
         yield from table_behind(table)
         yield from manifests_held_back(table)
-    yield from topics_behind(each for each in figures.topics if each.seen_at and figures.period.holds(each.seen_at))
-    yield from kinesis_behind(each for each in figures.kinesis if each.seen_at and figures.period.holds(each.seen_at))
+    yield from logs_behind(each for each in figures.logs if each.seen_at and figures.period.holds(each.seen_at))
     waiting = [letter for letter in letters.latest if not letter.is_settled]
     if waiting:
         yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)

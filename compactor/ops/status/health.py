@@ -8,11 +8,10 @@ from compactor.control.diagnosis.alarms import (
     dead_letters,
     few_rows,
     housekeeping_fails,
-    kinesis_behind,
+    logs_behind,
     manifests_held_back,
     quarantined_files,
     table_behind,
-    topics_behind,
 )
 from compactor.control.diagnosis.health import (
     Condition,
@@ -88,7 +87,7 @@ def health(facts: Facts, rules: Rules) -> Finding:
 
     What keeps data from getting through at all comes before what makes it late, and that before what is quarantined.
     """
-    waiting = (table_behind(facts.table), topics_behind(facts.topics), kinesis_behind(facts.kinesis))
+    waiting = (table_behind(facts.table), logs_behind(facts.logs))
     found = (_of_runs(facts, rules), *waiting, _of_lateness(facts, rules), _of_faults(facts, rules))
     return most_urgent([*chain.from_iterable(found), _at_rest(facts, rules)])
 

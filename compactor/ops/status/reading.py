@@ -20,8 +20,7 @@ from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
 from compactor.ledger.work_time import arrival_seconds
-from compactor.manifests.kafka.topics_seen import TopicWatch
-from compactor.manifests.kinesis.streams_seen import StreamWatch
+from compactor.manifests.landing.seen import LogWatch
 from compactor.ops.status.failures import FailureReader, StatusCache
 from compactor.ops.status.flow import NOT_ON_GLUE, drain, latency, misfits, output_sizes, rates, rejects, spent
 from compactor.ops.status.health import Rules, health, shards_among
@@ -151,8 +150,7 @@ class StatusReader:
     glue: Callable[[], JobRuns] | None = None  # connects to the runs on Glue; None where the job does not run there
     no_cost: str = NOT_ON_GLUE  # why no cost is shown without `glue`
     table: ListedTable | None = None  # the table of the output; its catalog is not asked
-    topics: TopicWatch | None = None  # the topics that jobs plan; asks brokers if it can
-    kinesis: StreamWatch | None = None  # the streams of Kinesis that jobs plan
+    logs: LogWatch | None = None  # the topics and streams that jobs land
     cache: StatusCache = field(default_factory=StatusCache)
 
     def read(self) -> Status:
@@ -180,8 +178,7 @@ class StatusReader:
             schema=schema,
             shards=shards_among(living, self.rules.shards),
             table=None if self.table is None else table_seen(self.state, self.table, now),
-            topics=() if self.topics is None else self.topics.seen(now),
-            kinesis=() if self.kinesis is None else self.kinesis.seen(now),
+            logs=() if self.logs is None else self.logs.seen(now),
             housekeeping=failing_tasks(self.state, () if self.table is None else self.table.upkeep),
         )
         status = Status(

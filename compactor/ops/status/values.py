@@ -15,8 +15,7 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
 from compactor.ledger.visible import NOTHING_EXPIRED, ExpiredSeen
-from compactor.manifests.kafka.topics_seen import TopicSeen
-from compactor.manifests.kinesis.streams_seen import StreamSeen
+from compactor.manifests.landing.seen import LogSeen
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 from compactor.table.standing import TableSeen
 
@@ -143,8 +142,7 @@ class Facts:
     schema: SchemaSeen = SchemaSeen(0, 0, "", None)  # the latest schema version
     shards: int = 1  # how many jobs share the manifests
     table: TableSeen | None = None  # the table that lists the output; null if the settings name none
-    topics: tuple[TopicSeen, ...] = ()  # the topics that jobs plan
-    kinesis: tuple[StreamSeen, ...] = ()  # the streams of Kinesis that jobs plan
+    logs: tuple[LogSeen, ...] = ()  # the topics and streams that jobs land
     housekeeping: tuple[FailingTask, ...] = ()  # what jobs do beside their work, and what fails of it
 
     @property

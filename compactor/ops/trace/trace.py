@@ -69,8 +69,6 @@ class TracedReject:
 
     line_number: int  # the number of the line in its file, from 1
     reason: str
-    first_offset: int | None = None  # of a range of Kafka, the offset that it is of, or the first one that it may be of
-    last_offset: int | None = None  # the last one that it may be of, which is another one only if values are lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,6 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, RedrivenInput
 from compactor.core.errors import AccessError, ObjectNotFound, StagingError
 from compactor.core.inputs.dates import possible_dates
-from compactor.core.kafka.ranges import is_kafka
-from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import (
     MANIFEST_ID,
     ManifestKey,
@@ -26,6 +24,7 @@ from compactor.core.layout import (
     is_within,
     redriven_owner,
 )
+from compactor.core.logs.names import is_log
 from compactor.core.ports import ClaimTable, ObjectInfo, ObjectStore
 from compactor.core.rules.attempts import RetryRules, due_at
 from compactor.core.text.formatting import count
@@ -44,7 +43,6 @@ from compactor.ndjson.files.content_digest import beginnings
 from compactor.ndjson.files.object_reading import whole
 from compactor.ops.redrive.reject_lines import numbers_of, reject_rows
 from compactor.ops.trace.landed import landed_record
-from compactor.ops.trace.ranges import FoundRange, part_with, range_of
 from compactor.ops.trace.tables import TableTracer
 from compactor.ops.trace.trace import (
     TracedReject,
@@ -160,9 +158,7 @@ class Tracer:
             if trace.state is TraceState.WAITING:
                 trace.message = self._why_unreadable(uri)
             return trace
-        if is_kinesis(uri):
-            return self._trace_landed(uri, days)
-        return self._trace_range(uri, days) if is_kafka(uri) else self._trace_input(uri, days)
+        return self._trace_landed(uri, days) if is_log(uri) else self._trace_input(uri, days)
 
     def _id_of_object(self, uri: str) -> str | None:
         """The id of the manifest whose object is, or was, at a URI; None if it is not a place of manifests."""
@@ -231,38 +227,20 @@ class Tracer:
             return trace
         return self._followed(trace, info, days)
 
-    def _trace_range(self, uri: str, days: int) -> TraceResult:
-        """Follow a range of Kafka, or the one that an offset is in. Whether brokers still have it is not asked."""
-        found = range_of(self.state, uri)
-        if found is None:
-            return TraceResult(uri=uri, exists=True, searched="the chains of planned ranges")
-        while (part := self._redriven_part(found)) is not None:
-            found = part
-        trace = TraceResult(uri=found.uri, exists=True, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
-        trace = self._followed(trace, None, days)
-        trace.message = "; ".join(filter(None, (found.words(trace.report), trace.message)))
-        return trace
-
     def _trace_landed(self, uri: str, days: int) -> TraceResult:
-        """Follow the landed object with a record of a stream, or a gap. The stream is not asked."""
+        """Follow the landed object with a record of a log, or a gap. The log is not asked."""
         found = landed_record(self.state, uri)
         if found is None:
-            return TraceResult(uri=uri, exists=True, searched="the chains of landed shards")
+            return TraceResult(uri=uri, exists=True, searched="the chains of landed records")
         if not found.uri:
-            return TraceResult(uri=uri, exists=True, searched=f"the chains of landed shards: {found.words}")
-        if is_kinesis(found.uri):
+            return TraceResult(uri=uri, exists=True, searched=f"the chains of landed records: {found.words}")
+        if is_log(found.uri):
             trace = TraceResult(uri=found.uri, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
             trace = self._followed(trace, None, days)
         else:
             trace = self._trace_input(found.uri, days)
         trace.message = "; ".join(filter(None, (found.words, trace.message)))
         return trace
-
-    def _redriven_part(self, found: FoundRange) -> FoundRange | None:
-        """The part with the offset, of a range that was redriven in parts."""
-        taken = account_of(self.state, found.manifest_id).taken
-        parts = (part_with(found, each.manifest) for each in reversed(taken))
-        return next((part for part in parts if part is not None), None)
 
     def _followed(self, trace: TraceResult, info: ObjectInfo | None, days: int) -> TraceResult:
         """The trace of a file, of which the manifest is known."""
@@ -500,9 +478,7 @@ def _own_rejects(
                     lines[row.line_number, row.reason] = None
         except StagingError:  # `verify` says what is wrong with it
             uris += [] if file.final in uris else [file.final]
-    places = report.value_lines
-    offsets = places.offsets_of if places is not None else lambda _: (None, None)
-    return uris, [TracedReject(line, reason, *offsets(line)) for line, reason in islice(lines, MOST_LINES)]
+    return uris, [TracedReject(line, reason) for line, reason in islice(lines, MOST_LINES)]
 
 
 def _erased_words(commit: Commit) -> str:

@@ -1,4 +1,4 @@
-"""Finds input whose rows are there twice: two manifests have compacted the same version of a file, or the same offsets.
+"""Finds input whose rows are there twice: two manifests have compacted the same version of a file.
 
 Memory does not grow with the number of files: each file is a short entry, and the entries are sorted on disk.
 """
@@ -7,15 +7,14 @@ import hashlib
 import heapq
 import struct
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby
 from types import TracebackType
 from typing import IO, Self
 
-from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
-from compactor.core.kafka.ranges import KafkaRange, is_kafka
+from compactor.core.documents.records import Commit, FileReport, FileStatus
 from compactor.core.layout import ManifestKey, canonical
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.reading import Scope, accounts
@@ -27,7 +26,6 @@ _BLOCK_ENTRIES = 2_000  # of one sorted run in memory, while the runs are merged
 
 _DIGEST_BYTES = 16
 _ENTRY = struct.Struct(f">{_DIGEST_BYTES}sQ")  # the digest of a file version, and where its manifest's key is
-_RANGE = struct.Struct(f">{_DIGEST_BYTES}sQQQ")  # that of a partition, its first offset, the one behind, and the same
 
 
 @dataclass(slots=True)
@@ -78,7 +76,7 @@ class DoubledFiles:
     """Collects the files of commits, and finds those that are in two of them. A context manager, for one thread.
 
     Files of redriven lines have names of their own, and a quarantined file has no rows before it is redriven. So it
-    finds neither. Of ranges it finds those that overlap, in one commit, too.
+    finds neither.
 
     Args:
         state: Has the commits.
@@ -91,7 +89,6 @@ class DoubledFiles:
     def __enter__(self) -> Self:
         self._keys: IO[bytes] = self._stack.enter_context(tempfile.TemporaryFile())
         self._versions = self._sorted(_ENTRY)
-        self._ranges = self._sorted(_RANGE)
         return self
 
     def _sorted(self, entry: struct.Struct) -> _Sorted:
@@ -107,10 +104,9 @@ class DoubledFiles:
         place = self._keys.tell()
         self._keys.write(f"{commit.date}/{commit.manifest_id}\n".encode())
         self._versions.add(_ENTRY.pack(digest, place) for file in commit.files if (digest := version_digest(file)))
-        self._ranges.add(_range_entry(file, place) for file in commit.files if _has_offsets(file))
 
     def found(self) -> Iterator[Discrepancy]:
-        """Yield one discrepancy for each two manifests that have compacted the same files, or ranges that overlap."""
+        """Yield one discrepancy for each two manifests that have compacted the same files."""
         pairs: dict[tuple[int, int], _Pair] = {}
         for digest, entries in groupby(map(_ENTRY.unpack, self._versions), key=lambda entry: entry[0]):
             first, *others = dict.fromkeys(place for _, place in entries)
@@ -119,27 +115,6 @@ class DoubledFiles:
                 pair.files += 1
         named = ((pair, self._key(pair.first), self._key(pair.second)) for pair in pairs.values())
         yield from map_ordered(self._discrepancy, named)
-        yield from self._overlaps(pairs)
-
-    def _overlaps(self, told: Collection[tuple[int, int]]) -> Iterator[Discrepancy]:
-        """One discrepancy for each two manifests with ranges that overlap, except where one was told of."""
-        known = set[tuple[int, int]](told)
-        widest = (b"", 0, 0)  # of the ranges so far: the partition, the end of the one that ends last, and its manifest
-        for partition, first, end, place in map(_RANGE.unpack, self._ranges):
-            if partition == widest[0] and first < widest[1]:  # guard: ranges that overlap are found
-                pair = (min(place, widest[2]), max(place, widest[2]))
-                if pair not in known:
-                    known.add(pair)
-                    yield self._overlap(partition, first, (self._key(pair[0]), self._key(pair[1])))
-            if (partition, end) > widest[:2]:
-                widest = (partition, end, place)
-
-    def _overlap(self, partition: bytes, offset: int, keys: tuple[ManifestKey, ManifestKey]) -> Discrepancy:
-        commit = self._state.ledger.outcome(keys[1])
-        ranges = (KafkaRange.parse(file.uri) for file in _of_partition(commit, partition))
-        uri = next((str(each) for each in ranges if each.first <= offset < each.end), "")
-        found = f"offset {offset} compacted by manifest {keys[0].id} as well"
-        return Discrepancy(keys[1].id, uri, "the rows of each offset once", found)
 
     def _key(self, place: int) -> ManifestKey:
         self._keys.seek(place)
@@ -152,25 +127,6 @@ class DoubledFiles:
         files = commit.files if isinstance(commit, Commit) else ()
         uri = next((file.uri for file in files if version_digest(file) == pair.digest), "")
         return _doubled(first, second, uri, pair.files)
-
-
-def _has_offsets(file: FileReport) -> bool:
-    return file.status is FileStatus.COMPACTED and is_kafka(file.uri)
-
-
-def _range_entry(file: FileReport, place: int) -> bytes:
-    named = KafkaRange.parse(file.uri)
-    return _RANGE.pack(_partition_digest(file), named.first, named.end, place)
-
-
-def _partition_digest(file: FileReport) -> bytes:
-    named = KafkaRange.parse(file.uri)
-    return _digest(f"{named.topic}/{named.partition}#{file.etag}")
-
-
-def _of_partition(outcome: Commit | DeadLetter, digest: bytes) -> Iterator[FileReport]:
-    files = outcome.files if isinstance(outcome, Commit) else ()
-    return (file for file in files if _has_offsets(file) and _partition_digest(file) == digest)
 
 
 def doubled_versions(state: State, first: ManifestKey, second: ManifestKey) -> Discrepancy | None:

@@ -23,7 +23,6 @@ from compactor.engines.parquet_files import ParquetFacts, parquet_facts
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.ledger.visible import Moved, Visible
-from compactor.ndjson.files.range_reading import range_fault
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ops.verify.report import Discrepancy, Orphan
 from compactor.schema.registry import SchemaRegistry
@@ -253,8 +252,6 @@ def _contradictions(commit: Commit) -> Iterator[Discrepancy]:
         accounted = file.records + file.rejected_lines + file.blank_lines + file.erased_rejects
         if accounted != file.lines:
             yield Discrepancy(commit.manifest_id, file.uri, f"{file.lines} lines", f"{accounted} accounted for")
-        if fault := range_fault(file):
-            yield Discrepancy(commit.manifest_id, file.uri, "a line for each offset, and proof of the end", fault)
     for what, files, expected in (
         ("outputs", commit.outputs, sum(file.records for file in commit.files) - commit.erased_rows),
         ("rejects", commit.rejects, sum(file.reject_rows for file in commit.files)),

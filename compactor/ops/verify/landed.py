@@ -1,4 +1,4 @@
-"""Verifies the chains of landed shards: no gap in a chain, and each object in its manifest, with all of its lines.
+"""Verifies the chains of what was landed: no gap in a chain, and each object in its manifest, with all of its lines.
 
 What retention took before it was landed is in a manifest, too, whose reading quarantines it.
 """
@@ -10,11 +10,11 @@ from functools import partial
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.errors import ObjectNotFound
-from compactor.core.kinesis.places import KinesisStream, StreamGap
 from compactor.core.layout import ManifestKey
+from compactor.core.logs.names import LogGap, LogName
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.chains.by_manifest import ByManifest
-from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
+from compactor.ledger.landing.by_manifest import ByManifest
+from compactor.ledger.landing.chains import LogChains, PartitionPlace
 from compactor.ledger.state import State
 from compactor.ops.verify.planned.taken_in import Links
 from compactor.ops.verify.report import Discrepancy
@@ -26,27 +26,28 @@ _Named = Mapping[tuple[str, str], int | None]  # URI and version of its files, w
 class _Landed:
     """What a manifest has to name: a landed object, or where records may be lost, which has no lines."""
 
+    scheme: str
     source: str
     name: str
-    stream_id: str
+    log_id: str
     uri: str
     etag: str
     lines: int | None = None
 
     @property
-    def stream(self) -> KinesisStream:
-        return KinesisStream(self.source, self.name)
+    def log(self) -> LogName:
+        return LogName(self.scheme, self.source, self.name)
 
 
 def faults_of_landed(state: State) -> Iterator[Discrepancy]:
-    """What is wrong with the chains of shards. They are read from their beginnings, one record for each link.
+    """What is wrong with the chains. They are read from their beginnings, one record for each link.
 
     Then each manifest that links name is read once, and its outcome.
 
     Raises:
         RecordUnreadable: A record of a chain is damaged.
     """
-    chains = ShardChains(state)
+    chains = LogChains(state)
     with ByManifest(_Landed) as landed:
         for place in chains.places():
             yield from _faults(chains, place, landed)
@@ -54,38 +55,35 @@ def faults_of_landed(state: State) -> Iterator[Discrepancy]:
             yield from found
 
 
-def _faults(chains: ShardChains, place: ShardPlace, landed: ByManifest[_Landed]) -> Iterator[Discrepancy]:
-    """What is wrong with the links of a shard by themselves; notes what they give to manifests."""
+def _faults(chains: LogChains, place: PartitionPlace, landed: ByManifest[_Landed]) -> Iterator[Discrepancy]:
+    """What is wrong with the links of a partition by themselves; notes what they give to manifests."""
     try:
-        chains.origin(place)
+        expected, is_closed = int(chains.origin(place).after), False
     except ObjectNotFound:
         yield Discrepancy("", str(place), "a record of where its chain begins", "none")
         return
-    of = (place.stream.source, place.stream.name, place.stream_id)
-    expected, is_closed = 0, False
+    of = (place.log.scheme, place.log.source, place.log.name, place.log_id)
     for link in chains.chain(place).links():
-        behind = f"behind sequence number {link.after}"
+        behind = f"behind position {link.after}"
         if is_closed:
             yield Discrepancy(link.manifest_id, str(place), "no records behind its end", f"some {behind}")
-        if link.first != expected:
-            yield Discrepancy(
-                link.manifest_id, str(place), f"records behind sequence number {expected}", f"some {behind}"
-            )
+        if link.first != expected:  # guard: a gap in a chain is found
+            yield Discrepancy(link.manifest_id, str(place), f"records behind position {expected}", f"some {behind}")
         expected, is_closed = link.end, link.closes
         if link.gap:
-            gap = StreamGap(place.stream, place.shard_id, link.first, int(link.begins or 0))
-            landed.add(link.manifest_id, *of, str(gap), place.stream_id)
+            gap = LogGap(place.log, place.partition_id, link.first, int(link.begins or 0))
+            landed.add(link.manifest_id, *of, str(gap), place.log_id)
         if link.uri:
             landed.add(link.manifest_id, *of, link.uri, link.etag, link.lines)
     for loss in chains.losses(place).links():
-        gap = StreamGap(place.stream, place.shard_id, int(loss.after))
-        landed.add(loss.manifest_id, *of, str(gap), place.stream_id)
+        gap = LogGap(place.log, place.partition_id, int(loss.after))
+        landed.add(loss.manifest_id, *of, str(gap), place.log_id)
 
 
-def _faults_of_manifest(chains: ShardChains, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:
+def _faults_of_manifest(chains: LogChains, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:
     manifest_id, landed = group
     links: Links[_Landed, _Named] = Links(
-        drafts_folder=lambda each: chains.drafts_folder(each.stream, each.stream_id),
+        drafts_folder=lambda each: chains.drafts_folder(each.log, each.log_id),
         read=_named,
         has=lambda found, each: (each.uri, each.etag) in found,
     )

@@ -101,9 +101,6 @@ class VerifyResult(Sealable):
     rejected_lines: int = 0  # lines that are in the rejects, or only counted there
     unkept_rejects: int = 0  # rejected lines that are only counted; their bytes are in the input file alone
     blank_lines: int = 0  # lines without anything but white space
-    tombstones: int = 0  # blank lines that stand for records of topics without a value
-    absent_offsets: int = 0  # blank lines that stand for offsets of topics without a committed record
-    further_lines: int = 0  # lines of values of topics beside their first ones, where values are lines
     erased_lines: int = 0  # lines whose row or reject was erased on request: no other count has them
     rejects_by_reason: Counter[str] = field(default_factory=Counter)  # rejected lines by reason
     rescued_values: int = 0  # values in _rescued_data because they do not fit the type of their column

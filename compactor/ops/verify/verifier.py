@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from compactor.core.documents.closed_dates import ManifestSums
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
-from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.layout import ManifestKey, redriven_owner
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account
@@ -19,7 +18,6 @@ from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarise
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
 from compactor.ndjson.grok import DecoderOf, no_decoder
-from compactor.ops.verify.chains import faults_of_chains
 from compactor.ops.verify.doubled import DoubledFiles
 from compactor.ops.verify.files import (
     CommitFiles,
@@ -75,7 +73,6 @@ class Verifier:
 
     state: State
     registry: SchemaRegistry
-    kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen; reads ranges again to compare values
     decoder_of: DecoderOf = no_decoder  # makes what reads lines of text again
     table: ListedTable | None = None  # lists the output
     deep: bool = False  # compare values as well
@@ -116,7 +113,7 @@ class Verifier:
         """
         report = self._verified_all(closed=closed)
         report.discrepancies += unwritten(self.state)  # guard: a planned manifest that is lost is found
-        report.discrepancies += [*faults_of_chains(self.state), *faults_of_landed(self.state)]
+        report.discrepancies += faults_of_landed(self.state)
         seen = expired_seen(self.state)
         report.retired_dates, report.expiring = seen.retired_dates, seen.expiring
         return report
@@ -312,7 +309,6 @@ class Verifier:
                 store=self.state.store,
                 registry=self.registry,
                 rows=CommittedRows(self.state.store, self._files.visible),
-                kafka=self.kafka,
                 decoder_of=self.decoder_of,
                 new_kernel=self.new_kernel,
                 on_read=self.compared.read if self.compared is not None else lambda _: None,

@@ -14,6 +14,8 @@ from compactor.adapters.local.native.kernel import NativeGrok
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.errors import OperatorError, SettingsError
+from compactor.core.logs.names import KAFKA, LogName
+from compactor.core.logs.ports import Partition
 from compactor.core.partitions import first_folders
 from compactor.engines.columns_file import ColumnsFile
 from compactor.engines.engine import Engine, EngineRules
@@ -49,12 +51,10 @@ from compactor.wiring.job.table_components import TableComponents
 
 if TYPE_CHECKING:
     from compactor.adapters.local.native.threads import FairThreads
-    from compactor.core.kafka.ranges import Topic
     from compactor.job.table_commits import TableCommits
-    from compactor.manifests.kafka.planner import KafkaPlanner
-    from compactor.manifests.kafka.topic_loop import TopicLoop
-    from compactor.manifests.kinesis.planner import KinesisPlanner
-    from compactor.manifests.kinesis.stream_loop import StreamLoop
+    from compactor.manifests.landing.lander import Lander
+    from compactor.manifests.landing.lines import RecordLines
+    from compactor.manifests.landing.loop import LandingLoop
     from compactor.manifests.spill import SpilledFile
     from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
     from compactor.ops.rebuild.replacing import Replacer
@@ -63,14 +63,14 @@ if TYPE_CHECKING:
 CLOSING_SECONDS = 24 * 3600.0
 
 PLANNING_SECONDS = 60.0
-"""The time between two looks whether a topic or stream is to be planned; each look says when the next one is."""
+"""The time between two looks whether a topic or stream is to be landed; each look says when the next one is."""
 
 
-def _step(loop: "TopicLoop | StreamLoop", is_stopping: IsStopping) -> float:
+def _step(loop: "LandingLoop", is_stopping: IsStopping) -> float:
     return loop.step(is_stopping=is_stopping)
 
 
-def _plan_all(loop: "TopicLoop | StreamLoop", is_stopping: IsStopping) -> None:
+def _plan_all(loop: "LandingLoop", is_stopping: IsStopping) -> None:
     failed = loop.plan_all(is_stopping=is_stopping).values()
     for error in sorted(failed, key=lambda each: not isinstance(each, OperatorError)):
         raise error
@@ -173,20 +173,6 @@ class App(TableComponents):
                 page_files=self.planner.page_files,
             )
 
-    @cached_property
-    def kafka_planner(self) -> "KafkaPlanner":
-        """Plans topics."""
-        from compactor.manifests.kafka.planner import KafkaPlanner  # noqa: PLC0415 - only planning needs it
-
-        return KafkaPlanner(
-            state=self.state,
-            log=self.kafka.open(),
-            allowed_prefixes=self.settings.input.allowed_prefixes,
-            target_bytes=self.manifest_bytes,
-            record_columns=self.settings.kafka.record_columns,
-            values=self.settings.kafka.values,
-        )
-
     def tasks(self) -> Tasks:
         """Make what the job repeats beside its manifests."""
         retention, catalog = self.settings.retention, self.catalog_table
@@ -202,89 +188,56 @@ class App(TableComponents):
         return Tasks(self.state, tasks)
 
     def planning_tasks(self) -> Iterator[Task]:
-        """What plans the topics of each cluster, and each stream, in threads of their own: brokers may not answer."""
-        loops: dict[str, TopicLoop | StreamLoop] = {
-            **{f"topics {each.cluster}": each for each in self._topic_loops()},
-            **{f"stream {each.stream.uri}": each for each in self._stream_loops()},
-        }
-        for name, loop in loops.items():
-            yield Task(
-                name=name,
-                every_seconds=PLANNING_SECONDS,
-                run=partial(_step, loop),
-                has_note=False,
-                thread=name,
-                first_pause_seconds=1.0,
-                longest_pause_seconds=600.0,
-                at_start=partial(_plan_all, loop),
-            )
-
-    def _topic_loops(self) -> "list[TopicLoop]":
-        by_cluster: dict[str, list[Topic]] = {}
-        for each in self.settings.topics:
-            by_cluster.setdefault(each.cluster, []).append(each)
-        if not by_cluster:
-            return []
-        from compactor.ledger.kafka.planned_work import PlannedWork  # noqa: PLC0415 - only planning needs it
-        from compactor.ledger.kafka.topic_notes import TopicNotes  # noqa: PLC0415 - as above
-        from compactor.manifests.kafka.topic_loop import LoopRules, TopicLoop  # noqa: PLC0415 - as above
-
-        settings = self.settings
-        rules = LoopRules(
-            plan_seconds=settings.kafka.plan_seconds,
-            max_wait_seconds=settings.builder.max_wait_seconds,
-            max_manifests=settings.builder.max_manifests_per_plan,
-            partition_metrics=settings.kafka.partition_metrics,
-        )
-        return [
-            TopicLoop(
-                cluster=cluster,
-                topics=topics,
-                rules=rules,
-                new_planner=lambda: self.kafka_planner,
-                notes=TopicNotes(self.state, self.run_id),
-                work=PlannedWork(self.state, settings.input.allowed_prefixes),
-                metrics=self.metrics,
-                clock=self.clock,
-            )
-            for cluster, topics in by_cluster.items()
-        ]
-
-    def _stream_loops(self) -> "list[StreamLoop]":
-        if not self.settings.kinesis_streams:
-            return []
-        from compactor.ledger.kinesis.stream_notes import StreamNotes  # noqa: PLC0415 - only planning needs it
-        from compactor.manifests.kinesis.stream_loop import StreamLoop  # noqa: PLC0415 - as above
+        """What lands each topic and stream, in a thread of its own: it may not answer."""
+        if not self.settings.logs:
+            return
+        from compactor.ledger.landing.notes import LandingNotes  # noqa: PLC0415 - only landing needs it
+        from compactor.manifests.landing.loop import LandingLoop  # noqa: PLC0415 - as above
 
         builder = self.settings.builder
-        return [
-            StreamLoop(
-                stream=each,
-                plan_seconds=builder.max_wait_seconds,
+        for log in self.settings.logs:
+            loop = LandingLoop(
+                log=log,
+                every_seconds=builder.max_wait_seconds,
                 max_manifests=builder.max_manifests_per_plan,
-                new_planner=lambda: self.kinesis_planner,
-                notes=StreamNotes(self.state, self.run_id),
+                new_lander=partial(self.lander, log.scheme),
+                notes=LandingNotes(self.state, self.run_id),
                 metrics=self.metrics,
                 clock=self.clock,
                 # All shards of a job would land the same records, of which one would get them.
                 leads=self.share.leads,
             )
-            for each in self.settings.kinesis_streams
-        ]
+            yield Task(
+                name=f"landing {log}",
+                every_seconds=PLANNING_SECONDS,
+                run=partial(_step, loop),
+                has_note=False,
+                thread=f"landing {log}",
+                first_pause_seconds=1.0,
+                longest_pause_seconds=600.0,
+                at_start=partial(_plan_all, loop),
+            )
 
-    @cached_property
-    def kinesis_planner(self) -> "KinesisPlanner":
-        """Lands and plans streams of Kinesis."""
-        from compactor.adapters.kinesis_sources import stray_rules  # noqa: PLC0415 - only planning needs it
-        from compactor.manifests.kinesis.planner import KinesisPlanner  # noqa: PLC0415 - only planning needs it
+    def lander(self, scheme: str) -> "Lander":
+        """Make what lands the topics, or the streams."""
+        from compactor.adapters.kinesis_sources import stray_rules  # noqa: PLC0415 - only landing needs it
+        from compactor.manifests.landing.lander import Lander  # noqa: PLC0415 - as above
+        from compactor.manifests.landing.lines import ShardLines, ValueLines  # noqa: PLC0415 - as above
 
-        return KinesisPlanner(
+        kafka, strays = self.settings.kafka, stray_rules(self.settings.kinesis.sources)
+
+        def new_lines(log: LogName, partition: Partition) -> "RecordLines":
+            if log.scheme == KAFKA:
+                return ValueLines(columns=kafka.record_columns, has_lines=kafka.values == "lines")
+            return ShardLines(shard=partition, stray_rule=strays.get(log.source, "keep"))
+
+        return Lander(
             state=self.state,
-            log=self.kinesis,
+            log=self.kafka if scheme == KAFKA else self.kinesis,
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
+            new_lines=new_lines,
             metrics=self.metrics,
-            stray_rules=stray_rules(self.settings.kinesis.sources),
         )
 
     def _is_of_other_stream(self, uri: str) -> bool:

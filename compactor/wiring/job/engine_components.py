@@ -164,7 +164,6 @@ class EngineComponents(OperatorComponents):
                 lines_folder=self.layout.redriven_folder,
                 grok=self.grok.decoder if self.grok else None,
             ),
-            kafka=self.kafka,
         )
 
     def native_engine(self, workers: BinWorkers, rules: EngineRules | None = None) -> Engine:

@@ -14,10 +14,10 @@ from moto import mock_aws
 from compactor.adapters.aws import kafka_credentials
 from compactor.adapters.kafka import properties
 from compactor.adapters.kafka.broker_log import BrokerLog
+from compactor.adapters.kafka.partition_consumer import Bounds, PartitionConsumer
 from compactor.adapters.kafka.properties import admin_properties, consumer_properties
-from compactor.adapters.kafka.range_consumer import RangeConsumer
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
-from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.core.logs.names import LogName
 
 
 def test_secrets_are_read_when_they_are_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -44,18 +44,15 @@ def test_promises_are_not_left_to_settings() -> None:
 
 
 def ask(given: dict[str, str]) -> None:
-    BrokerLog({"main": given}, request_seconds=1.0).topic(Topic("main", "events"))
-
-
-def sample(given: dict[str, str]) -> None:
-    BrokerLog({"main": given}, request_seconds=1.0).samples(Topic("main", "events"), {0: 0})
+    BrokerLog({"main": given}, request_seconds=1.0).describe(LogName("kafka", "main", "events"))
 
 
 def read(given: dict[str, str]) -> None:
-    RangeConsumer(KafkaRange(Topic("main", "events"), 0, 0, 1), given, lambda _: pytest.fail("nothing is asked"))
+    topic = LogName("kafka", "main", "events")
+    PartitionConsumer(topic, 0, Bounds(0, 1), given, lambda: pytest.fail("nothing is asked"))
 
 
-@pytest.mark.parametrize("use", [ask, sample, read])
+@pytest.mark.parametrize("use", [ask, read])
 @pytest.mark.parametrize(
     "more",
     [

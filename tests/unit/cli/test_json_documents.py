@@ -32,10 +32,10 @@ from compactor.control.plane import Check
 from compactor.control.snapshot import JobRun, JobState, Refusals, Snapshot
 from compactor.core.documents.changes import Why
 from compactor.core.documents.manifest import FileRange, ManifestFile
-from compactor.core.documents.records import FileReport, FileStatus, RangeReport
-from compactor.core.errors import ExitCode, RecordUnreadable, StoreUnavailable, StuckError
-from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.core.documents.records import FileReport, FileStatus
+from compactor.core.errors import ExitCode, StoreUnavailable, StuckError
 from compactor.core.layout import ManifestKey
+from compactor.core.logs.names import LogGap, LogName
 from compactor.cost.planning_cost import PlanningCost
 from compactor.cost.prices import JobSize
 from compactor.job.report import RunReport
@@ -47,10 +47,8 @@ from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import with_share
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.inventory.document import Inventory
-from compactor.manifests.kafka.planner import TopicPlan
-from compactor.manifests.kafka.topics_seen import TopicSeen
-from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
-from compactor.manifests.kinesis.streams_seen import StreamSeen
+from compactor.manifests.landing.result import LandingResult
+from compactor.manifests.landing.seen import LogSeen
 from compactor.manifests.plan import LeftOut, Plan
 from compactor.ndjson.diagnosis import Fault
 from compactor.ndjson.files.envelopes import Envelope
@@ -112,24 +110,11 @@ TABLES_SEEN = (
 )
 """A table before and after the first commit."""
 
-TOPICS_SEEN = (
-    TopicSeen(name="kafka://main/events"),
-    TopicSeen(
-        name="kafka://main/others",
-        seen_at=COMMITS[0].decided_at,
-        worst_partition=3,
-        planned_at=COMMITS[0].decided_at,
-        unseen_partitions=(4,),
-        unseen_error="no leader",
-    ),
+LOGS_SEEN = (
+    LogSeen(name="kafka://main/events"),
+    LogSeen(name="kinesis://main/others", seen_at=COMMITS[0].decided_at, gaps=1, error="no answer"),
 )
-"""A topic before and after the first plan."""
-
-STREAMS_SEEN = (
-    StreamSeen(name="kinesis://main/events"),
-    StreamSeen(name="kinesis://main/others", seen_at=COMMITS[0].decided_at, gaps=1, error="no answer"),
-)
-"""A stream of Kinesis before and after the first plan."""
+"""A log before and after the first landing."""
 
 FAILING = (FailingTask("table merge", COMMITS[0].decided_at, COMMITS[0].decided_at, "denied"),)
 """Upkeep of the table that fails."""
@@ -160,18 +145,10 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     app.claims.claim([claim_key(file)], "of-another-planner", now=app.clock.now(), lease_seconds=300)
     inventory = Inventory("s3://b/manifest.json", "lake", COMMITS[0].decided_at, "CSV", (), ())
     of_inventory = result_of(Plan(), InventoryPlan(inventory, Plan(), PlanningCost()), dry_run=False)
-    topic = Topic("main", "events")
-    made = TopicPlan(
-        removed=[KafkaRange(topic, 0, 3, 9)],
-        cut_off={1: (4, 7)},
-        former_ids=["one"],
-        troubles=[RecordUnreadable("a draft is damaged")],
-    )
-    of_topic = result_of(Plan(), None, made, dry_run=False)
-    gaps, troubles = [Gap("shardId-000000000000", "7", "21")], [StoreUnavailable("it is throttled")]
-    landed = StreamPlan(gaps=gaps, former_ids=["one"], troubles=troubles)
-    of_streams = [result_of(Plan(), None, each, dry_run=False) for each in (landed, StreamPlan(behind_seconds=1.5))]
-    printed = [_printed(each) for each in (of_inventory, of_topic, *of_streams)]
+    log, troubles = LogName("kafka", "main", "events"), [StoreUnavailable("it is throttled")]
+    landed = LandingResult(gaps=[LogGap(log, "0", 3, 10)], former_ids=["one"], troubles=troubles)
+    of_logs = [result_of(Plan(), None, each, dry_run=False) for each in (landed, LandingResult(behind_seconds=1.5))]
+    printed = [_printed(each) for each in (of_inventory, *of_logs)]
     return [dry, first, workspace.json("plan", raw)[0], *printed]
 
 
@@ -187,9 +164,7 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     older = COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}})
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
-    listed = [
-        replace(old, table=each, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN, housekeeping=FAILING) for each in TABLES_SEEN
-    ]
+    listed = [replace(old, table=each, logs=LOGS_SEEN, housekeeping=FAILING) for each in TABLES_SEEN]
     empty = replace(old, sizes=OutputSizes(1, 1, with_share(0, 0, 0)))
     empty = replace(empty, schema=SchemaSeen(0, 0, "", None, "schemas/1.json: damaged"))
     found += [_printed(scene) for scene in (*STATUSES.values(), old, empty, *listed)]
@@ -256,20 +231,15 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     compacted = next(each for each in found if each["counts"])
     # Of a file with redriven lines, which takes another limit: `test_cli_redrive` has one.
     counts = {**compacted["counts"], "redriven_by_reason": {"line_too_long": 1}}
-    more = {"further_lines": 2, "part_offsets": 1, "further_by_part": (0, 2)}
-    read = RangeReport(tombstones=1, absent=2, position=9, high_watermark=12, **more)
     behind = FileRange(continues="/raw/x", from_byte=2, to_byte=9, lines_before=1, digest_before="b", digest="c")
     report = FileReport(
         range=behind,
         uri="/raw/country=DE/x",
         status=FileStatus.COMPACTED,
         path_columns={"country": "DE"},
-        record_columns=("key",),
-        kafka_values="lines",
-        kafka=read,
     )
     unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
-    rejected = [TracedReject(1, "invalid_json", 5, 6)]
+    rejected = [TracedReject(1, "invalid_json")]
     with_columns = TraceResult(report.uri, report=report, files=[report], quarantined=[unread], rejected=rejected)
     waiting = TracedTable("lake.events", "waiting", waiting_seconds=1.5)
     listed = TracedTable("lake.events", "listed", 3, 4, error="no answer", merged_files=("/merged.parquet",))
@@ -377,17 +347,13 @@ def retirements(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
 
 
 def acceptances(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
-    """Without anything to accept, and with ranges of which something is left."""
+    """Without anything to accept, and with a gap."""
     nothing = workspace.json("accept", "--why", "late")[0]
-    lost = LostRange("m1", "kafka://main/events/0?from=0&to=2", 2, "offsets 0 to 1 were removed before they were read")
-    unasked = LostRange("m1", "kafka://old/events/0?from=0&to=2", 2, "offsets 0 to 1 were removed", unasked=True)
-    losses = Losses([lost, unasked], [NotLost("m2", "kafka://main/events/0?from=2&to=9", "some of it is left")])
+    lost = LostRange("m1", "kafka://main/events/0?from=0&to=2", 2, "retention removed offsets 0 to 1")
+    losses = Losses([lost], [NotLost("m2", "", "its commit cannot be read")])
     monkeypatch.setattr(Acceptor, "find", lambda *_, **__: losses)
     assert workspace.call("accept", "--why", "late").exit_code == ExitCode.WRONG_USAGE
-    everywhere = workspace.call("accept", "--why", "late", "--yes", "--cluster-is-gone", "old")
-    assert (everywhere.exit_code, "expected manifests or --date" in everywhere.output) == (ExitCode.WRONG_USAGE, True)
-    shown = workspace.call("accept", "--why", "late", "--dry-run", "--cluster-is-gone", "old", "m1").output
-    assert "4 offsets of 2 ranges (1 without asking brokers)" in shown
+    assert "2 offsets of 1 range" in workspace.call("accept", "--why", "late", "--dry-run", "m1").output
     document, code = workspace.json("accept", "--why", "late", "--dry-run")
     assert code == ExitCode.NEEDS_OPERATOR
     return [nothing, document, workspace.json("accept", "--why", "late", "--yes")[0]]
@@ -529,10 +495,9 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     found += [workspace.json("control")[0], workspace.json("control", "--dry-run")[0]]
     size = JobSize("G.2X", 10, "6.0")
     run = JobRun("jr", JobState.RUNNING, clock.now(), clock.now(), size=size)
-    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, begun=None, recent=None, topics=None, kinesis=None)
+    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, begun=None, recent=None, logs=None)
     seen = Snapshot(
-        topics=TOPICS_SEEN,
-        kinesis=STREAMS_SEEN,
+        logs=LOGS_SEEN,
         runs=(run,),
         recent=(COMMITS[0], COMMITS[1].model_copy(update=OLDER), FULL),
         queue_oldest_seconds=12.5,
@@ -661,7 +626,7 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         for each in (harness, Harness())
     ]
     sizes = replace(figures.sizes, by_bytes=with_share(10, 5, 0))
-    followed = replace(figures, sizes=sizes, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN, housekeeping=FAILING)
+    followed = replace(figures, sizes=sizes, logs=LOGS_SEEN, housekeeping=FAILING)
     listed = [replace(day, figures=replace(followed, table=each)) for each in TABLES_SEEN]
     changed = [replace(day, figures=unknown), replace(day, sla_seconds=None), *listed]
     made = [day, *changed, *priced]

@@ -27,8 +27,7 @@ from compactor.control.snapshot import (
 )
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
-from compactor.manifests.kafka.topics_seen import TopicSeen
-from compactor.manifests.kinesis.streams_seen import StreamSeen
+from compactor.manifests.landing.seen import LogSeen
 from compactor.settings.control_policy import Policy
 from compactor.settings.sections import Control
 from compactor.settings.types import MaintenanceWindow
@@ -116,24 +115,17 @@ UNREAD = {
     Source.MANIFESTS: "backlog",
     Source.BEGUN: "begun",
     Source.LEDGER: "recent",
-    Source.TOPICS: "topics",
-    Source.KINESIS: "kinesis",
+    Source.LOGS: "logs",
     Source.BREAKER: "breaker_closed_at",
     Source.DEFINITION: "job_defined_at",
     Source.SEEN: "run_seen",
 }
 
 
-def topic_of(document: Mapping[str, Any]) -> TopicSeen:
-    """A topic with an unplanned record, with plans that fail, or that no job has planned, for so long."""
-    ages = {f"{key}_seconds": seconds(document.get(key, "0s")) for key in ("unplanned", "failing", "idle")}
-    return TopicSeen(name=f"kafka://{document['name']}", late_seconds=900.0, **ages)
-
-
-def stream_of(document: Mapping[str, Any]) -> StreamSeen:
-    """A stream of Kinesis with a record that is not landed, with plans that fail, or that no job has planned."""
+def log_of(document: Mapping[str, Any]) -> LogSeen:
+    """A topic or stream with a record that is not landed, with landings that fail, or that no job has landed."""
     ages = {f"{key}_seconds": seconds(document.get(key, "0s")) for key in ("behind", "failing", "unseen")}
-    return StreamSeen(name=f"kinesis://{document['name']}", late_seconds=900.0, **ages)
+    return LogSeen(name=document["name"], late_seconds=900.0, **ages)
 
 
 def run_seen_of(documents: Sequence[Mapping[str, Any]]) -> RunSeen | None:
@@ -157,8 +149,7 @@ def snapshot_of(row: Row) -> Snapshot:
         dead_letters=row.take("dead_letters"),
         backlog=Backlog(backlog["manifests"], seconds(backlog["oldest"])) if backlog else Backlog(0),
         begun={f"m{at}": ago(age) for at, age in enumerate(row.take("begun", []))},
-        topics=tuple(topic_of(each) for each in row.take("topics", [])),
-        kinesis=tuple(stream_of(each) for each in row.take("kinesis", [])),
+        logs=tuple(log_of(each) for each in row.take("logs", [])),
         recent=commits_of(commits) if (commits := row.take("commits")) else (),
         breaker_closed_at=ago(closed) if closed else None,
         job_defined_at=ago(defined) if defined else None,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.kinesis import aggregation
-from compactor.core.kinesis.aggregation import MAGIC, UserRecord, user_records
-from compactor.core.kinesis.ports import LAST_HASH
+from compactor.core.logs import aggregation
+from compactor.core.logs.aggregation import MAGIC, UserRecord, user_records
+from compactor.core.logs.ports import LAST_HASH
 from tests.support.kpl import aggregated, sealed
 
 packed_records = st.lists(st.tuples(st.text(min_size=1, max_size=256), st.binary(max_size=300)), max_size=12)

@@ -24,7 +24,7 @@ VERSION_1: dict[str, Any] = {
     "created_at": "2025-12-21T10:15:00Z",
     "files": [FILE],
 }
-RANGE = {"uri": "kafka://main/orders/3?from=12&to=50", "size_bytes": 70, "etag": "AbC-_1"}
+RANGE = {"uri": "kafka://main/orders/3?from=12&to=50", "size_bytes": 0, "etag": "AbC-_1"}
 GAP = {"uri": "kinesis://main/orders/shardId-000000000003?after=7&before=21", "size_bytes": 0, "etag": "AbC-_1"}
 WITH_RANGE = {**VERSION_1, "files": [RANGE, FILE]}
 ALLOWED = ["s3://raw/in", "/data/raw/", "kafka://main/orders"]
@@ -131,10 +131,8 @@ REFUSED: list[tuple[str, Any]] = [
         )
     ),
     ("bad_uri", located(GAP["uri"])),
-    ("outside_allowed_prefixes", {**WITH_RANGE, "files": [GAP, {**RANGE, "uri": "kafka://main/other/3?from=12&to=50"}]}),
     ("outside_allowed_prefixes", {**WITH_RANGE, "files": [GAP, {**FILE, "uri": "s3://raw/secret/x.ndjson"}]}),
     ("duplicate_uri", {**WITH_RANGE, "files": [GAP, GAP]}),
-    ("outside_allowed_prefixes", {**WITH_RANGE, "files": [{**RANGE, "uri": "kafka://main/other/3?from=12&to=50"}]}),
     ("duplicate_uri", {**WITH_RANGE, "files": [RANGE, RANGE]}),
     ("bad_uri", located(RANGE["uri"])),
     *(("no_files", with_key("files", value)) for value in ([], {}, None, "s3://raw/in/x", 3)),
@@ -152,7 +150,6 @@ REFUSED: list[tuple[str, Any]] = [
     *(("bad_file", with_file(etag=value)) for value in (7, True, ["9b2c"])),
     *(("bad_file", with_file(etag=value)) for value in ("a\r\nx: y", "a\nb", "\0", "\x7f", "é", "\u2028", "e" * 1025)),
     *(("bad_file", with_file(event_time=value)) for value in ("yesterday", "", 1734775200, True, [], "2025-13-01")),
-    *(("bad_file", with_file(kafka_values=value)) for value in ("values", "", 1, True, [], ["lines"], {"lines": 1})),
     ("bad_file", with_file(event_time="0001-01-01T00:00:00+14:00")),
     ("bad_file", with_file(event_time="9999-12-31T23:59:59-14:00")),
     ("bad_file", with_key("created_at", "noon")),

@@ -36,16 +36,15 @@ from compactor.cost.topic_cost import TopicInput
 from compactor.engines.engine import EngineName
 from compactor.telemetry.metrics import (
     CATALOGUE,
-    ONLY_OF_KINESIS,
+    ONLY_OF_LOGS,
     ONLY_OF_PARTITIONS,
     ONLY_OF_STREAMS,
-    ONLY_OF_TOPICS,
 )
 from deploy import ROOT
 from tests.support.recent_commits import recent_commit
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
-METRICS = len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS - ONLY_OF_KINESIS)
+METRICS = len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_LOGS)
 
 JOBS = [
     # type, workers, version, DPU, dollars an hour, dollars a month

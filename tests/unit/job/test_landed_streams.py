@@ -34,7 +34,7 @@ class Lake:
         [self.shard] = self.kinesis.create()
         self.kinesis.put(*values)
         self.app = App(load_settings(self.config, {}), kinesis=self.kinesis.log())
-        self.plan = self.app.kinesis_planner.plan(STREAM, max_manifests=9)
+        self.plan = self.app.lander("kinesis").land(STREAM, max_manifests=9)
         self.run()
 
     def settle(self, **given: Any) -> None:
@@ -81,7 +81,7 @@ def test_a_record_is_traced(lake: Lake) -> None:
     assert found["uri"] == uri
     assert lake.call("trace", uri)["manifest_id"] == found["manifest_id"]
     unknown = lake.call("trace", f"kinesis://main/events/{lake.shard}?sequence=99", code=1)
-    assert unknown["searched"] == "the chains of landed shards"
+    assert unknown["searched"] == "the chains of landed records"
     assert (
         "sequence=N" in CliRunner().invoke(command, ["--config", str(lake.config), "trace", "kinesis://main/x"]).output
     )
@@ -104,7 +104,7 @@ def test_what_retention_took_is_quarantined_until_it_is_accepted(lake: Lake) -> 
     lake.kinesis.put(b'{"id": 3}')
     lake.kinesis.clock.advance(2 * 86_400)
     lake.kinesis.put(b'{"id": 4}')
-    lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    lake.app.lander("kinesis").land(STREAM, max_manifests=9)
     lake.run()
     gap = f"{STREAM}/{lake.shard}?after=35&before=49"
     verified = lake.call("verify", code=3)
@@ -192,7 +192,7 @@ def test_a_manifest_of_landed_objects_that_is_lost(
 ) -> None:
     """`verify` says what to do, and the next plan writes it again, also of a stream that is deleted meanwhile."""
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
     uri = lake.layout.manifest(plan.manifest_id)
     lake.app.store.delete([uri]) if content is None else lake.app.store.put(uri, content)
     monkeypatch.setattr(unwritten, "REWRITE_SECONDS", 0.0)
@@ -202,7 +202,7 @@ def test_a_manifest_of_landed_objects_that_is_lost(
     if is_gone:
         lake.kinesis.streams.clear()
     with suppress(SettingsError):
-        lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+        lake.app.lander("kinesis").land(STREAM, max_manifests=9)
     lake.run()
     found = lake.call("verify", "--deep")
     assert (found["rows"], found["discrepancies"]) == (3, [])
@@ -211,21 +211,21 @@ def test_a_manifest_of_landed_objects_that_is_lost(
 def test_the_id_of_a_manifest_of_landed_objects_is_taken(lake: Lake) -> None:
     """Something was refused under its name before its planner bound the id: a redrive of it has the objects."""
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
     uri = lake.layout.manifest(plan.manifest_id)
     lake.app.store.delete([uri, lake.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
     lake.app.store.put(uri, b"no manifest")
     lake.run()
     [told] = lake.call("verify", code=3)["discrepancies"]
     assert f"`compactor plan {STREAM}` writes it as a redrive of this id" in told["expected"]
-    [again] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    [again] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
     assert again.manifest_id == f"{plan.manifest_id}-r1"
     lake.run()
     found = lake.call("verify", "--deep")
     assert (found["rows"], found["discrepancies"]) == (3, [])
     assert lake.call("redrive", "manifests", "--yes")["redriven"] == []
-    lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
-    assert not [info for info in lake.app.store.list(lake.layout.kinesis_folder) if "/drafts/" in info.uri]
+    lake.app.lander("kinesis").land(STREAM, max_manifests=9)
+    assert not [info for info in lake.app.store.list(lake.layout.logs_folder) if "/drafts/" in info.uri]
     traced = lake.call("trace", f"kinesis://main/events/{lake.shard}?sequence=42")
     assert (traced["state"], len(traced["outputs"])) == ("done", 1)
 
@@ -233,7 +233,7 @@ def test_the_id_of_a_manifest_of_landed_objects_is_taken(lake: Lake) -> None:
 def test_landed_objects_stay_for_a_redrive_of_what_was_planned(lake: Lake) -> None:
     """The id of their manifest is committed with another file, and what was planned for it waits."""
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
     uri = lake.layout.manifest(plan.manifest_id)
     manifest = json.loads(lake.app.store.read(uri))
     lake.app.store.delete([uri, lake.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
@@ -243,7 +243,7 @@ def test_landed_objects_stay_for_a_redrive_of_what_was_planned(lake: Lake) -> No
     own = {"uri": str(lake.root / "in" / "own.ndjson")}
     lake.app.store.put(uri, json.dumps({**manifest, "version": 1, "files": [own]}).encode())
     lake.run()
-    lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    lake.app.lander("kinesis").land(STREAM, max_manifests=9)
     lake.call("clean", "--archive-days", "0")
     lake.run()
     found = lake.call("verify", "--deep")
@@ -292,14 +292,14 @@ def test_what_a_planned_manifest_was_overwritten_with(lake: Lake, how: str) -> N
     """It is a dead letter of its own, settled with the planned one if it adds nothing to it, as each command says."""
     write, is_open = OVERWRITTEN[how]
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
     uri = lake.layout.manifest(plan.manifest_id)
     lake.app.store.put(uri, write(lake, lake.app.store.read(uri)))
     lake.run()
     [refused] = lake.call("verify", code=3)["dead_letter_manifests"]
     assert refused["manifest_id"].startswith(f"{plan.manifest_id}-dup-")
     assert open_letters(lake) == {1}
-    lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    lake.app.lander("kinesis").land(STREAM, max_manifests=9)
     lake.run()
     assert open_letters(lake) == {int(is_open)}
     found = lake.call("verify", "--deep", code=3 if is_open else 0)

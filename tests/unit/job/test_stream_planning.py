@@ -9,8 +9,8 @@ import pytest
 
 from compactor.adapters.memory.store import ManualClock
 from compactor.core.errors import StoreUnavailable
-from compactor.core.kinesis.places import KinesisStream
-from compactor.core.kinesis.ports import LiveStream
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import LiveLog
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
@@ -19,7 +19,7 @@ from tests.support.settings_files import write_settings
 
 NATIVE.need()
 
-OTHER = KinesisStream("main", "others")
+OTHER = LogName("kinesis", "main", "others")
 SECONDS = 60.0
 
 
@@ -52,7 +52,7 @@ def test_run_once_plans_before_it_works(tmp_path: Path, kinesis: MemoryKinesis) 
     app = app_of(tmp_path, kinesis)
     app.threaded_job(1).run(once=True)
     assert rows(app) == 2
-    seen = app.status_reader.read().kinesis
+    seen = app.status_reader.read().logs
     assert [(each.name, each.words[:14], each.is_behind) for each in seen] == [
         (str(each), "all was landed", False) for each in (STREAM, OTHER)
     ]
@@ -62,7 +62,7 @@ def test_a_stream_that_is_not_there_fails_the_run_and_no_other_stream(tmp_path: 
     """The error comes once what could be done is done."""
     del kinesis.streams[OTHER.name]
     app = app_of(tmp_path, kinesis)
-    with pytest.raises(Exception, match="expected a stream that is there"):
+    with pytest.raises(Exception, match="expected a log that is there"):
         app.threaded_job(1).run(once=True)
     assert rows(app) == 1
 
@@ -76,7 +76,7 @@ class Hanging:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.log, name)
 
-    def stream(self, stream: KinesisStream) -> LiveStream | None:
+    def stream(self, stream: LogName) -> LiveLog | None:
         if stream == OTHER:
             self.answering.wait(SECONDS)
             raise StoreUnavailable("no way to Kinesis")

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from compactor.core.errors import StoreUnavailable
-from compactor.core.kafka.ports import LiveTopic
-from compactor.core.kafka.ranges import Topic
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import LiveLog
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, MemoryPartition, kafka_app
 
 NATIVE.need()
 
-TOPIC = Topic("main", "events")
+TOPIC = LogName("kafka", "main", "events")
 SECONDS = 60.0
 
 
@@ -28,22 +28,22 @@ class HangingKafka(MemoryKafka):
         super().__init__()
         self.asked, self.answering = threading.Event(), threading.Event()
 
-    def topic(self, topic: Topic) -> LiveTopic | None:
+    def describe(self, log: LogName) -> LiveLog | None:
         self.asked.set()
         assert self.answering.wait(SECONDS)
-        return super().topic(topic)
+        return super().describe(log)
 
 
 class BrokenKafka(MemoryKafka):
     """Brokers that are down."""
 
-    def topic(self, topic: Topic) -> LiveTopic | None:
-        raise StoreUnavailable(f"{topic}: brokers are down")
+    def describe(self, log: LogName) -> LiveLog | None:
+        raise StoreUnavailable(f"{log}: brokers are down")
 
 
 def app_of(root: Path, log: MemoryKafka, **more: Any) -> App:
     """The components of a job that plans one topic."""
-    kafka = {"clusters": {"main": {"bootstrap.servers": "none:1"}}, "topics": [str(TOPIC)], "plan_seconds": 0.05}
+    kafka = {"clusters": {"main": {"bootstrap.servers": "none:1"}}, "topics": [str(TOPIC)]}
     given = {"builder": {"max_wait_seconds": 0.05}, "stream": {"source": "listing", "trigger_interval_seconds": 0.05}}
     return kafka_app(root, log, **{**given, "kafka": kafka, **more})
 
@@ -71,7 +71,7 @@ def test_once_does_the_rest_if_brokers_are_down(tmp_path: Path) -> None:
     """And says so at its end."""
     log = MemoryKafka()
     partition_of(log).append(b'{"a": 1}')
-    app_of(tmp_path, log).kafka_planner.plan(TOPIC, max_manifests=9)
+    app_of(tmp_path, log).lander("kafka").land(TOPIC, max_manifests=9)
     broken = BrokenKafka(log.topics)
     app = app_of(tmp_path, broken)
     with pytest.raises(StoreUnavailable, match="brokers are down"):

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
+from compactor.core.documents.landing import LandingDraft
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Redrive
-from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.layout import ManifestKey, base_name, redriven_id
 from compactor.job.receiving import Intake
 from compactor.ledger.history.redrive_log import RedriveLog
-from compactor.ledger.kafka.chains import Chains
-from compactor.manifests.linked import drafts_left
-from compactor.ops.verify.chains import faults_of_chains
+from compactor.ledger.landing.chains import LogChains
+from compactor.manifests.landing.linked import drafts_left
+from compactor.ops.verify.landed import faults_of_landed
 from compactor.ops.verify.planned import unwritten
-from tests.unit.manifests.test_kafka_planning import LAYOUT, TOPIC, DiedError, Meddling, Scene, scene
+from tests.support.landed import landed_lines
+from tests.unit.manifests.test_topic_landing import LAYOUT, TOPIC, DiedError, Meddling, Scene
 
 GARBAGE = b"no manifest"
 STEPS = 9
@@ -41,12 +42,20 @@ class Dying:
 
 def left_behind(*records: int) -> tuple[Scene, Manifest]:
     """A topic with the draft of a planner that died, with all of its links; and the draft."""
-    made, _ = scene(*records)
-    made.target_bytes = 1e6
+    made = scene(*records)
     with suppress(DiedError):
-        made.planner(Dying(made)).plan(TOPIC, max_manifests=9)
+        made.plan(Dying(made))
     [draft] = [info.uri for info in made.store.list("s3://lake/s/") if "/drafts/" in info.uri]
-    return made, Manifest.model_validate_json(made.store.read(draft))
+    return made, LandingDraft.model_validate_json(made.store.read(draft)).manifest
+
+
+def scene(*records: int) -> Scene:
+    """A topic whose partitions have so many records, of which a few make an object."""
+    made = Scene()
+    made.target_bytes = 1e6
+    for number, each in enumerate(records):
+        made.put(each, number)
+    return made
 
 
 def put(made: Scene, manifest_id: str, data: bytes) -> None:
@@ -57,7 +66,7 @@ def put(made: Scene, manifest_id: str, data: bytes) -> None:
 
 def take_in(made: Scene) -> None:
     """Take in all that is there, begin with what is accepted, and remove it, as a job does."""
-    state = made.planner().state
+    state = made.state()
     for info in list(state.store.list(LAYOUT.manifests_folder)):
         found = Intake(state=state, allowed_prefixes=["kafka://main", "s3://lake/in/"]).receive(info.uri)
         assert found is not None
@@ -65,77 +74,76 @@ def take_in(made: Scene) -> None:
         state.store.delete([info.uri])
 
 
-def offsets(made: Scene) -> Counter[tuple[int, int]]:
-    """How often each offset is in a manifest that was taken in."""
-    state = made.planner().state
+def lines(made: Scene) -> Counter[bytes]:
+    """How often each line is in a manifest that was taken in."""
+    state = made.state()
     ids = [base_name(info.uri).removesuffix(".json") for info in state.store.list(LAYOUT.accepted_folder)]
     records = [record for each in ids if (record := state.ledger.accepted(each)) is not None]
     files = [file.uri for record in records if record.manifest is not None for file in record.manifest.files]
-    ranges = [KafkaRange.parse(uri) for uri in files if uri.startswith("kafka:")]
-    return Counter((each.partition, offset) for each in ranges for offset in range(each.first, each.end))
+    return Counter(line for uri in files if "/landed/" in uri for line in landed_lines(made.store, uri))
 
 
-def each_once(*records: int) -> Counter[tuple[int, int]]:
-    return Counter((number, offset) for number, end in enumerate(records) for offset in range(end))
+def each_once(*records: int) -> Counter[bytes]:
+    return Counter(b'{"id": "%d-%d"}' % (number, offset) for number, end in enumerate(records) for offset in range(end))
 
 
 def is_settled(made: Scene) -> bool:
     """Whether no draft is left, and chains and manifests agree."""
-    state = made.planner().state
-    drafts = drafts_left(state, Chains(state).drafts_folder(TOPIC, "one"), Manifest)
-    return drafts == ([], []) and not list(faults_of_chains(state)) and not unwritten.unwritten(state)
+    state = made.state()
+    drafts = drafts_left(state, LogChains(state).drafts_folder(TOPIC, "one"))
+    return drafts == ([], []) and not list(faults_of_landed(state)) and not unwritten.unwritten(state)
 
 
-def with_files(manifest: Manifest, *uris: str, **changed: Any) -> bytes:
-    files = tuple(ManifestFile(uri=uri, size_bytes=1, etag="one") for uri in uris)
-    return manifest.model_copy(update={"files": files, **changed}).to_json()
+def part_of(manifest: Manifest, files: slice, **changed: Any) -> Manifest:
+    return manifest.model_copy(update={"files": manifest.files[files], **changed})
+
+
+def of_files(manifest: Manifest) -> Manifest:
+    return manifest.model_copy(update={"files": (ManifestFile(uri="s3://lake/in/a.ndjson", size_bytes=1, etag="one"),)})
 
 
 OTHERS: dict[str, Callable[[Manifest], bytes]] = {
     "refused": lambda _: GARBAGE,
-    "of files": lambda draft: with_files(draft, "s3://lake/in/a.ndjson", version=1),
-    "of some offsets": lambda draft: with_files(draft, f"{TOPIC}/0?from=0&to=5"),
-    "cut otherwise": lambda draft: with_files(draft, f"{TOPIC}/0?from=0&to=2", f"{TOPIC}/0?from=2&to=5"),
+    "of files": lambda draft: of_files(draft).to_json(),
+    "of some objects": lambda draft: part_of(draft, slice(1)).to_json(),
 }
 
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_has_the_id_of_a_planned_manifest(other: str) -> None:
-    """`verify` says what to do, and the next plan gives the rest of the offsets to a redrive of the id."""
+    """`verify` says what to do, and the next plan gives the rest to a redrive of the id."""
     made, draft = left_behind(5, 3)
     put(made, draft.manifest_id, OTHERS[other](draft))
-    told = [each.expected for each in unwritten.unwritten(made.planner().state)]
-    faults = [each.expected for each in faults_of_chains(made.planner().state)]
+    told = [each.expected for each in unwritten.unwritten(made.state())]
+    faults = [each.expected for each in faults_of_landed(made.state())]
     assert any(f"`compactor plan {TOPIC}` writes it as a redrive" in each for each in told) or faults
     [plan] = made.plan().totals.manifests
     assert plan.manifest_id == redriven_id(draft.manifest_id, 1)
-    assert list(faults_of_chains(made.planner().state)) == []
+    assert list(faults_of_landed(made.state())) == []
     made.store.delete([LAYOUT.manifest(plan.manifest_id)])
     assert [each.manifest_id for each in made.plan().totals.manifests] == [plan.manifest_id]
     assert made.plan().totals.manifests == []  # it waits
     take_in(made)
-    assert offsets(made) == each_once(5, 3)
+    assert lines(made) == each_once(5, 3)
     made.plan()
     assert is_settled(made)
 
 
-def test_a_part_of_a_range_is_in_another_manifest() -> None:
-    """What is left of the range goes to the next redrive."""
+def test_an_object_is_in_another_manifest() -> None:
+    """What is left goes to the next redrive."""
     made, draft = left_behind(5, 3)
     put(made, draft.manifest_id, GARBAGE)
-    state = made.planner().state
+    state = made.state()
     holder = state.ledger.accepted(draft.manifest_id)
     assert holder is not None
-    manifest = Manifest.model_validate_json(
-        with_files(draft, f"{TOPIC}/0?from=1&to=3", manifest_id=redriven_id(draft.manifest_id, 1))
-    )
+    manifest = part_of(draft, slice(1, 2), manifest_id=redriven_id(draft.manifest_id, 1))
     log = RedriveLog(state=state)
     log.deliver(on_record(log, holder.key, manifest))
     take_in(made)
-    assert [each.files for each in made.plan().totals.manifests] == [3]
+    assert [each.files for each in made.plan().totals.manifests] == [len(draft.files) - 1]
     take_in(made)
     made.plan()
-    assert offsets(made) == each_once(5, 3)
+    assert lines(made) == each_once(5, 3)
     assert is_settled(made)
 
 
@@ -143,16 +151,15 @@ def test_a_redrive_of_an_operator_has_some_of_it() -> None:
     """A plan gives only the rest to another redrive, and writes both if they are gone."""
     made, draft = left_behind(5, 3)
     put(made, draft.manifest_id, GARBAGE)
-    state, first = made.planner().state, redriven_id(draft.manifest_id, 1)
+    state, first = made.state(), redriven_id(draft.manifest_id, 1)
     holder = state.ledger.accepted(draft.manifest_id)
     assert holder is not None
-    named = with_files(draft, f"{TOPIC}/0?from=0&to=5", manifest_id=first)
-    on_record(RedriveLog(state=state), holder.key, Manifest.model_validate_json(named))
+    on_record(RedriveLog(state=state), holder.key, part_of(draft, slice(1), manifest_id=first))
     made.plan()
     assert sum(1 for _ in made.store.list(LAYOUT.manifests_folder)) == 2
     take_in(made)
     made.plan()
-    assert offsets(made) == each_once(5, 3)
+    assert lines(made) == each_once(5, 3)
     assert is_settled(made)
 
 
@@ -173,11 +180,11 @@ def test_the_id_of_a_redrive_is_taken_before_its_record() -> None:
             return made.store.create(uri, data)
 
     with suppress(DiedError):
-        made.planner(Spoiling(made)).plan(TOPIC, max_manifests=9)
+        made.plan(Spoiling(made))
     assert [each.manifest_id for each in made.plan().totals.manifests] == [redriven_id(draft.manifest_id, 2)]
     take_in(made)
     made.plan()
-    assert offsets(made) == each_once(5, 3)
+    assert lines(made) == each_once(5, 3)
     assert is_settled(made)
 
 
@@ -199,7 +206,7 @@ def on_record(log: RedriveLog, root: ManifestKey, manifest: Manifest) -> Redrive
 @pytest.mark.parametrize("spoils", [(), (1,), (1, 2)])
 @pytest.mark.parametrize("dies", [False, True])
 def test_any_planners_hand_a_draft_over(step: int, spoils: tuple[int, ...], *, dies: bool) -> None:
-    """Each offset is taken in once, wherever a planner is held up or dies, and whatever has the ids of redrives.
+    """Each record is taken in once, wherever a planner is held up or dies, and whatever has the ids of redrives.
 
     Args:
         step: Before which change the planner is held up. Another one plans meanwhile, and a job takes all in.
@@ -221,19 +228,18 @@ def test_any_planners_hand_a_draft_over(step: int, spoils: tuple[int, ...], *, d
                 raise DiedError
 
     with suppress(DiedError):
-        made.planner(Meddling(made.store, meet)).plan(TOPIC, max_manifests=9)
+        made.plan(Meddling(made.store, meet))
     for _ in range(3):
         take_in(made)
         made.plan()
-    assert offsets(made) == each_once(5, 3)
+    assert lines(made) == each_once(5, 3)
     assert is_settled(made)
 
 
 @pytest.mark.parametrize("at", range(STEPS))
 def test_what_a_job_has_begun_is_not_planned_again(at: int) -> None:
     """The draft of a planner that was overtaken names more than its manifest; the next one only removes it."""
-    made, _ = scene(25, 25)
-    made.target_bytes = 1e6
+    made = scene(25, 25)
     left = at
 
     def overtake() -> None:
@@ -241,10 +247,10 @@ def test_what_a_job_has_begun_is_not_planned_again(at: int) -> None:
         left -= 1
         if left == -1:
             made.target_bytes = 80.0
-            made.planner().plan(TOPIC, max_manifests=1)
+            made.plan(max_manifests=1)
 
-    made.planner(Meddling(made.store, overtake)).plan(TOPIC, max_manifests=9)
+    made.plan(Meddling(made.store, overtake))
     made.plan()
     take_in(made)
     assert made.plan().totals.manifests == []
-    assert set(offsets(made).values()) == {1}
+    assert set(lines(made).values()) == {1}

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.kinesis.aggregation import MAGIC
-from compactor.core.kinesis.ports import LAST_HASH, Shard, StreamRecord
-from compactor.manifests.kinesis.lines import ShardLines
+from compactor.core.logs.aggregation import MAGIC
+from compactor.core.logs.ports import LAST_HASH, LogRecord, Partition
+from compactor.manifests.landing.lines import RecordLines
 from compactor.ndjson.codecs import sniff
 from tests.support.kpl import aggregated
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def lines_of(*values: bytes, shard: Shard = Shard("one"), drop: bool = False) -> ShardLines:  # noqa: B008 - frozen
-    found = ShardLines(shard, "drop" if drop else "keep")
-    found.add(StreamRecord(number, value, NOW) for number, value in enumerate(values, 1))
+def lines_of(*values: bytes, shard: Partition = Partition("one"), drop: bool = False) -> RecordLines:  # noqa: B008 - frozen
+    found = RecordLines(shard, "drop" if drop else "keep")
+    found.add(LogRecord(number, value, NOW) for number, value in enumerate(values, 1))
     return found
 
 
@@ -60,7 +60,7 @@ def test_packed_records_are_lines_of_their_own() -> None:
 
 def test_strays() -> None:
     """Packed records of other shards are kept, or left out with all that are packed with them."""
-    half = Shard("low", last_hash=LAST_HASH // 2)
+    half = Partition("low", last_hash=LAST_HASH // 2)
     inside = aggregated([("a", b"1"), ("a", b"2")], hashes=[0, LAST_HASH // 2])
     across = aggregated([("a", b"3"), ("a", b"4")], hashes=[0, LAST_HASH // 2 + 1])
     kept = lines_of(inside, across, shard=half)

@@ -13,21 +13,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
-from compactor.core.documents.chains.kinesis_records import KinesisLink
+from compactor.core.documents.landing import LandedLink
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.errors import AccessError, ManifestError, SettingsError, StoreUnavailable
-from compactor.core.kinesis.places import KinesisStream, is_kinesis
-from compactor.core.kinesis.ports import Batch, StreamRecord
 from compactor.core.layout import Layout, ManifestKey, base_name, redriven_id
-from compactor.ledger.kinesis.shard_chains import Head, ShardChains, ShardPlace
+from compactor.core.logs.names import LogGap, LogName, is_log
+from compactor.core.logs.ports import Batch, LogRecord
+from compactor.ledger.landing.chains import Head, LogChains, PartitionPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
-from compactor.manifests.kinesis.planner import KinesisPlanner
-from compactor.manifests.kinesis.shard_reading import ShardReader
-from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
+from compactor.manifests.landing.lander import Lander
+from compactor.manifests.landing.lines import ShardLines, Strays
+from compactor.manifests.landing.partition_reading import PartitionReader
+from compactor.manifests.landing.result import LandingResult
 from compactor.ops.verify.landed import faults_of_landed
 from tests.support.kpl import aggregated
+from tests.support.landed import landed_lines
 from tests.support.logged import events_logged
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
 from tests.support.sampling import few
@@ -71,6 +73,7 @@ class Scene:
     metrics: MemoryMetrics = field(default_factory=MemoryMetrics)
     target_bytes: float = 60.0
     object_bytes: int = 30
+    stray_rule: Strays = "keep"
     written: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -85,21 +88,22 @@ class Scene:
             self.kinesis.put(value, shard=shard)
             self.written.append(value)
 
-    def planner(self, store: Any = None, **options: Any) -> KinesisPlanner:
+    def planner(self, store: Any = None, **options: Any) -> Lander:
         used = store or self.store
         state = State(store=used, layout=LAYOUT, ledger=Ledger(used, LAYOUT, self.clock, "run"), clock=self.clock)
-        return KinesisPlanner(
+        return Lander(
             state=state,
             log=self.kinesis.log(),
             allowed_prefixes=["kinesis://main"],
             target_bytes=lambda: self.target_bytes,
+            new_lines=lambda _, partition: ShardLines(shard=partition, stray_rule=self.stray_rule),
             metrics=self.metrics,
             object_bytes=self.object_bytes,
             **options,
         )
 
-    def plan(self, store: Any = None, **options: Any) -> StreamPlan:
-        return self.planner(store).plan(STREAM, **{"max_manifests": 1000, **options})
+    def plan(self, store: Any = None, **options: Any) -> LandingResult:
+        return self.planner(store).land(STREAM, **{"max_manifests": 1000, **options})
 
     def manifests(self) -> Iterator[Manifest]:
         """All that were written, as intake reads them."""
@@ -114,21 +118,21 @@ class Scene:
 
     def lines(self) -> list[bytes]:
         """The lines of all objects that manifests name."""
-        files = [file for manifest in self.manifests() for file in manifest.files if not is_kinesis(file.uri)]
+        files = [file for manifest in self.manifests() for file in manifest.files if not is_log(file.uri)]
         assert all((found := self.store.stat(file.uri)) and found.etag == file.etag for file in files)
-        return [line for file in files for line in self.store.read(file.uri).split(b"\n")[:-1]]
+        return [line for file in files for line in landed_lines(self.store, file.uri)]
 
     def gaps(self) -> list[str]:
         """The gaps that manifests name."""
-        return [file.uri for manifest in self.manifests() for file in manifest.files if is_kinesis(file.uri)]
+        return [file.uri for manifest in self.manifests() for file in manifest.files if is_log(file.uri)]
 
     def is_exact(self, *, lost: int = 0) -> bool:
         """Whether each record is one line of one manifest, without so many of the first ones."""
         return Counter(self.lines()) == Counter(self.written[lost:])
 
-    def links(self, shard_id: str) -> list[KinesisLink]:
-        chains = ShardChains(self.planner().state)
-        [place] = [each for each in chains.places(STREAM) if each.shard_id == shard_id]
+    def links(self, partition_id: str) -> list[LandedLink]:
+        chains = LogChains(self.planner().state)
+        [place] = [each for each in chains.places(STREAM) if each.partition_id == partition_id]
         return list(chains.chain(place).links())
 
     def left(self) -> list[str]:
@@ -168,8 +172,8 @@ def test_each_plan_goes_on_where_the_last_one_ended() -> None:
     [first, *_] = made.manifests()
     assert (first.version, made.gaps()) == (1, [])
     assert {file.dated_by for file in first.files} == {"arrival"}
-    assert made.metrics.emitted[-1] == {"IteratorAgeSeconds": 0.0}
-    assert made.metrics.emitted_about[-1] == ({"KinesisStream": "main/events"}, {"IteratorAgeSeconds": 0.0})
+    assert made.metrics.emitted[-1] == {"LandingAgeSeconds": 0.0}
+    assert made.metrics.emitted_about[-1] == ({"Log": "kinesis://main/events"}, {"LandingAgeSeconds": 0.0})
 
 
 def test_landed_objects_belong_to_one_manifest() -> None:
@@ -248,12 +252,12 @@ def test_a_stream_made_again_is_another_one() -> None:
     assert made.is_exact()
 
 
-@pytest.mark.parametrize("stream", [KinesisStream("main", "none"), KinesisStream("other", "events")])
-def test_streams_that_cannot_be_planned(stream: KinesisStream) -> None:
+@pytest.mark.parametrize("stream", [LogName("kinesis", "main", "none"), LogName("kinesis", "other", "events")])
+def test_streams_that_cannot_be_planned(stream: LogName) -> None:
     """There is none of the name, or input may not come from there."""
     made, _ = scene()
-    with pytest.raises(SettingsError, match="expected a stream"):
-        made.planner().plan(stream, max_manifests=1)
+    with pytest.raises(SettingsError, match="expected"):
+        made.planner().land(stream, max_manifests=1)
 
 
 def test_what_retention_removed_is_told_once() -> None:
@@ -266,7 +270,7 @@ def test_what_retention_removed_is_told_once() -> None:
     made.put(4)
     plan = made.plan()
     assert plan.needs_operator
-    assert plan.gaps == [Gap(shard, str(7 * 3), str(7 * 6))]
+    assert plan.gaps == [LogGap(STREAM, shard, 7 * 3, 7 * 6)]
     assert Counter(made.lines()) == Counter(made.written[:3] + made.written[5:])
     assert made.plan().gaps == []
     assert [link.gap for link in made.links(shard)] == [False, True, False][: len(made.links(shard))]
@@ -294,7 +298,7 @@ def test_a_shard_that_was_watched_long_ago_may_have_a_gap() -> None:
     made.put(2)
     made.clock.advance(DAY + 1)
     made.put(1)
-    assert made.plan().gaps == [Gap(shard, "21", "42")]
+    assert made.plan().gaps == [LogGap(STREAM, shard, 21, 42)]
 
 
 def test_an_idle_shard_that_was_not_watched_may_have_one() -> None:
@@ -303,7 +307,7 @@ def test_an_idle_shard_that_was_not_watched_may_have_one() -> None:
     made.put(3)
     made.plan()
     made.clock.advance(2 * DAY)
-    assert made.plan().gaps == [Gap(shard, "21", "")]
+    assert made.plan().gaps == [LogGap(STREAM, shard, 21, 0)]
     assert made.plan().gaps == []
     made.put(2)
     assert made.plan().gaps == []
@@ -333,7 +337,7 @@ def test_two_planners_that_find_the_gap_of_an_idle_shard(step: int, comes: bool)
     made.plan()
     made.put(2)
     made.clock.advance(2 * DAY)
-    steps, plans, is_met = iter(range(step)), list[StreamPlan](), list[int]()
+    steps, plans, is_met = iter(range(step)), list[LandingResult](), list[int]()
 
     def meet() -> None:
         if next(steps, None) is None and not is_met:
@@ -347,7 +351,7 @@ def test_two_planners_that_find_the_gap_of_an_idle_shard(step: int, comes: bool)
     idle, with_end = f"{STREAM}/{shard}?after=21", f"{STREAM}/{shard}?after=21&before=42"
     named = made.gaps()
     assert named in ([idle], [idle, with_end], [with_end, idle]) if comes and is_met else named == [idle]
-    assert {str(gap.of(STREAM)) for plan in plans for gap in plan.gaps} == set(named)
+    assert {str(gap) for plan in plans for gap in plan.gaps} == set(named)
     landed = Counter(made.lines())
     assert landed == Counter(made.written[:3] + made.written[5:])
     assert list(faults_of_landed(made.planner().state)) == []
@@ -374,7 +378,7 @@ def test_a_new_chain_has_no_gap() -> None:
         made.plan(Meddling(made.store, died))
     made.clock.advance(DAY + 1)
     made.put(2)
-    assert made.plan().gaps == [Gap(shard, "0", str(7 * 6))]
+    assert made.plan().gaps == [LogGap(STREAM, shard, 0, 7 * 6)]
 
 
 def test_answers_without_records_are_not_the_end() -> None:
@@ -395,7 +399,7 @@ def test_an_iterator_that_expires() -> None:
     made.put(12)
     made.kinesis.refusals = []
     slow = made.planner(Meddling(made.store, lambda: made.clock.advance(200)))
-    assert slow.plan(STREAM, max_manifests=1000).gaps == []
+    assert slow.land(STREAM, max_manifests=1000).gaps == []
     made.plan()
     assert made.is_exact()
 
@@ -512,7 +516,7 @@ def test_retention_that_overtakes_a_reading() -> None:
     made.put(3)
     made.plan(max_manifests=0)
     slow = made.planner(Meddling(made.store, lambda: made.clock.advance(DAY / 8)))
-    plan = slow.plan(STREAM, max_manifests=1000)
+    plan = slow.land(STREAM, max_manifests=1000)
     landed = Counter(made.lines())
     missing = [value for value in made.written if value not in landed]
     assert missing
@@ -532,7 +536,7 @@ def test_retention_that_overtakes_an_iterator() -> None:
     made.kinesis.most_records = 1
     made.target_bytes, made.object_bytes = 1.0, 1
     slow = made.planner(Meddling(made.store, lambda: made.clock.advance(15)))
-    plan = slow.plan(STREAM, max_manifests=1000)
+    plan = slow.land(STREAM, max_manifests=1000)
     told = {each for gap in plan.gaps for each in range(int(gap.after) + 7, int(gap.before or 7 * 61), 7)}
     missing = [value for value in made.written if value not in made.lines()]
     assert missing
@@ -543,19 +547,26 @@ def test_a_gap_amid_a_reading_begins_a_piece() -> None:
     """What is before it is whole, so the gap has the numbers between which records are lost."""
     made, _ = scene()
     now = made.clock.now()
-    answers = [[Batch([StreamRecord(7, b"{}", now)], 9.0)], [Batch([StreamRecord(28, b"{}", now)], 9.0), Batch([])]]
+    answers = [[Batch([LogRecord(7, b"{}", now)], 9.0)], [Batch([LogRecord(28, b"{}", now)], 9.0), Batch([])]]
 
     class Twice:
         def read(self, *_: Any) -> Iterator[Batch]:
             return (each for each in answers.pop(0))
 
-    [shard] = made.kinesis.log().shards(STREAM)
+    [shard] = made.kinesis.log().partitions(STREAM)
     head = Head(after=0, anchor=0, whole_since=now, latest=now)
     log: Any = Twice()
-    reader = ShardReader(
-        log=log, stream=STREAM, shard=shard, head=head, until=now + timedelta(1), stray_rule="keep", now=made.clock.now
+    reader = PartitionReader(
+        log=log,
+        name=STREAM,
+        partition=shard,
+        head=head,
+        until=now + timedelta(1),
+        new_lines=lambda _, partition: ShardLines(shard=partition),
+        piece_bytes=1000,
+        now=made.clock.now,
     )
-    pieces = [piece for piece in (reader.piece(1000), reader.piece(1000), reader.piece(1000)) if piece]
+    pieces = [piece for piece in (reader.piece(), reader.piece(), reader.piece()) if piece]
     assert [(piece.after, piece.begins, piece.last, piece.gap) for piece in pieces] == [
         (0, 7, 7, False),
         (7, 28, 28, True),
@@ -573,7 +584,7 @@ def test_a_parent_that_no_plan_saw() -> None:
     made.clock.advance(DAY + 7200)
     made.put(2, merged)
     plan = made.plan()
-    assert merged in {gap.shard for gap in plan.gaps}
+    assert merged in {gap.partition_id for gap in plan.gaps}
     assert any(f"/{merged}?" in uri for uri in made.gaps())
 
 
@@ -587,7 +598,7 @@ def test_a_parent_of_the_first_plan_that_was_never_read() -> None:
     made.put(2, high)
     assert len(planned_with(made, Silent(made, shard)).troubles) == 1
     made.clock.advance(3600)
-    assert {gap.shard for gap in made.plan().gaps} == {low, high}
+    assert {gap.partition_id for gap in made.plan().gaps} == {low, high}
     assert made.is_exact(lost=3)
 
 
@@ -605,10 +616,10 @@ def test_a_parent_that_was_empty_at_the_first_plan() -> None:
 
     with suppress(DiedError):
         made.plan(Meddling(made.store, died))
-    assert low in {each.shard_id for each in _places(made)}
+    assert low in {each.partition_id for each in _places(made)}
     made.clock.advance(3600)
     made.put(2, low)
-    assert made.plan().gaps == [Gap(low, "0", "42")]
+    assert made.plan().gaps == [LogGap(STREAM, low, 0, 42)]
     assert made.is_exact(lost=3)
 
 
@@ -624,7 +635,7 @@ def test_a_shard_that_is_listed_no_more() -> None:
     made.clock.advance(DAY / 2 + 1)
     made.put(4)
     plan = made.plan()
-    assert plan.gaps[0] == Gap(shard, "21", "")
+    assert plan.gaps[0] == LogGap(STREAM, shard, 21, 0)
     assert plan.closed == 1
     assert Counter(made.lines()) == Counter(made.written[:3] + made.written[5:])
     assert made.plan().gaps == []
@@ -644,12 +655,12 @@ def test_generations_of_shards_that_no_plan_saw() -> None:
     made.clock.advance(DAY + 1)
     made.put(9)
     plan = made.plan()
-    assert {gap.shard for gap in plan.gaps} >= {first, second} & {each.shard_id for each in _places(made)}
+    assert {gap.partition_id for gap in plan.gaps} >= {first, second} & {each.partition_id for each in _places(made)}
     assert Counter(made.lines()) == Counter(made.written[:3] + made.written[6:])
 
 
-def _places(made: Scene) -> Iterator[ShardPlace]:
-    return ShardChains(made.planner().state).places(STREAM)
+def _places(made: Scene) -> Iterator[PartitionPlace]:
+    return LogChains(made.planner().state).places(STREAM)
 
 
 def test_a_child_begins_where_its_parents_ended() -> None:
@@ -675,8 +686,9 @@ def test_a_child_begins_where_its_parents_ended() -> None:
 def test_strays_are_left_out_as_asked() -> None:
     """And told."""
     made, shards = scene(2)
+    made.stray_rule = "drop"
     made.kinesis.put(aggregated([("a", b"1"), ("b", b"2")], hashes=[0, 2**128 - 1]), shard=shards[0])
-    plan = made.planner(stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
+    plan = made.planner().land(STREAM, max_manifests=9)
     assert (plan.strays, plan.lines, made.lines()) == (2, 0, [])
     assert made.plan().lines == 0
 
@@ -684,6 +696,7 @@ def test_strays_are_left_out_as_asked() -> None:
 def test_strays_are_left_out_piece_by_piece() -> None:
     """However many there are: a planner that dies among them has put on record how far it was."""
     made, shards = scene(2)
+    made.stray_rule = "drop"
     for _ in range(30):
         made.kinesis.put(aggregated([("a", b"1"), ("b", b"2")], hashes=[0, 2**128 - 1]), shard=shards[0])
     steps = iter(range(12))
@@ -693,8 +706,8 @@ def test_strays_are_left_out_piece_by_piece() -> None:
             raise DiedError
 
     with suppress(DiedError):
-        made.planner(Meddling(made.store, count), stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
-    made.planner(stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
+        made.planner(Meddling(made.store, count)).land(STREAM, max_manifests=9)
+    made.planner().land(STREAM, max_manifests=9)
     assert sum(link.strays for link in made.links(shards[0])) == 60
     assert len(made.links(shards[0])) > 5
 
@@ -704,8 +717,8 @@ def test_a_draft_that_cannot_be_read_holds_up_nothing_else() -> None:
     made, _ = scene()
     made.put(3)
     made.plan()
-    [stream_id] = ShardChains(made.planner().state).stream_ids(STREAM)
-    folder = ShardChains(made.planner().state).drafts_folder(STREAM, stream_id)
+    [log_id] = LogChains(made.planner().state).log_ids(STREAM)
+    folder = LogChains(made.planner().state).drafts_folder(STREAM, log_id)
     made.store.put(f"{folder}2026-01-01-damaged.json", b"{")
     made.put(3)
     for _ in range(2):
@@ -731,15 +744,15 @@ def test_trouble_with_one_shard() -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(log, name)
 
-        def read(self, stream: KinesisStream, shard_id: str, at: int) -> Iterator[Batch]:
-            for batch in log.read(stream, shard_id, at):
+        def read(self, stream: LogName, partition_id: str, at: int, limit_bytes: int) -> Iterator[Batch]:
+            for batch in log.read(stream, partition_id, at, limit_bytes):
                 yield batch
-                if shard_id == shards[0]:
+                if partition_id == shards[0]:
                     raise StoreUnavailable("it is throttled")
 
     made.object_bytes = 1000
     troubled: Any = Troubled()
-    plan = replace(kinesis, log=troubled, object_bytes=1000).plan(STREAM, max_manifests=100)
+    plan = replace(kinesis, log=troubled, object_bytes=1000).land(STREAM, max_manifests=100)
     assert [str(each) for each in plan.troubles] == ["it is throttled"]
     assert Counter(made.lines()) == Counter(made.written[:10] + made.written[10:12] + made.written[15:])
     assert made.plan().gaps == []
@@ -755,27 +768,27 @@ class Between:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.log, name)
 
-    def read(self, stream: KinesisStream, shard_id: str, at: int) -> Iterator[Batch]:
-        for batch in self.log.read(stream, shard_id, at):
+    def read(self, stream: LogName, partition_id: str, at: int, limit_bytes: int) -> Iterator[Batch]:
+        for batch in self.log.read(stream, partition_id, at, limit_bytes):
             yield batch
-            self.after_answer(shard_id)
+            self.after_answer(partition_id)
 
 
 class Silent(Between):
     """A log with a shard that gives no answer."""
 
-    def __init__(self, made: Scene, shard_id: str, error: Exception | None = None) -> None:
+    def __init__(self, made: Scene, partition_id: str, error: Exception | None = None) -> None:
         super().__init__(made, lambda _: None)
-        self.shard_id, self.error = shard_id, error or StoreUnavailable("no answer")
+        self.partition_id, self.error = partition_id, error or StoreUnavailable("no answer")
 
-    def read(self, stream: KinesisStream, shard_id: str, at: int) -> Iterator[Batch]:
-        if shard_id == self.shard_id:
+    def read(self, stream: LogName, partition_id: str, at: int, limit_bytes: int) -> Iterator[Batch]:
+        if partition_id == self.partition_id:
             raise self.error
-        yield from self.log.read(stream, shard_id, at)
+        yield from self.log.read(stream, partition_id, at, limit_bytes)
 
 
-def planned_with(made: Scene, log: Any, **options: Any) -> StreamPlan:
-    return replace(made.planner(), log=log).plan(STREAM, **{"max_manifests": 1000, **options})
+def planned_with(made: Scene, log: Any, **options: Any) -> LandingResult:
+    return replace(made.planner(), log=log).land(STREAM, **{"max_manifests": 1000, **options})
 
 
 def test_a_stream_that_is_made_again_while_it_is_planned() -> None:
@@ -795,7 +808,7 @@ def test_a_stream_that_is_made_again_while_it_is_planned() -> None:
             made.put(5)
 
     plan = planned_with(made, Between(made, make_again), max_manifests=1)
-    assert "made again while it was planned" in str(plan.troubles)
+    assert "made again while it was landed" in str(plan.troubles)
     assert made.plan().lines == 5
     assert made.is_exact()
 
@@ -858,7 +871,7 @@ def test_gaps_are_told_whatever_else_fails() -> None:
     made.put(2, shards[0])
 
     plan = planned_with(made, Silent(made, shards[1]))
-    assert Gap(shards[0], "21", "56") in plan.gaps
+    assert LogGap(STREAM, shards[0], 21, 56) in plan.gaps
     assert plan.needs_operator
     assert len(plan.troubles) == 1
     assert f"{STREAM}/{shards[0]}?after=21&before=56" in made.gaps()
@@ -908,7 +921,7 @@ def test_no_false_gaps_after_a_first_plan_that_failed() -> None:
     made.put(4, high)
     planned_with(made, Silent(made, high))
     made.clock.advance(DAY)
-    assert Gap(high, "0", "35") in made.plan().gaps
+    assert LogGap(STREAM, high, 0, 35) in made.plan().gaps
 
 
 def test_marks_of_former_streams() -> None:
@@ -944,7 +957,7 @@ def test_a_planner_that_is_late_with_the_end_of_a_shard() -> None:
     made.kinesis.split(shard)
     made.kinesis.retention = timedelta(days=1)
     state = made.planner().state
-    [place] = [each for each in ShardChains(state).places(STREAM) if each.shard_id == shard]
+    [place] = [each for each in LogChains(state).places(STREAM) if each.partition_id == shard]
     made.clock.advance(DAY + 1)
     is_met: list[int] = []
 
@@ -952,15 +965,15 @@ def test_a_planner_that_is_late_with_the_end_of_a_shard() -> None:
         if not is_met and any("/drafts/" in uri for uri in made.left()):
             is_met.append(1)
             now = made.clock.now()
-            link = KinesisLink(after="21", last="35", manifest_id="other", arrived_at=now)
-            assert ShardChains(state).chain(place).create(link).manifest_id == "other"
+            link = LandedLink(after="21", last="35", manifest_id="other", arrived_at=now)
+            assert LogChains(state).chain(place).create(link).manifest_id == "other"
 
     plan = made.plan(Meddling(made.store, meet))
     assert is_met
-    assert all(gap.shard != shard for gap in plan.gaps)
+    assert all(gap.partition_id != shard for gap in plan.gaps)
     assert made.links(shard)[-1].manifest_id == "other"
     made.clock.advance(DAY)
-    assert Gap(shard, "35", "") in made.plan().gaps
+    assert LogGap(STREAM, shard, 35, 0) in made.plan().gaps
 
 
 def test_a_manifest_does_not_grow_with_the_number_of_shards() -> None:
@@ -1016,29 +1029,25 @@ def test_any_course(actions: list[tuple[str, int]], meetings: list[tuple[int, tu
             act(made, action, plans, None)
             is_met.clear()
 
-    with events_logged("kinesis.gap") as gaps:
+    with events_logged("landing.gap") as logged:
         for action in actions:
             act(made, action, plans, meet)
         plans += [made.plan() for _ in range(2)]
+    gaps = [LogGap.parse(event["gap"]) for event in logged]
     landed = Counter(made.lines())
     assert not landed or max(landed.values()) == 1
     missing = set(made.written) - landed.keys()
-    told = {
-        number
-        for gap in gaps
-        for number in range(int(gap["after"]) + 7, int(gap["before"] or 7 * (len(made.written) + 1)), 7)
-    }
+    told = {number for gap in gaps for number in range(gap.after + 7, gap.before or 7 * (len(made.written) + 1), 7)}
     assert [each for each in missing if 7 * (made.written.index(each) + 1) not in told] == []
-    returned = {(gap.shard, gap.after, gap.before) for plan in plans for gap in plan.gaps}
-    assert returned <= {(gap["shard"], gap["after"], gap["before"]) for gap in gaps}
+    assert {gap for plan in plans for gap in plan.gaps} <= set(gaps)
     assert list(faults_of_landed(made.planner().state)) == []
 
 
-def act(made: Scene, action: tuple[str, int], plans: list[StreamPlan], meet: Callable[[], None] | None) -> None:
+def act(made: Scene, action: tuple[str, int], plans: list[LandingResult], meet: Callable[[], None] | None) -> None:
     """One action on a stream; a planner that dies does so at some step."""
     name, number = action
     shards = sorted(made.kinesis.streams[STREAM.name][1].values(), key=lambda each: each.first_hash)
-    open_ids = [each.shard_id for each in shards if each.closed_at is None]
+    open_ids = [each.partition_id for each in shards if each.closed_at is None]
     if name == "put":
         made.put(number)
     elif name == "split":
@@ -1098,7 +1107,7 @@ def test_leftovers_that_cannot_be_swept_hold_up_no_record() -> None:
     made.plan()
     made.put(3)
     left_by(made, lambda: len(made.left()) > 1)
-    links = [info.uri for info in made.store.list("s3://lake/s/kinesis/") if "/links/" in info.uri]
+    links = [info.uri for info in made.store.list("s3://lake/s/logs/kinesis/") if "/links/" in info.uri]
     made.store.put(links[-1], b"{")
     made.clock.advance(60)
     made.kinesis.create()
@@ -1117,7 +1126,9 @@ def test_a_damaged_record_of_one_shard_holds_up_no_other(record: str) -> None:
     made.put(3, other)
     made.plan()
     made.plan()
-    uris = [info.uri for info in made.store.list("s3://lake/s/kinesis/") if damaged in info.uri and record in info.uri]
+    uris = [
+        info.uri for info in made.store.list("s3://lake/s/logs/kinesis/") if damaged in info.uri and record in info.uri
+    ]
     good = made.store.read(uris[-1])
     made.store.put(uris[-1], b"{")
     made.put(3, other)
@@ -1139,7 +1150,7 @@ def test_the_children_of_a_shard_with_a_damaged_record_wait() -> None:
     made.put(2)
     made.kinesis.split(shard)
     made.put(4)
-    [link] = [info.uri for info in made.store.list("s3://lake/s/kinesis/") if "/links/" in info.uri]
+    [link] = [info.uri for info in made.store.list("s3://lake/s/logs/kinesis/") if "/links/" in info.uri]
     good = made.store.read(link)
     made.store.put(link, b"{")
     plan = made.plan()

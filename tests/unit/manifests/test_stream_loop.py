@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from compactor.control.diagnosis.alarms import kinesis_behind
+from compactor.control.diagnosis.alarms import logs_behind
 from compactor.core.errors import StoreUnavailable
-from compactor.core.kinesis.places import KinesisStream
-from compactor.core.kinesis.ports import Batch
 from compactor.core.layout import Layout
-from compactor.ledger.kinesis.shard_chains import ShardChains
-from compactor.ledger.kinesis.stream_notes import StreamNotes, read_stream_progress
-from compactor.manifests.kinesis.landing import Landing
-from compactor.manifests.kinesis.planner import KinesisPlanner
-from compactor.manifests.kinesis.stream_loop import LOOK_SECONDS, TICK_SECONDS, StreamLoop
-from compactor.manifests.kinesis.streams_seen import StreamSeen, StreamWatch
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import Batch
+from compactor.ledger.landing.chains import LogChains
+from compactor.ledger.landing.notes import LandingNotes
+from compactor.manifests.landing.lander import Lander
+from compactor.manifests.landing.landing import Landing
+from compactor.manifests.landing.loop import LOOK_SECONDS, TICK_SECONDS, LandingLoop
+from compactor.manifests.landing.seen import LogSeen, LogWatch
 from tests.support.logged import events_logged
 from tests.support.memory_kinesis import STREAM
 from tests.unit.manifests.test_kinesis_planning import Meddling, Scene, Silent, scene
@@ -34,22 +34,22 @@ class Planned:
     error: Exception | None = None
     silent: str = ""
     leads: bool = True
-    loop: StreamLoop = field(init=False)
+    loop: LandingLoop = field(init=False)
 
     def __post_init__(self) -> None:
         state = self.made.planner().state
-        self.loop = StreamLoop(
-            stream=STREAM,
-            plan_seconds=120.0,
+        self.loop = LandingLoop(
+            log=STREAM,
+            every_seconds=120.0,
             max_manifests=1000,
-            new_planner=self.planner,
-            notes=StreamNotes(state, "run"),
+            new_lander=self.planner,
+            notes=LandingNotes(state, "run"),
             metrics=self.made.metrics,
             clock=self.made.clock,
             leads=lambda: self.leads,
         )
 
-    def planner(self) -> KinesisPlanner:
+    def planner(self) -> Lander:
         planner, planned = self.made.planner(), self
 
         class Log:
@@ -59,11 +59,12 @@ class Planned:
                 log = Silent(planned.made, planned.silent) if planned.silent else planner.log
                 return getattr(log, name)
 
-        return KinesisPlanner(
+        return Lander(
             state=planner.state,
             log=Log(),
             allowed_prefixes=planner.allowed_prefixes,
             target_bytes=planner.target_bytes,
+            new_lines=planner.new_lines,
             metrics=planner.metrics,
             object_bytes=planner.object_bytes,
         )
@@ -76,15 +77,15 @@ class Planned:
         self.made.clock.advance(end - self.made.clock.now().timestamp())
 
     @property
-    def seen(self) -> StreamSeen:
-        watch = StreamWatch(state=self.made.planner().state, streams=[STREAM], late_seconds=LATE)
+    def seen(self) -> LogSeen:
+        watch = LogWatch(state=self.made.planner().state, logs=[STREAM], late_seconds=LATE)
         [found] = watch.seen(self.made.clock.now())
         return found
 
     @property
     def age(self) -> float:
         """The latest metric."""
-        ages = [each["IteratorAgeSeconds"] for each in self.made.metrics.emitted if "IteratorAgeSeconds" in each]
+        ages = [each["LandingAgeSeconds"] for each in self.made.metrics.emitted if "LandingAgeSeconds" in each]
         assert isinstance(ages[-1], float)
         return ages[-1]
 
@@ -97,7 +98,7 @@ def planned(shards: int = 1) -> Planned:
 def test_records_are_landed_every_two_minutes() -> None:
     """Those that came meanwhile, in one plan; people see that all is well."""
     case = planned()
-    assert case.seen.words == "not planned yet"
+    assert case.seen.words == "not landed yet"
     for _ in range(3):
         case.made.put(2)
         case.pass_by(120)
@@ -126,10 +127,10 @@ class Growing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.log, name)
 
-    def read(self, stream: KinesisStream, shard_id: str, at: int) -> Iterator[Batch]:
-        for batch in self.log.read(stream, shard_id, at):
+    def read(self, stream: LogName, partition_id: str, at: int, limit_bytes: int) -> Iterator[Batch]:
+        for batch in self.log.read(stream, partition_id, at, limit_bytes):
             self.made.clock.advance(1)
-            self.made.put(len(batch.records), shard_id)
+            self.made.put(len(batch.records), partition_id)
             yield batch
 
 
@@ -141,7 +142,7 @@ def test_run_once_ends_on_a_stream_that_grows_as_fast_as_it_is_landed(shards: in
     case.made.put(60)
     log: Any = Growing(case.made)
     planner = replace(case.made.planner(), log=log)
-    case.loop.new_planner = lambda: planner
+    case.loop.new_lander = lambda: planner
     had, looks = set(case.made.written), itertools.count()
     assert case.loop.plan_all(is_stopping=lambda: next(looks) > 60) == {}
     assert had <= set(case.made.lines())
@@ -160,7 +161,7 @@ def test_run_once_lands_what_another_planner_left_amid_a_shard() -> None:
             is_met.append(1)
             case.made.plan(max_manifests=1)
 
-    case.loop.new_planner = lambda: case.made.planner(Meddling(case.made.store, meet))
+    case.loop.new_lander = lambda: case.made.planner(Meddling(case.made.store, meet))
     assert case.loop.plan_all() == {}
     assert is_met
     assert case.made.is_exact()
@@ -233,7 +234,7 @@ def test_a_shard_of_a_job_that_runs_once_waits_as_long_as_the_first_one_advances
     both = Following(planned())
     both.leader.made.put(60)
     steps = itertools.count(1)
-    landing = Landing(ShardChains(both.leader.made.planner().state), STREAM, "id")
+    landing = Landing(LogChains(both.leader.made.planner().state), STREAM, "id")
 
     def lead() -> None:
         step = next(steps)
@@ -268,14 +269,14 @@ def test_a_stream_that_is_down() -> None:
     case.made.put(2)
     case.pass_by(60)
     case.error = StoreUnavailable("no way to Kinesis")
-    with events_logged("kinesis.not_planned") as told:
+    with events_logged("landing.failed") as told:
         case.pass_by(3600)
     assert [each["pause_seconds"] for each in told] == [120.0, 240.0, 480.0, *[600.0] * (len(told) - 3)]
     assert 3480 <= case.age <= 3660
     assert (case.seen.is_behind, case.seen.error, case.seen.failures) == (True, "no way to Kinesis", len(told))
-    [found] = kinesis_behind([case.seen])
-    assert (found.condition.word, found.subject) == ("behind", "main/events")
-    assert sum("KinesisPlansFailed" in each for each in case.made.metrics.emitted) == len(told)
+    [found] = logs_behind([case.seen])
+    assert (found.condition.word, found.subject) == ("behind", "kinesis/main/events")
+    assert sum("LandingsFailed" in each for each in case.made.metrics.emitted) == len(told)
     assert case.loop.plan_all() == {STREAM: case.error}
     case.__post_init__()  # a job that starts anew goes by what the last one noted
     case.loop.step()
@@ -309,7 +310,7 @@ def test_the_pause_of_a_quiet_stream_does_not_grow_for_one_shard() -> None:
     """The others were read, although there was nothing to land: what comes into them is landed as soon as ever."""
     case = planned(2)
     case.silent = case.shards[1]
-    with events_logged("kinesis.not_planned") as told:
+    with events_logged("landing.failed") as told:
         case.pass_by(1300)
     assert {each["pause_seconds"] for each in told} == {120.0}
 
@@ -343,11 +344,11 @@ def test_a_stream_that_no_job_plans() -> None:
 def test_a_stream_that_no_job_ever_planned() -> None:
     """A watcher notes when it first looked. A stream that is planned meanwhile is as ever."""
     case = planned()
-    watch = StreamWatch(state=case.made.planner().state, streams=[STREAM], late_seconds=LATE, may_note=True)
+    watch = LogWatch(state=case.made.planner().state, logs=[STREAM], late_seconds=LATE, may_note=True)
     assert [each.is_behind for each in watch.seen(case.made.clock.now())] == [False]
     case.made.clock.advance(LATE + 1)
     [found] = watch.seen(case.made.clock.now())
-    assert (found.is_behind, found.words) == (True, "not planned yet, and to be for 10 min 1 s")
+    assert (found.is_behind, found.words) == (True, "not landed yet, and to be for 10 min 1 s")
     assert case.seen.is_behind
     case.pass_by(1)
     [found] = watch.seen(case.made.clock.now())
@@ -366,7 +367,7 @@ def test_gaps_and_former_streams_are_told() -> None:
     assert case.seen.gaps == 1
     assert "1 gap found by this run: `compactor verify` lists what is lost" in case.seen.words
     case.made.kinesis.create()
-    with events_logged("kinesis.made_again") as told:
+    with events_logged("landing.made_again") as told:
         case.pass_by(600)
     assert len(told) == 1
 
@@ -376,10 +377,10 @@ def test_notes_that_cannot_be_read_or_written() -> None:
     case = planned()
     state = case.made.planner().state
     case.pass_by(1)
-    uri = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s").stream_progress("main", "events")
+    uri = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s").landing_progress("kinesis", "main/events")
     case.made.store.put(uri, b"no record")
-    assert read_stream_progress(state, STREAM) is None
-    assert case.seen.words == "not planned yet"
+    assert LandingNotes(state).read(STREAM) is None
+    assert case.seen.words == "not landed yet"
     case.made.put(1)
     case.pass_by(300)
     assert case.made.is_exact()
@@ -391,9 +392,9 @@ def test_a_planner_that_cannot_be_made(error: Exception | None) -> None:
     """That is trouble of its stream."""
     case = planned()
 
-    def make() -> KinesisPlanner:
+    def make() -> Lander:
         raise error or ValueError("data")
 
-    case.loop.new_planner = make
+    case.loop.new_lander = make
     [found] = case.loop.plan_all().values()
     assert found is error or isinstance(found, ValueError)

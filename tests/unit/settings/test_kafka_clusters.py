@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from compactor.core.errors import SettingsError
-from compactor.core.kafka.ranges import Topic
+from compactor.core.logs.names import LogName
 from compactor.settings.settings import parse_settings
 from tests.support.settings_files import folder_settings
 
@@ -78,7 +78,7 @@ def test_own_places_are_never_topics(tmp_path: Path) -> None:
     ("topics", "expected"),
     [
         (["kafka://main/orders"], ""),
-        (["kafka://other/orders"], "a topic of a cluster of kafka.clusters"),
+        (["kafka://other/orders"], "a topic of one of kafka.clusters"),
         (["kafka://main/others"], "within input.allowed_prefixes: kafka://main/orders"),
         (["kafka://main"], "kafka://cluster/topic"),
         (["kafka://main/orders", "kafka://main/orders/"], "each of them once"),
@@ -89,7 +89,9 @@ def test_topics_that_the_job_plans(topics: list[str], expected: str) -> None:
     given = {"input": {"allowed_prefixes": ["kafka://main/orders"]}}
     kafka = {"clusters": {"main": SERVERS}, "topics": topics}
     if not expected:
-        assert parse_settings(folder_settings("/data", **given, kafka=kafka)).topics == (Topic("main", "orders"),)
+        assert parse_settings(folder_settings("/data", **given, kafka=kafka)).logs == (
+            LogName("kafka", "main", "orders"),
+        )
         return
     with pytest.raises(SettingsError) as raised:
         parse_settings(folder_settings("/data", **given, kafka=kafka))
@@ -104,7 +106,7 @@ def test_topics_of_streams(tmp_path: Path) -> None:
     prefixes = {"allowed_prefixes": ["kafka://main"]}
     common = folder_settings(tmp_path, input=prefixes, kafka={"clusters": {"main": SERVERS}, "topics": topics})
     found = parse_settings({**common, "streams": streams})
-    assert [each.topics for each in found.streams] == [(Topic("main", name),) for name in names]
+    assert [each.logs for each in found.streams] == [(LogName("kafka", "main", name),) for name in names]
     with pytest.raises(SettingsError, match=r"kafka\.topics\[1\]"):
         parse_settings({**common, "streams": streams[:1]})
 

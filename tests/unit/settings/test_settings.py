@@ -18,8 +18,8 @@ from compactor.adapters.aws.local_setup import make_buckets
 from compactor.adapters.kinesis_sources import stray_rules
 from compactor.adapters.local.native.kernel import is_installed
 from compactor.core.errors import SettingsError
-from compactor.core.kinesis.places import KinesisStream
 from compactor.core.layout import Layout, ManifestKey
+from compactor.core.logs.names import LogName
 from compactor.settings.settings import SECTIONS, Settings, load_settings, parse_settings
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import read_document, read_environment, validate
@@ -92,11 +92,11 @@ def test_streams_that_the_job_plans(tmp_path: Path) -> None:
         given: dict[str, Any] = {"input": {"allowed_prefixes": ["kinesis://main/orders"]}, "control": {"mode": mode}}
         return load_settings(write_settings(tmp_path, kinesis=kinesis, **given), {})
 
-    assert planning("kinesis://main/orders/").kinesis_streams == (KinesisStream("main", "orders"),)
-    assert planning().kinesis_streams == ()
+    assert planning("kinesis://main/orders/").logs == (LogName("kinesis", "main", "orders"),)
+    assert planning().logs == ()
     for streams, expected in (
-        (["kinesis://main/others"], "expected a stream within input.allowed_prefixes: kinesis://main/orders"),
-        (["kinesis://away/orders"], "expected a stream of a source of kinesis.sources"),
+        (["kinesis://main/others"], "expected it within input.allowed_prefixes: kinesis://main/orders"),
+        (["kinesis://away/orders"], "expected a stream of one of kinesis.sources"),
         (["kinesis://main"], "expected kinesis://source/stream"),
         (["kinesis://main/orders"] * 2, "expected each of them once"),
     ):

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, pause_before_try
 from compactor.adapters.aws.kinesis.records import reading, record_of
-from compactor.core.kinesis.ports import Batch
+from compactor.core.logs.ports import Batch
 
 _BUSY = {"ResourceInUseException", "LimitExceededException"}  # a subscription ended less than 5 seconds ago
 _INVALID = "InvalidArgumentException"
@@ -27,11 +27,11 @@ class Subscriber:
     client: Any
     consumer_arn: str
     place: str
-    shard_id: str
+    partition_id: str
     sleep: Callable[[float], None] = time.sleep
 
     def read(self, at: int) -> Generator[Batch]:
-        """Yield the events of one subscription, which ends after five minutes; see `KinesisLog.read`."""
+        """Yield the events of one subscription, which ends after five minutes; see `Log.read`."""
         with reading(self.place):
             events = self._subscribed(at)
             try:
@@ -53,7 +53,7 @@ class Subscriber:
         for tried in range(1, _TRIES + 1):
             try:
                 answer = self.client.subscribe_to_shard(
-                    ConsumerARN=self.consumer_arn, ShardId=self.shard_id, StartingPosition=wanted
+                    ConsumerARN=self.consumer_arn, ShardId=self.partition_id, StartingPosition=wanted
                 )
             except ClientError as exc:
                 code = error_code(exc)

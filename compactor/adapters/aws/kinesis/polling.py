@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, pause_before_try
 from compactor.adapters.aws.kinesis.records import reading, record_of
-from compactor.core.kinesis.places import KinesisStream
-from compactor.core.kinesis.ports import Batch
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import Batch
 
 _SHARD_BYTES_PER_SECOND = 2 * 1024 * 1024
 _CALLS_PER_SECOND = 5
@@ -54,12 +54,12 @@ class Poller:
     """Reads one shard."""
 
     client: Any
-    stream: KinesisStream
-    shard_id: str
+    stream: LogName
+    partition_id: str
     pace: Pace
 
     def read(self, at: int) -> Generator[Batch]:
-        """Yield the answers of the shard; see `KinesisLog.read`. It ends when an iterator expires."""
+        """Yield the answers of the shard; see `Log.read`. It ends when an iterator expires."""
         iterator: str | None = self._iterator(at)
         while iterator:
             answer = self._records(iterator)
@@ -67,7 +67,7 @@ class Poller:
                 return
             iterator = answer.get("NextShardIterator")
             records = [record_of(each) for each in answer["Records"]]
-            self.pace.took(str(self), sum(len(each.data) for each in records))
+            self.pace.took(str(self), sum(len(each.data or b"") for each in records))
             yield Batch(records, answer.get("MillisBehindLatest", 0) / 1000, is_end=iterator is None)
 
     def _records(self, iterator: str) -> dict[str, Any] | None:
@@ -90,7 +90,7 @@ class Poller:
     def _iterator(self, at: int) -> str:
         earliest = {"ShardIteratorType": "TRIM_HORIZON"}
         wanted = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(at)} if at else earliest
-        place = {"StreamName": self.stream.name, "ShardId": self.shard_id}
+        place = {"StreamName": self.stream.name, "ShardId": self.partition_id}
         with reading(str(self)):
             try:
                 answer = self.client.get_shard_iterator(**place, **wanted)
@@ -101,4 +101,4 @@ class Poller:
         return str(answer["ShardIterator"])
 
     def __str__(self) -> str:
-        return f"{self.stream}/{self.shard_id}"
+        return f"{self.stream}/{self.partition_id}"

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, translated
 from compactor.core.errors import StoreUnavailable
-from compactor.core.kinesis.ports import StreamRecord
+from compactor.core.logs.ports import LogRecord
 
 _NOT_FOUND = "ResourceNotFoundException"
 
@@ -26,7 +26,7 @@ def reading(place: str) -> Iterator[None]:
             raise
 
 
-def record_of(answered: Mapping[str, Any]) -> StreamRecord:
+def record_of(answered: Mapping[str, Any]) -> LogRecord:
     """A record of an answer."""
     arrived: datetime = answered["ApproximateArrivalTimestamp"]
-    return StreamRecord(int(answered["SequenceNumber"]), bytes(answered["Data"]), arrived.astimezone(UTC))
+    return LogRecord(int(answered["SequenceNumber"]), bytes(answered["Data"]), arrived.astimezone(UTC))

@@ -1,4 +1,4 @@
-"""Streams of Kinesis on AWS: `compactor.core.kinesis.ports.KinesisLog`."""
+"""Streams of Kinesis on AWS: `compactor.core.logs.ports.Log`."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from compactor.adapters.aws.errors import error_code, translated
 from compactor.adapters.aws.kinesis.fan_out import Subscriber
 from compactor.adapters.aws.kinesis.polling import Pace, Poller
 from compactor.core.errors import SettingsError
-from compactor.core.kinesis.places import KinesisStream
-from compactor.core.kinesis.ports import LAST_HASH, Batch, LiveStream, Shard
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import LAST_HASH, Batch, LiveLog, Partition
 
 _NOT_FOUND = "ResourceNotFoundException"
 
@@ -42,39 +42,40 @@ class KinesisStreams:
     sources: Mapping[str, Source]
     pace: Pace = field(default_factory=Pace)
 
-    def stream(self, stream: KinesisStream) -> LiveStream | None:
-        found = self._described(stream)
+    def describe(self, log: LogName) -> LiveLog | None:
+        found = self._described(log)
         if found is None:
             return None
         _, _, _, region, account, _ = str(found["StreamARN"]).split(":", 5)
         created = found["StreamCreationTimestamp"].astimezone(UTC)
         retention = timedelta(hours=found.get("RetentionPeriodHours") or 24)
-        return LiveStream(f"{account}-{region}-{created:%Y%m%dT%H%M%S.%f}", retention)
+        return LiveLog(f"{account}-{region}-{created:%Y%m%dT%H%M%S.%f}", retention)
 
-    def shards(self, stream: KinesisStream) -> list[Shard]:
-        client, found = self._source(stream).client, list[Shard]()
-        wanted: dict[str, str] = {"StreamName": stream.name}
+    def partitions(self, log: LogName) -> list[Partition]:
+        client, found = self._source(log).client, list[Partition]()
+        wanted: dict[str, str] = {"StreamName": log.name}
         while wanted:
-            with translated(str(stream)):
+            with translated(str(log)):
                 answer = client.list_shards(**wanted)
             found += [_shard(each) for each in answer["Shards"]]
             token = answer.get("NextToken")
             wanted = {"NextToken": token} if token else {}
         return found
 
-    def read(self, stream: KinesisStream, shard_id: str, at: int) -> Generator[Batch]:
-        source = self._source(stream)
+    def read(self, log: LogName, partition_id: str, at: int, limit_bytes: int) -> Generator[Batch]:  # noqa: ARG002
+        source = self._source(log)
         if not source.consumer:
-            return Poller(source.client, stream, shard_id, self.pace).read(at)
-        return Subscriber(source.client, self._consumer_arn(stream, source), f"{stream}/{shard_id}", shard_id).read(at)
+            return Poller(source.client, log, partition_id, self.pace).read(at)
+        consumer = self._consumer_arn(log, source)
+        return Subscriber(source.client, consumer, f"{log}/{partition_id}", partition_id).read(at)
 
-    def _source(self, stream: KinesisStream) -> Source:
+    def _source(self, stream: LogName) -> Source:
         try:
             return self.sources[stream.source]
         except KeyError:
             raise SettingsError([f"kinesis.sources: expected {stream.source}, which {stream} names"]) from None
 
-    def _described(self, stream: KinesisStream) -> dict[str, Any] | None:
+    def _described(self, stream: LogName) -> dict[str, Any] | None:
         client = self._source(stream).client
         with translated(str(stream)):
             try:
@@ -86,7 +87,7 @@ class KinesisStreams:
         found: dict[str, Any] = answer["StreamDescriptionSummary"]
         return found
 
-    def _consumer_arn(self, stream: KinesisStream, source: Source) -> str:
+    def _consumer_arn(self, stream: LogName, source: Source) -> str:
         described = self._described(stream)
         expected = f"kinesis.sources.{stream.source}.consumer: {source.consumer!r} -> expected a consumer of {stream}"
         if described is None:
@@ -103,11 +104,11 @@ class KinesisStreams:
         return str(answer["ConsumerDescription"]["ConsumerARN"])
 
 
-def _shard(described: Mapping[str, Any]) -> Shard:
+def _shard(described: Mapping[str, Any]) -> Partition:
     parents = [described.get("ParentShardId"), described.get("AdjacentParentShardId")]
     hashes = described.get("HashKeyRange", {})
-    return Shard(
-        shard_id=described["ShardId"],
+    return Partition(
+        partition_id=described["ShardId"],
         parents=tuple(each for each in parents if each),
         first_hash=int(hashes.get("StartingHashKey", 0)),
         last_hash=int(hashes.get("EndingHashKey", LAST_HASH)),

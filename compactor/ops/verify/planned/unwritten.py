@@ -1,26 +1,20 @@
 """Finds planned manifests that are gone, or were changed, before a job began with them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
-from functools import partial
 from itertools import chain
 
-from compactor.core.documents.chains.kinesis_records import KinesisDraft
-from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import quoted
-from compactor.ledger.kafka.chains import Chains
-from compactor.ledger.kinesis.shard_chains import ShardChains
-from compactor.ledger.planned.given import names_planned
+from compactor.ledger.landing.chains import LogChains
+from compactor.ledger.landing.given import names_landed
 from compactor.ledger.state import State
-from compactor.manifests.handed_over import is_handed_over
-from compactor.manifests.linked import id_of_draft, is_begun, read_draft
+from compactor.manifests.landing.handed_over import is_handed_over
+from compactor.manifests.landing.linked import id_of_draft, is_begun, read_draft
 from compactor.ops.verify.report import Discrepancy
-
-_Read = Callable[[str], Manifest | KinesisDraft]
 
 REWRITE_SECONDS = 3600.0
 """How long a planned manifest may be absent: a planner may die before it writes it, and the next plan does that."""
@@ -28,38 +22,32 @@ REWRITE_SECONDS = 3600.0
 
 def unwritten(state: State) -> list[Discrepancy]:
     """One discrepancy for each planned manifest that does not wait as it was planned; the next plan writes it again."""
-    drafts = ((place, read, info.uri) for place, folder, read in _folders(state) for info in state.store.list(folder))
+    folders = LogChains(state).drafts_folders()
+    drafts = ((place, info.uri) for place, folder in folders for info in state.store.list(folder))
     return list(chain.from_iterable(map_ordered(lambda each: _faults(state, *each), drafts)))
 
 
 def has_draft(state: State, manifest_id: str) -> bool:
     """Whether the draft of a manifest is there: it stays until a job has begun with it, and `unwritten` tells of it."""
-    drafts = (f"{folder}{manifest_id}.json" for _, folder, _ in _folders(state))
+    drafts = (f"{folder}{manifest_id}.json" for _, folder in LogChains(state).drafts_folders())
     return any(state.store.stat(draft) is not None for draft in drafts)
 
 
-def _folders(state: State) -> Iterator[tuple[str, str, _Read]]:
-    """The folders of all drafts, each with its topic or stream, and with what reads one of its drafts."""
-    of_topics, of_streams = partial(read_draft, state, Manifest), partial(read_draft, state, KinesisDraft)
-    yield from ((place, folder, of_topics) for place, folder in Chains(state).drafts_folders())
-    yield from ((place, folder, of_streams) for place, folder in ShardChains(state).drafts_folders())
-
-
-def _faults(state: State, place: str, read: _Read, draft: str) -> list[Discrepancy]:
+def _faults(state: State, place: str, draft: str) -> list[Discrepancy]:
     try:
-        return list(_fault(state, place, read, draft))
+        return list(_fault(state, place, draft))
     except RecordUnreadable as exc:
         return [Discrepancy(id_of_draft(draft), draft, "records of the manifest that can be read", str(exc))]
 
 
-def _fault(state: State, place: str, read: _Read, draft: str) -> Iterator[Discrepancy]:
+def _fault(state: State, place: str, draft: str) -> Iterator[Discrepancy]:
     manifest_id = id_of_draft(draft)
     accepted = state.ledger.accepted(manifest_id)
     if accepted is None:  # its planner died: the next plan goes on with the draft
-        yield from _unreadable(manifest_id, read, draft)
+        yield from _unreadable(state, manifest_id, draft)
         return
-    if accepted.manifest is None or not names_planned(state, accepted.manifest):
-        faults = list(_unreadable(manifest_id, read, draft))
+    if accepted.manifest is None or not names_landed(state, accepted.manifest):
+        faults = list(_unreadable(state, manifest_id, draft))
         yield from faults
         if not faults and not is_handed_over(state, accepted):
             expected = (
@@ -73,9 +61,9 @@ def _fault(state: State, place: str, read: _Read, draft: str) -> Iterator[Discre
         yield Discrepancy(manifest_id, accepted.source_uri, f"{expected} writes it again", found)
 
 
-def _unreadable(manifest_id: str, read: _Read, draft: str) -> Iterator[Discrepancy]:
+def _unreadable(state: State, manifest_id: str, draft: str) -> Iterator[Discrepancy]:
     try:
-        read(draft)
+        read_draft(state, draft)
     except ObjectNotFound:  # settled meanwhile
         return
     except RecordUnreadable as exc:

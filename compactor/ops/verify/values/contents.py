@@ -12,21 +12,15 @@ from threading import Event
 
 import pyarrow as pa
 
-from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import FileError, LinkRefused, ObjectChanged, ObjectNotFound, StagingError
-from compactor.core.kafka.ports import NoKafka, OpenKafka
-from compactor.core.kafka.ranges import is_kafka
 from compactor.core.partitions import PartitionField, parse_fields
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import ParquetFacts
 from compactor.engines.partitioned.counting import BATCH_ROWS
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
 from compactor.ndjson.codecs import decode
-from compactor.ndjson.files.file_walk import Input
-from compactor.ndjson.files.line_fields import WithRecordValues, redriven_values
 from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file
-from compactor.ndjson.files.range_reading import OpenedRange, open_range
 from compactor.ndjson.grok import DecoderOf, GrokSplitter, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Reject, Splitter, in_whole_file
@@ -83,7 +77,6 @@ class DeepVerifier:
     store: ObjectStore
     registry: SchemaRegistry
     rows: CommittedRows
-    kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen
     decoder_of: DecoderOf = no_decoder
     new_kernel: NewDigestKernel | None = None  # makes what adds up rows; Python does without it
     on_read: Callable[[int], object] = lambda _: None  # called with the number of stored bytes of each piece of input
@@ -179,14 +172,12 @@ class DeepVerifier:
                 rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
-            opened = self._opened(file.as_input())
-            split, refused = self._splitting(commit, file, opened, refused)
+            opened = open_file(self.store, file.as_input(), any_version=False, again=True)
+            split, refused = self._splitting(commit, file, refused)
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.store, pool)) as stored:
                 pieces = decode(file.codec, self._counted(stored))
                 placed = in_whole_file(file.range, on_reject)
                 found = lines.read(pieces, limits, split=split, refused=refused, on_reject=placed)
-            if file.kafka is not None and opened.read is not None and opened.read.absent > file.kafka.absent:
-                return None  # compaction of the topic has removed some of its records since
             if found.rejects != file.rejects:
                 rejects.add([f"{found.rejects}"])  # a difference, also among lines that are only counted
         except (LinkRefused, ObjectNotFound, ObjectChanged):
@@ -203,21 +194,11 @@ class DeepVerifier:
             self.on_read(len(piece))
 
     def _splitting(
-        self, commit: Commit, file: FileReport, opened: Input, refused: frozenset[bytes]
+        self, commit: Commit, file: FileReport, refused: frozenset[bytes]
     ) -> tuple[Splitter, frozenset[bytes]]:
         """What divides an input file as the job did, and its refused lines as that gives them."""
         split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
-        values = opened.values if isinstance(opened, OpenedRange) else redriven_values(file.as_input())
-        if values is not None:
-            if isinstance(split, GrokSplitter):
-                refused = split.records_of(refused)
-            return WithRecordValues(split, values, refused), frozenset()
         return split, split.records_of(refused) if isinstance(split, GrokSplitter) else refused
-
-    def _opened(self, named: ManifestFile) -> Input:
-        if is_kafka(named.uri):
-            return open_range(self.kafka, named)
-        return open_file(self.store, named, any_version=False, again=True)
 
     def _staged_rejects(self, commit: Commit) -> tuple[dict[str, Sum], dict[str, frozenset[bytes]]]:
         sums: dict[str, Sum] = {}

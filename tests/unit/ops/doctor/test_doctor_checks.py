@@ -13,7 +13,6 @@ from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
-from compactor.core.kafka.ports import NoKafka
 from compactor.core.layout import is_delivery, is_seen_by_stream, probe
 from compactor.ops.doctor.account_checks import clock_finding
 from compactor.ops.doctor.checkup import Environment, checks_of
@@ -361,8 +360,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         columns=lambda _: {},
         kinesis=lambda _: pytest.fail("no stream is named"),
         releases=lambda _: (),
-        kafka=lambda _: NoKafka(),
-        waiting_seconds=lambda _: 0.0,
+        kafka=lambda _: pytest.fail("no topic is named"),
         ask_claims=lambda _: None,
     )
     checks = checks_of(env, load_settings(config_of(tmp_path), {}), "")

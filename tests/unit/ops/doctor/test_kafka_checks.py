@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from compactor.core.errors import AccessError, CompactorError, ExtraMissing, StoreUnavailable
-from compactor.core.kafka.ports import TopicFacts
-from compactor.core.kafka.ranges import Topic
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import TopicFacts
 from compactor.ops.doctor import service_checks
 from compactor.ops.doctor.findings import Finding
 from compactor.settings.settings import Settings, parse_settings
@@ -15,7 +15,7 @@ from compactor.wiring import doctor
 from tests.support.memory_kafka import MemoryKafka
 from tests.support.settings_files import folder_settings
 
-TOPIC = Topic("main", "orders")
+TOPIC = LogName("kafka", "main", "orders")
 WAIT = 3600.0
 
 
@@ -24,14 +24,14 @@ class AskedKafka(MemoryKafka):
     """Brokers that give one answer, or fail."""
 
     error: CompactorError | None = None
-    facts: dict[Topic, TopicFacts] = field(default_factory=dict)
+    facts: dict[LogName, TopicFacts] = field(default_factory=dict)
 
     def nodes(self, cluster: str) -> int:
         if self.error is not None:
             raise self.error
         return super().nodes(cluster)
 
-    def inspect(self, topic: Topic) -> TopicFacts | None:
+    def inspect(self, topic: LogName) -> TopicFacts | None:
         if self.error is not None:
             raise self.error
         return self.facts.get(topic)
@@ -39,7 +39,7 @@ class AskedKafka(MemoryKafka):
 
 def topic_findings(facts: TopicFacts | None, *, is_planned: bool = True) -> list[Finding]:
     log = AskedKafka(facts={TOPIC: facts} if facts else {})
-    return service_checks.topic(log, TOPIC, wait_seconds=WAIT, is_planned=is_planned)
+    return service_checks.topic(lambda: log, TOPIC, wait_seconds=WAIT, is_planned=is_planned)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def topic_findings(facts: TopicFacts | None, *, is_planned: bool = True) -> list
 )
 def test_a_cluster_that_cannot_be_used(error: CompactorError, next_move: str) -> None:
     """What was said, and what to do."""
-    found = service_checks.cluster(AskedKafka(error=error), "main")
+    found = service_checks.cluster(lambda: AskedKafka(error=error), "main")
     assert (found.state, found.found) == ("fault", str(error))
     assert found.next_move.startswith(next_move)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from compactor.adapters.memory.store import ManualClock, MemoryStore
-from compactor.core.kafka.ports import NoKafka
 from compactor.ops.doctor.checkup import Environment, checks_of
 from compactor.ops.doctor.runner import run_checks
 from compactor.ops.doctor.service_checks import try_stream
@@ -27,7 +26,7 @@ def test_a_stream() -> None:
     [found] = try_stream(MemoryKinesis(ManualClock()).log(), STREAM, wait_seconds=720, is_planned=True)
     assert (found.state, found.next_move) == ("fault", "create it, or correct kinesis.streams")
     [found, late] = try_stream(kinesis().log(), STREAM, wait_seconds=8 * 3600, is_planned=False)
-    assert found.found.endswith("no job plans it: `compactor plan` does, or name it in kinesis.streams")
+    assert found.found.endswith("no job lands it: `compactor plan` does, or name it in kinesis.streams")
     assert (late.state, late.next_move) == ("warning", "raise the retention of stream events")
 
 
@@ -46,8 +45,7 @@ def test_the_streams_of_settings_are_tried(tmp_path: Path) -> None:
         columns=lambda _: {},
         kinesis=lambda _: log.log(),
         releases=lambda _: (),
-        kafka=lambda _: NoKafka(),
-        waiting_seconds=lambda _: 0.0,
+        kafka=lambda _: pytest.fail("no topic is named"),
         ask_claims=lambda _: None,
     )
     checks = [each for each in checks_of(env, settings, "") if each.name == "input"]

@@ -84,4 +84,4 @@ def test_a_stream_made_again() -> None:
     made.plan()
     found = landed_record(made.planner().state, f"kinesis://main/events/{shard}?sequence=7")
     assert found is not None
-    assert found.stream_id.endswith("000100.000000")
+    assert found.log_id.endswith("000100.000000")

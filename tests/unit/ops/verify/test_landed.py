@@ -1,13 +1,31 @@
 """Chains of landed shards: what `verify` finds in them."""
 
-from compactor.core.documents.chains.kinesis_records import KinesisLink
+from collections import Counter
+from typing import Any
+
+from compactor.core.documents.landing import LandedLink
 from compactor.core.documents.records import Accepted, Commit, FileReport, FileStatus
 from compactor.core.layout import digest
-from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
+from compactor.ledger.landing.chains import LogChains, PartitionPlace
 from compactor.ops.verify.landed import faults_of_landed
 from tests.support.memory_kinesis import STREAM
 from tests.unit.manifests.test_kinesis_planning import LAYOUT, Scene, scene
-from tests.unit.ops.verify.test_chains import CountingReads
+
+
+class CountingReads:
+    """A store that counts how often each object is read."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.reads: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def read(self, uri: str) -> bytes:
+        self.reads[uri] += 1
+        data: bytes = self._store.read(uri)
+        return data
 
 
 def found(made: Scene) -> list[tuple[str, str]]:
@@ -31,8 +49,8 @@ def taken_in(made: Scene) -> None:
         made.store.delete([LAYOUT.manifest(manifest.manifest_id)])
 
 
-def chain_of(made: Scene) -> tuple[ShardChains, ShardPlace]:
-    chains = ShardChains(made.planner().state)
+def chain_of(made: Scene) -> tuple[LogChains, PartitionPlace]:
+    chains = LogChains(made.planner().state)
     [place] = chains.places(STREAM)
     return chains, place
 
@@ -80,13 +98,13 @@ def test_links_that_do_not_follow_each_other() -> None:
     made.plan()
     chains, place = chain_of(made)
     now = made.clock.now()
-    chains.chain(place).create(KinesisLink(after="50", last="60", manifest_id="", arrived_at=now, closes=True))
-    chains.chain(place).create(KinesisLink(after="60", last="61", manifest_id="", arrived_at=now))
+    chains.chain(place).create(LandedLink(after="50", last="60", manifest_id="", arrived_at=now, closes=True))
+    chains.chain(place).create(LandedLink(after="60", last="61", manifest_id="", arrived_at=now))
     assert found(made) == [
-        ("records behind sequence number 14", "some behind sequence number 50"),
-        ("no records behind its end", "some behind sequence number 60"),
+        ("records behind position 14", "some behind position 50"),
+        ("no records behind its end", "some behind position 60"),
     ]
-    [origin] = [info.uri for info in made.store.list(LAYOUT.kinesis_folder) if info.uri.endswith("origin.json")]
+    [origin] = [info.uri for info in made.store.list(LAYOUT.logs_folder) if info.uri.endswith("origin.json")]
     made.store.delete([origin])
     assert found(made) == [("a record of where its chain begins", "none")]
 
@@ -121,7 +139,7 @@ def test_each_record_is_read_once() -> None:
         made.plan()
     ids = [manifest.manifest_id for manifest in made.manifests()]
     taken_in(made)
-    chains = ShardChains(made.planner().state)
+    chains = LogChains(made.planner().state)
     linked = [link.manifest_id for place in chains.places(STREAM) for link in chains.chain(place).links()]
     assert len(linked) > len(set(linked)) > 70
     store = CountingReads(made.store)

@@ -1,1 +1,0 @@
-"""Records of the chains of partitions and shards."""

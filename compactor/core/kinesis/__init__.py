@@ -1,1 +1,0 @@
-"""Kinesis streams as input: their names, the port, and aggregated records."""

@@ -1,1 +1,0 @@
-"""The records of the ranges of Kafka partitions that were planned."""

@@ -1,1 +1,0 @@
-"""The records of what was landed of the shards of Kinesis streams."""

@@ -1,1 +1,0 @@
-"""What plans give to manifests: ranges of topics, landed objects of streams, and gaps."""

@@ -1,1 +1,0 @@
-"""Lands Kinesis streams as NDJSON objects and plans these: each record in one object, whatever becomes of planners."""

@@ -1,0 +1,88 @@
+"""How far behind logs landing is, from what jobs noted. Logs are not asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from compactor.core.documents.landing import LandingProgress
+from compactor.core.logs.names import LogName
+from compactor.core.text.formatting import count, shown_seconds
+from compactor.ledger.landing.notes import LandingNotes
+from compactor.ledger.state import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSeen:
+    """A log that jobs land, and how far behind it they are."""
+
+    name: str  # the log, as kafka://cluster/topic or kinesis://source/stream
+    seen_at: datetime | None = None  # when a job last landed the log; null if none has
+    unseen_seconds: float = 0.0  # for how long none has since, or for how long one is to, as far as is known
+    behind_seconds: float = 0.0  # for how long the oldest record that was not landed then may have waited
+    gaps: int = 0  # in how many places the run found that records may be lost to retention
+    failures: int = 0  # landings of jobs that have failed since, or were of some partitions only
+    failing_seconds: float = 0.0  # for how long they have
+    error: str = ""  # why the last of these failed; empty if none did
+    late_seconds: float = 0.0  # how long a record may wait, or landings fail, before a person should look
+
+    @property
+    def age_seconds(self) -> float:
+        """For how long the oldest record that is not landed may have waited."""
+        return self.behind_seconds + self.unseen_seconds
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a person should look. What came while nothing lands is not known, so that counts, too."""
+        return max(self.age_seconds, self.failing_seconds) > self.late_seconds
+
+    @property
+    def words(self) -> str:
+        """What waits, and since when landings fail."""
+        if self.seen_at is None:
+            waits = "not landed yet"
+            waits += f", and to be for {shown_seconds(self.unseen_seconds)}" if self.is_behind else ""
+        else:
+            behind = f"up to {shown_seconds(self.behind_seconds)} behind" if self.behind_seconds else "all was landed"
+            waits = f"{behind}, as of {shown_seconds(self.unseen_seconds)} ago"
+        failed = f"{count(self.failures, 'landing')} failed in a row, for {shown_seconds(self.failing_seconds)}"
+        lost = f"; {count(self.gaps, 'gap')} found by this run: `compactor verify` lists what is lost"
+        return waits + (lost if self.gaps else "") + (f"; {failed}" if self.failures else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogWatch:
+    """Sees the logs of one state.
+
+    Attributes:
+        logs: Those that its jobs land.
+        late_seconds: How long a record may wait, or landings fail, before a person should look.
+        may_note: Whether to note that a log is to be landed if no job has noted anything of it.
+    """
+
+    state: State
+    logs: Sequence[LogName]
+    late_seconds: float
+    may_note: bool = False
+
+    def seen(self, now: datetime) -> tuple[LogSeen, ...]:
+        """How far behind each log landing is."""
+        return tuple(self._seen(log, now) for log in self.logs)
+
+    def _seen(self, log: LogName, now: datetime) -> LogSeen:
+        note = self._note(log)
+        unseen_since = note.seen_at or note.expected_since or now
+        return LogSeen(
+            name=str(log),
+            seen_at=note.seen_at,
+            unseen_seconds=max((now - unseen_since).total_seconds(), 0.0),
+            behind_seconds=note.behind_seconds,
+            gaps=note.gaps,
+            failures=note.failures,
+            failing_seconds=max((now - note.failing_since).total_seconds(), 0.0) if note.failing_since else 0.0,
+            error=note.error,
+            late_seconds=self.late_seconds,
+        )
+
+    def _note(self, log: LogName) -> LandingProgress:
+        notes = LandingNotes(self.state)
+        return notes.expected(log) if self.may_note else notes.read(log) or LandingProgress(run_id="")
