@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.support.logs import ID, StreamFeed, kinesis_settings
 
 from tests.support.extras import KINESIS, NATIVE
 from tests.support.kinesis_server import KinesisServer
+from tests.support.kinesis_streams import ID, StreamFeed, kinesis_settings
 from tests.support.settings_files import write_settings
 from tests.support.workspace import Workspace
 
@@ -53,14 +53,14 @@ def test_every_record_is_one_row(tmp_path: Path, server: KinesisServer) -> None:
     feed.produce(200)
     place = workspace(tmp_path, server)
     planned, code = place.json("plan", str(feed.stream))
-    assert (code, planned["stream"]["lines"]) == (0, len(feed.written) + 4)
+    assert (code, planned["log"]["lines"]) == (0, len(feed.written) + 4)
     feed.reshard()
     feed.produce(100, packed=5)
     assert place.json("plan", str(feed.stream))[1] == 0
     assert place.app.threaded_job(2).run(once=True) is not None
     assert ids_in(tmp_path / "o") == Counter([*feed.written, "several-lines"])
     again, _ = place.json("plan", str(feed.stream))
-    assert (again["manifests"], again["stream"]["lines"]) == ([], 0)
+    assert (again["manifests"], again["log"]["lines"]) == ([], 0)
     for options in ((), ("--deep",)):
         verified, code = place.json("verify", *options)
         assert code == 0, verified
@@ -107,4 +107,4 @@ def test_nothing_is_lost_or_doubled(tmp_path: Path, server: KinesisServer) -> No
     assert code == 0, verified
     assert verified["rows"] == len(feed.written)
     assert kills > RESHARDS / 2
-    assert place.json("plan", str(feed.stream))[0]["stream"]["lines"] == 0
+    assert place.json("plan", str(feed.stream))[0]["log"]["lines"] == 0

@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compactor.core.map_ordered import calls_ahead, map_ordered, one_ahead
+from compactor.core.map_ordered import calls_ahead, map_ordered
 
 ITEMS = 200
 THREADS = 4
@@ -69,49 +69,6 @@ def test_who_stops_early_waits_for_little() -> None:
     assert next(results) == 0
     results.close()  # type: ignore[attr-defined]
     assert not set(threading.enumerate()) - before
-
-
-def numbers(until: int, closed: list[bool]) -> Generator[int, None, None]:
-    try:
-        yield from range(until)
-        raise KeyError(until)
-    finally:
-        closed.append(True)
-
-
-def test_one_ahead() -> None:
-    """The next item is made while one is in use, in order; an error comes in its turn, and all is closed then."""
-    closed: list[bool] = []
-    with ThreadPoolExecutor(2) as pool:
-        items = one_ahead(pool, numbers(3, closed))
-        assert [next(items) for _ in range(3)] == [0, 1, 2]
-        with pytest.raises(KeyError):
-            next(items)
-        assert closed == [True]
-
-
-def test_one_ahead_is_closed_early() -> None:
-    """Its generator is closed with it, also while it makes an item; the first item is begun before it is asked for."""
-    closed: list[bool] = []
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow() -> Generator[int, None, None]:
-        try:
-            begun.set()
-            yield 0
-            go_on.wait(20)
-            yield 1
-        finally:
-            closed.append(True)
-
-    with ThreadPoolExecutor(1) as pool:
-        made = slow()
-        items = one_ahead(pool, made)
-        assert begun.wait(20)
-        assert next(items) == 0
-        threading.Timer(0.05, go_on.set).start()
-        items.close()
-        assert closed == [True]
 
 
 def test_calls_that_do_not_wait_are_made_by_the_caller_one_at_a_time() -> None:
