@@ -4,11 +4,15 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "accept": (
         (
             "compactor accept --dry-run --why 'retention was too short'",
-            "Show which ranges of topics and streams are gone.",
+            "Show which records of topics and streams are gone.",
         ),
         (
             "compactor accept --yes --why 'retention was too short' 2025-12-21-00f3a9c2",
             "Put on record that those of one manifest are not expected.",
+        ),
+        (
+            "compactor accept --date 2025-12-21 --yes --why 'retention was too short'",
+            "Put on record that those of one day are not.",
         ),
     ),
     "clean": (

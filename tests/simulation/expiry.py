@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compactor.core.documents.changes import TAKES, Change, Part
-from compactor.core.documents.records import Commit
-from compactor.core.layout import Layout, ManifestKey
+from compactor.core.documents.records import Commit, FileStatus
+from compactor.core.layout import Layout, ManifestKey, redriven_owner
 from tests.simulation.scheduler import Broken
 
 
@@ -83,6 +83,14 @@ class ExpiryOracle:
         named = [each.generation for each in self.commits.get(key.id, ()) if uri in self._parts(each)[part]]
         return bool(named) and self.is_taken(part, key, max(named))
 
-    @staticmethod
-    def _parts(commit: Commit) -> dict[Part, list[str]]:
-        return {"rows": [each.final for each in commit.outputs], "rejects": [each.final for each in commit.rejects]}
+    def _parts(self, commit: Commit) -> dict[Part, list[str]]:
+        copies = (each for each in commit.files if each.status is FileStatus.COMPACTED)
+        return {
+            "rows": [each.final for each in commit.outputs],
+            "rejects": [each.final for each in commit.rejects],
+            "redriven": [
+                each.uri
+                for each in copies
+                if redriven_owner(each.uri, self.layout.redriven_folder) == commit.manifest_id
+            ],
+        }

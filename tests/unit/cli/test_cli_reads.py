@@ -36,8 +36,7 @@ def test_plan_as_json(workspace: Workspace) -> None:
         "left_files": 0,
         "stalled": False,
         "inventory": None,
-        "topic": None,
-        "stream": None,
+        "log": None,
     }
     assert document == {"dry_run": False, "skipped": {}, "planned_before": 0, "misdated": 0, **left}
 
