@@ -22,9 +22,9 @@ from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES
 from compactor.core.documents.records import Commit
 from compactor.ledger.sizing import can_be_right_sized, is_right_sized
-from compactor.manifests.candidates import Candidate
-from compactor.manifests.packing import Packing
 from compactor.settings.types import GIB, MIB
+from compactor.sources.candidates import Candidate
+from compactor.sources.packing import Packing
 from compactor.wiring.job.app import App
 
 SMALLEST, LARGEST = 0.75, 5.0

@@ -29,9 +29,9 @@ from bench.scale.table import FLAT
 from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles, seen_rows
 from compactor.core.documents.closed_dates import ClosedDate, ClosingBegun, ManifestSums, Member
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
-from compactor.manifests.file_search import Naming
-from compactor.manifests.folders.history import known_at
 from compactor.ops.closing.version_index import VersionIndex
+from compactor.sources.file_search import Naming
+from compactor.sources.folders.history import known_at
 from compactor.wiring.job.app import App
 
 MANIFESTS = 2_500

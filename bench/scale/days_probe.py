@@ -28,13 +28,13 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_s3
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.manifests.folders.planning import FolderPlanner
-from compactor.manifests.folders.stored_history import StoredSummarisedFiles
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
 from compactor.settings.settings import Settings
+from compactor.sources.folders.planning import FolderPlanner
+from compactor.sources.folders.stored_history import StoredSummarisedFiles
 from compactor.wiring.job.app import App
 
 _LINES = b'{"id": "1", "amount": 1.10}\n{"id": "2"}\n'

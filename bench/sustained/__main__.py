@@ -19,7 +19,7 @@ from bench.sustained.flow import Flow
 from bench.sustained.report import fields, figures, judge
 from bench.sustained.run import Document, Load, NotHeldError, run_sustained
 from compactor.cli.ui.output import print_fields
-from compactor.manifests.events.sealer import SEAL_INTERVAL_SECONDS
+from compactor.sources.events.sealer import SEAL_INTERVAL_SECONDS
 
 _WORK = Path(__file__).resolve().parents[2] / ".bench"
 _SOURCE = parse_size("1gb")

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bench.sustained.messages import read_announcement
-from compactor.manifests.events.builder import Builder
-from compactor.manifests.events.reports import build_metrics, seal_metrics
-from compactor.manifests.events.sealer import SEAL_INTERVAL_SECONDS
 from compactor.settings.settings import Settings, load_settings
+from compactor.sources.events.builder import Builder
+from compactor.sources.events.reports import build_metrics, seal_metrics
+from compactor.sources.events.sealer import SEAL_INTERVAL_SECONDS
 from compactor.telemetry.logs import configure_logs
 from compactor.wiring.components import Components
 

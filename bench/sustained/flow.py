@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from compactor.core.distributions import Distribution, distribution_of
-from compactor.manifests.events.sealer import SEAL_INTERVAL_SECONDS
+from compactor.sources.events.sealer import SEAL_INTERVAL_SECONDS
 
 WARM_UP_SECONDS = 90.0
 """By then the sealer has had its first turn, and the manifests that it sealed are done."""

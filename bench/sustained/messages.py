@@ -1,7 +1,7 @@
 """The messages from feeder to builder: S3 notifications about files on the local disk."""
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.manifests.events.messages import Announcement, parse_body
+from compactor.sources.events.messages import Announcement, parse_body
 from tests.support.s3_messages import notification
 
 _BUCKET = "disk"

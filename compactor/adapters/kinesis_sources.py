@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from compactor.adapters.stores import StoreSpec
 from compactor.core.logs.ports import Log
-from compactor.manifests.landing.lines import Strays
+from compactor.sources.landing.lines import Strays
 
 
 def kinesis_of(sources: Mapping[str, Mapping[str, str]], spec: StoreSpec) -> Log:

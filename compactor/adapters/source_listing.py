@@ -9,13 +9,13 @@ from compactor.core.errors import AccessError
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder, is_s3
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.manifests.candidates import SKIP_REASONS
-from compactor.manifests.plan import LeftOut
+from compactor.sources.candidates import SKIP_REASONS
+from compactor.sources.plan import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
 class SourceListing:
-    """A `compactor.manifests.folders.planning.Listing`.
+    """A `compactor.sources.folders.planning.Listing`.
 
     Attributes:
         store: Has the sources.

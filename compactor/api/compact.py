@@ -11,8 +11,8 @@ from compactor.api.compact_result import CompactResult
 from compactor.api.folder_run import FolderRun
 from compactor.api.progress import Display, Progress, ProgressDisplay, StopRequests
 from compactor.core.errors import SettingsError
-from compactor.manifests.folders.planning import OnReplaced
 from compactor.settings.compact_paths import Options, parse_compact_paths, parse_exclusions
+from compactor.sources.folders.planning import OnReplaced
 from compactor.wiring.folder import folder_settings
 
 

@@ -10,11 +10,11 @@ from compactor.core.text.formatting import count
 from compactor.job.report import RunReport
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
-from compactor.manifests.plan import LeftOut, Plan
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.compact_paths import CompactPaths
+from compactor.sources.plan import LeftOut, Plan
 from compactor.wiring.engine_choice import EngineChoice
 
 FEW_ROWS = "under half of the lines are rows; expected NDJSON: one JSON object a line"

@@ -24,18 +24,18 @@ from compactor.job.results import Result
 from compactor.job.service import Service
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog, read_backlog
-from compactor.manifests.candidates import LINKS
-from compactor.manifests.folders.history import NothingSummarised, SummarisedFiles
-from compactor.manifests.folders.matching import is_of
-from compactor.manifests.folders.planning import FolderPlanner, OnReplaced, changed_files, left_out
-from compactor.manifests.folders.stored_history import StoredSummarisedFiles
-from compactor.manifests.folders.waiting import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
-from compactor.manifests.plan import Plan
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
 from compactor.ops.accept.dismisser import Dismisser
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
+from compactor.sources.candidates import LINKS
+from compactor.sources.folders.history import NothingSummarised, SummarisedFiles
+from compactor.sources.folders.matching import is_of
+from compactor.sources.folders.planning import FolderPlanner, OnReplaced, changed_files, left_out
+from compactor.sources.folders.stored_history import StoredSummarisedFiles
+from compactor.sources.folders.waiting import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
+from compactor.sources.plan import Plan
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.folder import (
     FolderSettings,

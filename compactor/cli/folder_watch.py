@@ -22,8 +22,8 @@ from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import canonical, is_s3, is_within
 from compactor.core.rules.backoff import pause_seconds
 from compactor.core.text.formatting import count, duration
-from compactor.manifests.folders.planning import FolderPlanner
-from compactor.manifests.plan import Plan
+from compactor.sources.folders.planning import FolderPlanner
+from compactor.sources.plan import Plan
 from compactor.wiring.folder import check_folders
 from compactor.wiring.job.app import App
 

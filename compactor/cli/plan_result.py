@@ -14,12 +14,12 @@ from compactor.core.ports import FLUSH_SECONDS
 from compactor.core.results import as_document
 from compactor.core.text.formatting import count, duration
 from compactor.cost.planning_cost import PlanningCost
-from compactor.manifests.inventory.document import Inventory
-from compactor.manifests.inventory.reading import InventoryReader
-from compactor.manifests.inventory.rows import files_in_scope
-from compactor.manifests.landing.result import LandingResult
-from compactor.manifests.plan import Plan
-from compactor.manifests.unplanned import FileScope
+from compactor.sources.inventory.document import Inventory
+from compactor.sources.inventory.reading import InventoryReader
+from compactor.sources.inventory.rows import files_in_scope
+from compactor.sources.landing.result import LandingResult
+from compactor.sources.plan import Plan
+from compactor.sources.unplanned import FileScope
 from compactor.telemetry.error_text import described
 from compactor.wiring.inventory import Rate, cost_of_planning, plan_inventory, prefixes_to_plan
 from compactor.wiring.job.app import App

@@ -28,8 +28,8 @@ from compactor.core.rules.sharding import Shard
 from compactor.ledger.backlog import WaitingManifests, read_begun, waiting_manifests
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
-from compactor.manifests.landing.seen import LogWatch
 from compactor.settings.control_policy import Policy
+from compactor.sources.landing.seen import LogWatch
 from compactor.telemetry.logs import log_event
 
 HISTORY_DAYS = 15

@@ -19,14 +19,14 @@ from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
-from compactor.manifests.claiming import Claimer
-from compactor.manifests.events.builder import Builder
-from compactor.manifests.events.sealer import Sealer
-from compactor.manifests.landing.seen import LogWatch
-from compactor.manifests.planner import Planner
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
+from compactor.sources.claiming import Claimer
+from compactor.sources.events.builder import Builder
+from compactor.sources.events.sealer import Sealer
+from compactor.sources.landing.seen import LogWatch
+from compactor.sources.planner import Planner
 from compactor.table.catalog import TableCatalog
 
 if TYPE_CHECKING:

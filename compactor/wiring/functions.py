@@ -8,8 +8,8 @@ from compactor.control.plane import Check
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import FLUSH_SECONDS
-from compactor.manifests.events.reports import build_metrics, log_built, log_sealed, seal_metrics
-from compactor.manifests.events.sealer import SealReport
+from compactor.sources.events.reports import build_metrics, log_built, log_sealed, seal_metrics
+from compactor.sources.events.sealer import SealReport
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents

@@ -8,13 +8,13 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import canonical, folder, is_within
 from compactor.cost.planning_cost import PlanningCost, planning_cost
 from compactor.cost.prices import prices_of
-from compactor.manifests.inventory.document import Inventory
-from compactor.manifests.inventory.pace import Pace, PacedGate, PaceRules
-from compactor.manifests.plan import Plan
-from compactor.manifests.planner import Gate, OpenGate
-from compactor.manifests.spill import SpilledFile
-from compactor.manifests.unplanned import check_prefix
 from compactor.settings.types import JOURNAL_CLAIMS
+from compactor.sources.inventory.document import Inventory
+from compactor.sources.inventory.pace import Pace, PacedGate, PaceRules
+from compactor.sources.plan import Plan
+from compactor.sources.planner import Gate, OpenGate
+from compactor.sources.spill import SpilledFile
+from compactor.sources.unplanned import check_prefix
 from compactor.wiring.job.app import App
 
 MAX_ROUNDS = 10

@@ -336,10 +336,10 @@ class OperatorComponents(Components):
 
     def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> "Redriver":
         """Make what redrives dead letters, quarantined files and rejected lines."""
-        from compactor.manifests.file_search import FileSearch
         from compactor.ops.redrive.planner import RedriveClaims, RedrivePlanner
         from compactor.ops.redrive.redriver import Redriver
         from compactor.ops.redrive.reject_lines import Recheck
+        from compactor.sources.file_search import FileSearch
 
         allowed_prefixes = self.settings.input.allowed_prefixes
         lease_seconds = self.settings.builder.claim_lease_seconds
@@ -368,9 +368,9 @@ class OperatorComponents(Components):
 
     @cached_property
     def tracer(self) -> "Tracer":
-        from compactor.manifests.file_search import FileSearch
         from compactor.ops.trace.tables import TableTracer
         from compactor.ops.trace.tracer import Tracer
+        from compactor.sources.file_search import FileSearch
 
         allowed_prefixes = self.settings.input.allowed_prefixes
         return Tracer(

@@ -9,8 +9,6 @@ from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import SourcePlace, in_words
 from compactor.core.ports import ObjectStore
-from compactor.manifests.folders.planning import Listing, source_files
-from compactor.manifests.plan import Plan
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.ops.suggest.suggester import SchemaSuggester, Survey
@@ -18,6 +16,8 @@ from compactor.schema.suggestion import SuggestionRules
 from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Options
 from compactor.settings.settings import Settings, parse_settings
+from compactor.sources.folders.planning import Listing, source_files
+from compactor.sources.plan import Plan
 from compactor.wiring.engine_choice import engine_of
 from compactor.wiring.grok_reader import grok_reader
 from compactor.wiring.settings_files import check_sources

@@ -18,9 +18,9 @@ from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles
 from compactor.api.compact import folder_run
 from compactor.api.progress import ProgressDisplay
 from compactor.cli.entry import compactor as command
-from compactor.manifests.folders.history import NothingSummarised
-from compactor.manifests.folders.stored_history import StoredSummarisedFiles
 from compactor.settings.compact_paths import Options
+from compactor.sources.folders.history import NothingSummarised
+from compactor.sources.folders.stored_history import StoredSummarisedFiles
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
 from tests.support.sampling import few

@@ -23,7 +23,7 @@ NOT_ON_AWS = {
 
 NOT_THERE = {
     "glue_entry.main": {
-        "compactor.manifests.events.builder": "a function builds them; `build` is also of pyiceberg",
+        "compactor.sources.events.builder": "a function builds them; `build` is also of pyiceberg",
     },
 }
 """By entry point, modules that never run from there, each with the reason."""

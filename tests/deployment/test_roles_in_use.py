@@ -11,8 +11,8 @@ from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
-from compactor.manifests.claiming import part_key
-from compactor.manifests.events.builder import BuildReport
+from compactor.sources.claiming import part_key
+from compactor.sources.events.builder import BuildReport
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
 from tests.deployment.permissions import allows, statements

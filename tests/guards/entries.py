@@ -14,7 +14,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "claims are not told from a journal with a gap": "False",
         "a key that a block of claims has is not free once the block is in the index": "pass",
     },
-    "tests/contract/test_claims.py tests/unit/manifests/test_planning.py": {
+    "tests/contract/test_claims.py tests/unit/sources/test_planning.py": {
         "a claim in memory is not overwritten": "{key: self._claims.__setitem__(key, fresh) or fresh for key in keys}",
     },
     "tests/contract/test_direct_reads.py": {
@@ -175,54 +175,54 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a URI that comes twice in a batch is worked on once": "False",
         "a manifest that comes under two names in a batch is worked on once": "False",
     },
-    "tests/unit/manifests/inventory/test_planning_from_inventory.py": {
+    "tests/unit/sources/inventory/test_planning_from_inventory.py": {
         "an earlier version of an object is not planned": "False",
         "a file in a manifest without claims is not planned again": "list(files)",
         "files that manifests got while others were held back are not planned again": "group",
         "manifests that arrive while a back-fill runs are looked for": "-last",
         "what a dead planner has claimed is planned later": "pass",
     },
-    "tests/unit/manifests/test_building.py": {
+    "tests/unit/sources/test_building.py": {
         "no manifest names two versions of one object": "[list(candidates)]",
     },
-    "tests/unit/manifests/test_building.py tests/unit/manifests/test_building_races.py": {
+    "tests/unit/sources/test_building.py tests/unit/sources/test_building_races.py": {
         "what a planner could not claim is left to its holder": "group",
     },
-    "tests/unit/manifests/test_building_failures.py": {
+    "tests/unit/sources/test_building_failures.py": {
         "what is written is not taken for safe before it is bound": "'exists'",
     },
-    "tests/unit/manifests/test_building_failures.py tests/unit/manifests/test_building_races.py": {
+    "tests/unit/sources/test_building_failures.py tests/unit/sources/test_building_races.py": {
         "a message whose file another planner may still write comes again": "{}",
         "a planner whose id was revoked acknowledges nothing": "False",
     },
-    "tests/unit/manifests/test_matching.py": {
+    "tests/unit/sources/test_matching.py": {
         "a version under two names is that of one file": "naming.uri == canonical(file.uri)",
         "a renamed file has the bytes of the earlier one": "-last",
         "a file that is there under its old name was not renamed": "True",
     },
-    "tests/unit/manifests/test_matching.py tests/unit/cli/test_cli_folder.py": {
+    "tests/unit/sources/test_matching.py tests/unit/cli/test_cli_folder.py": {
         "the rewritten bytes of a file of the same length and time are noticed": "False",
     },
-    "tests/unit/manifests/test_folder_life.py": {
+    "tests/unit/sources/test_folder_life.py": {
         "of a file that grew, only the new lines are taken": "(part := None)",
         "a log whose earlier lines went on under another name is no replaced file": "used",
     },
-    "tests/unit/manifests/test_grown_files.py": {
+    "tests/unit/sources/test_grown_files.py": {
         "a version whose file grew in its place is not that of a copy": "-last",
         "a version that was continued is not continued again": "False",
         "a file with the bytes of one that was removed is a new one": "True",
         "a line that goes on is not taken in two": "False",
         "two ranges that begin at the same byte are the same lines": "(part := None)",
     },
-    "tests/unit/manifests/test_grown_files.py tests/unit/manifests/test_folder_life.py": {
+    "tests/unit/sources/test_grown_files.py tests/unit/sources/test_folder_life.py": {
         "a file that begins with a version that is gone is no new one": "False",
     },
-    "tests/unit/manifests/test_handed_over.py": {
+    "tests/unit/sources/test_handed_over.py": {
         "what is planned for an id that something else has becomes a redrive": "(planned, True)",
         "a redrive whose id is taken has nothing of a plan": "-last",
         "a plan gives nothing to a redrive that another one has": "list(planned.files)",
     },
-    "tests/unit/manifests/test_kinesis_planning.py": {
+    "tests/unit/sources/test_kinesis_planning.py": {
         "the end of a closed shard is asked for": "False",
         "the last landed record has to come first": "self._anchor",
         "what was seen more than a day ago proves nothing": "-last",
@@ -233,27 +233,27 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a shard that is listed no more ends with a gap": "False",
         "a manifest names what may be lost": "link is None",
     },
-    "tests/unit/manifests/test_many_dates.py": {
+    "tests/unit/sources/test_many_dates.py": {
         "a plan looks under the day of a file's arrival, which it had before the settings were changed": "found",
         "a plan looks under the date in a file's name, which it had before the settings were changed": "False",
     },
-    "tests/unit/manifests/test_topic_landing.py": {
+    "tests/unit/sources/test_topic_landing.py": {
         "a link of a chain is never replaced": "self.store.put(uri, link.to_json()) or link",
         "a manifest has nothing whose link another one has": "each.chain.create(each.link)",
         "a log that tells what it has left tells a gap": "False",
         "the id of a log is compared once it was read": "False",
         "a draft stays until a job has begun with its manifest": "[self._draft(manifest_id)]",
     },
-    "tests/unit/manifests/test_planning.py": {
+    "tests/unit/sources/test_planning.py": {
         "nothing outside the allowed prefixes is planned": "False",
         "files that another planner claimed are left to it while its lease lasts": "False",
         "a late manifest whose files were taken over never takes effect": "fates[other] = 'revoked'; continue",
     },
-    "tests/unit/manifests/test_routing.py": {
+    "tests/unit/sources/test_routing.py": {
         "the fate of an id is known to the ledger of its own stream": "(self, holder)",
         "a plan leaves the files of other streams": "reason",
     },
-    "tests/unit/manifests/test_sealing.py tests/unit/manifests/test_building_races.py": {
+    "tests/unit/sources/test_sealing.py tests/unit/sources/test_building_races.py": {
         "a revoked part is never sealed": "group.only(readable)",
     },
     "tests/unit/ops/closing/test_closing.py": {

@@ -12,8 +12,8 @@ from compactor.core.ports import ObjectStore
 from compactor.ledger.landing.chains import LogChains, PartitionPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
-from compactor.manifests.landing.lander import Lander
-from compactor.manifests.landing.lines import ValueLines
+from compactor.sources.landing.lander import Lander
+from compactor.sources.landing.lines import ValueLines
 from tests.protocol.traces import Chained, Trace
 from tests.support.harness import DiedError
 from tests.support.memory_kafka import MemoryKafka

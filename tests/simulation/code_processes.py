@@ -10,12 +10,12 @@ from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.manifests.events.builder import BuildReport
-from compactor.manifests.unplanned import FileScope
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
+from compactor.sources.events.builder import BuildReport
+from compactor.sources.unplanned import FileScope
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
 from compactor.wiring.job.app import App

@@ -6,9 +6,9 @@ from compactor.core.crash_points import OnPlanCrashPoint, ignore_plan_crash_poin
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
-from compactor.manifests.claiming import claim_key
-from compactor.manifests.events.builder import BuildReport
-from compactor.manifests.events.sealer import SealReport
+from compactor.sources.claiming import claim_key
+from compactor.sources.events.builder import BuildReport
+from compactor.sources.events.sealer import SealReport
 from compactor.wiring.components import Components
 from tests.support.harness import Harness
 from tests.support.s3_messages import SHAPES

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
-from compactor.manifests.claiming import claim_key
+from compactor.sources.claiming import claim_key
 from compactor.wiring.components import Components
 from tests.support.harness import Harness
 from tests.support.s3_messages import notification

@@ -4,7 +4,7 @@ from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder
-from compactor.manifests.folders.planning import FolderPlanner, OnReplaced
+from compactor.sources.folders.planning import FolderPlanner, OnReplaced
 from tests.support.harness import Harness
 
 

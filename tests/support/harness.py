@@ -24,11 +24,11 @@ from compactor.engines.engine import Engine
 from compactor.job.report import RunReport
 from compactor.job.scheduler import Scheduler
 from compactor.ledger.ledger import Ledger
-from compactor.manifests.plan import PlannedManifest
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ops.verify.report import VerifyResult
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import parse_settings
+from compactor.sources.plan import PlannedManifest
 from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine
 from tests.support.recent_commits import recent_commit

@@ -25,11 +25,11 @@ import pyarrow.parquet as pq
 from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.manifest import Manifest
 from compactor.core.ports import ObjectInfo
-from compactor.manifests.inventory.reading import InventoryReader
-from compactor.manifests.inventory.rows import files_in_scope
-from compactor.manifests.plan import Plan
-from compactor.manifests.unplanned import EVERYTHING
 from compactor.settings.settings import parse_settings
+from compactor.sources.inventory.reading import InventoryReader
+from compactor.sources.inventory.rows import files_in_scope
+from compactor.sources.plan import Plan
+from compactor.sources.unplanned import EVERYTHING
 from compactor.wiring.inventory import Rate, plan_inventory
 from compactor.wiring.job.app import App
 from tests.support.inventories import BUCKET, NEEDED, file_schema, put_document

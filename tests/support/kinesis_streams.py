@@ -40,7 +40,7 @@ class StreamFeed:
     @property
     def stream(self) -> LogName:
         """Its name for planners."""
-        return LogName(SOURCE, self.name)
+        return LogName("kinesis", SOURCE, self.name)
 
     def create(self, shards: int) -> None:
         """Make the stream."""

@@ -10,10 +10,10 @@ from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemorySto
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
-from compactor.manifests.claiming import claim_key
-from compactor.manifests.events.builder import Builder, BuildReport
 from compactor.settings.settings import Settings, parse_settings
 from compactor.settings.toml import toml_of
+from compactor.sources.claiming import claim_key
+from compactor.sources.events.builder import Builder, BuildReport
 from compactor.wiring.components import Components
 
 MIB = 1024 * 1024

@@ -16,8 +16,8 @@ from compactor.cli.ui.output import print_json
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import EndsAtOnce, StopSignals
 from compactor.core.text.safe_text import quoted
-from compactor.manifests.folders.planning import OnReplaced
 from compactor.settings.compact_paths import Options
+from compactor.sources.folders.planning import OnReplaced
 
 MAX_WAIT_SECONDS = 60.0
 

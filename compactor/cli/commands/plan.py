@@ -23,12 +23,12 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.errors import ExitCode
 from compactor.core.logs.names import LogName, is_log
 from compactor.core.text.formatting import count, size
-from compactor.manifests.candidates import SKIP_REASONS
-from compactor.manifests.inventory.rows import INVENTORY_REASONS
-from compactor.manifests.landing.result import LandingResult
-from compactor.manifests.plan import DatedFiles, Plan
-from compactor.manifests.unplanned import FileScope
 from compactor.settings.places import parse_place
+from compactor.sources.candidates import SKIP_REASONS
+from compactor.sources.inventory.rows import INVENTORY_REASONS
+from compactor.sources.landing.result import LandingResult
+from compactor.sources.plan import DatedFiles, Plan
+from compactor.sources.unplanned import FileScope
 from compactor.wiring.inventory import Rate
 from compactor.wiring.job.app import App
 

@@ -14,11 +14,11 @@ from compactor.core.rules.next_steps import left_out_cause, next_step, quarantin
 from compactor.core.text.formatting import by_name, count, duration, fates, rate, size
 from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.ledger.accounts.account import QuarantinedFile
-from compactor.manifests.candidates import SKIP_REASONS
-from compactor.manifests.plan import LeftOut, Plan
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.compact_paths import CompactPaths
+from compactor.sources.candidates import SKIP_REASONS
+from compactor.sources.plan import LeftOut, Plan
 
 _WORDS = {
     "job_marker": "Spark marker",

@@ -8,8 +8,8 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.documents.changes import Why
 from compactor.core.text.formatting import by_name, count
 from compactor.ledger.visible import ExpiredKind, ExpiredSeen
-from compactor.manifests.landing.seen import LogSeen
 from compactor.ops.verify.report import Discrepancy, VerifyResult
+from compactor.sources.landing.seen import LogSeen
 from compactor.table.standing import TableSeen
 
 _SHOWN_COLUMNS = 5

@@ -16,12 +16,12 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.reading import Detail, account_of
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.manifests.claiming import Claimer, claim_key
-from compactor.manifests.plan import Replacement
 from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import RebuildReport
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.rebuild.scan import Damaged, RebuildScan
+from compactor.sources.claiming import Claimer, claim_key
+from compactor.sources.plan import Replacement
 
 _ID_CHARACTERS = 160  # leaves room for more in an id
 

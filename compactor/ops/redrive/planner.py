@@ -17,9 +17,9 @@ from compactor.ledger.accounts.account import Account, AccountState
 from compactor.ledger.accounts.reading import account_of
 from compactor.ledger.landing.given import check_given, is_landed, names_landed
 from compactor.ledger.state import State
-from compactor.manifests.claiming import claim_key, manifests_of
-from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.redrive_report import Refused
+from compactor.sources.claiming import claim_key, manifests_of
+from compactor.sources.file_search import FileSearch, Naming
 
 IsOwn = Callable[[str], bool]  # whether a holder belongs to the lineage that is redriven, and comes before the redrive
 

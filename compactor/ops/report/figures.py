@@ -14,8 +14,8 @@ from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
 from compactor.ledger.visible import ExpiredSeen
-from compactor.manifests.landing.seen import LogSeen
 from compactor.ops.report.period import Period
+from compactor.sources.landing.seen import LogSeen
 from compactor.table.standing import TableSeen
 
 SHOWN_BYTES = 80  # of a rejected line

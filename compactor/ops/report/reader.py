@@ -16,7 +16,6 @@ from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
-from compactor.manifests.landing.seen import LogWatch
 from compactor.ops.redrive.reject_lines import RejectRow, reject_rows
 from compactor.ops.report import figures
 from compactor.ops.report.figures import (
@@ -39,6 +38,7 @@ from compactor.ops.report.tallies import (
 )
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion
+from compactor.sources.landing.seen import LogWatch
 from compactor.table.listed import ListedTable
 from compactor.table.standing import table_seen
 

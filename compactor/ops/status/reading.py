@@ -20,13 +20,13 @@ from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
 from compactor.ledger.work_time import arrival_seconds
-from compactor.manifests.landing.seen import LogWatch
 from compactor.ops.status.failures import FailureReader, StatusCache
 from compactor.ops.status.flow import NOT_ON_GLUE, drain, latency, misfits, output_sizes, rates, rejects, spent
 from compactor.ops.status.health import Rules, health, shards_among
 from compactor.ops.status.values import Facts, SchemaSeen, Spent, Status
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
+from compactor.sources.landing.seen import LogWatch
 from compactor.table.listed import ListedTable
 from compactor.table.standing import table_seen
 

@@ -15,8 +15,8 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
 from compactor.ledger.visible import NOTHING_EXPIRED, ExpiredSeen
-from compactor.manifests.landing.seen import LogSeen
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
+from compactor.sources.landing.seen import LogSeen
 from compactor.table.standing import TableSeen
 
 

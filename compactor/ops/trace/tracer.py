@@ -36,9 +36,6 @@ from compactor.ledger.accounts.settling import Settling, settled
 from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.manifests.candidates import NOT_DATA, not_data_reason
-from compactor.manifests.claiming import claim_key, manifests_of
-from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ndjson.files.content_digest import beginnings
 from compactor.ndjson.files.object_reading import whole
 from compactor.ops.redrive.reject_lines import numbers_of, reject_rows
@@ -54,6 +51,9 @@ from compactor.ops.trace.trace import (
     moves_of_manifest,
     traced_redrive,
 )
+from compactor.sources.candidates import NOT_DATA, not_data_reason
+from compactor.sources.claiming import claim_key, manifests_of
+from compactor.sources.file_search import FileSearch, Naming
 
 SEARCHED_DAYS = 31
 

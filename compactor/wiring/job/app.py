@@ -36,12 +36,12 @@ from compactor.job.staging import CompactionRules, Stager
 from compactor.job.streams_job import Job
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
-from compactor.manifests.plan import Plan
-from compactor.manifests.planner import Planner
-from compactor.manifests.unplanned import EVERYTHING, FileScope, Unplanned, check_prefix, listed_below
 from compactor.ndjson.kinds.formats import Formats
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
+from compactor.sources.plan import Plan
+from compactor.sources.planner import Planner
+from compactor.sources.unplanned import EVERYTHING, FileScope, Unplanned, check_prefix, listed_below
 from compactor.upkeep.catalog_columns import CatalogColumns
 from compactor.upkeep.cleaner import retention_task
 from compactor.upkeep.tasks import IsStopping, Task, Tasks
@@ -52,12 +52,12 @@ from compactor.wiring.job.table_components import TableComponents
 if TYPE_CHECKING:
     from compactor.adapters.local.native.threads import FairThreads
     from compactor.job.table_commits import TableCommits
-    from compactor.manifests.landing.lander import Lander
-    from compactor.manifests.landing.lines import RecordLines
-    from compactor.manifests.landing.loop import LandingLoop
-    from compactor.manifests.spill import SpilledFile
     from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
     from compactor.ops.rebuild.replacing import Replacer
+    from compactor.sources.landing.lander import Lander
+    from compactor.sources.landing.lines import RecordLines
+    from compactor.sources.landing.loop import LandingLoop
+    from compactor.sources.spill import SpilledFile
 
 
 CLOSING_SECONDS = 24 * 3600.0
@@ -192,7 +192,7 @@ class App(TableComponents):
         if not self.settings.logs:
             return
         from compactor.ledger.landing.notes import LandingNotes  # noqa: PLC0415 - only landing needs it
-        from compactor.manifests.landing.loop import LandingLoop  # noqa: PLC0415 - as above
+        from compactor.sources.landing.loop import LandingLoop  # noqa: PLC0415 - as above
 
         builder = self.settings.builder
         for log in self.settings.logs:
@@ -221,8 +221,8 @@ class App(TableComponents):
     def lander(self, scheme: str) -> "Lander":
         """Make what lands the topics, or the streams."""
         from compactor.adapters.kinesis_sources import stray_rules  # noqa: PLC0415 - only landing needs it
-        from compactor.manifests.landing.lander import Lander  # noqa: PLC0415 - as above
-        from compactor.manifests.landing.lines import ShardLines, ValueLines  # noqa: PLC0415 - as above
+        from compactor.sources.landing.lander import Lander  # noqa: PLC0415 - as above
+        from compactor.sources.landing.lines import ShardLines, ValueLines  # noqa: PLC0415 - as above
 
         kafka, strays = self.settings.kafka, stray_rules(self.settings.kinesis.sources)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.errors import ScratchFull
-from compactor.manifests.file_search import Naming
-from compactor.manifests.spill import SpilledFile
+from compactor.sources.file_search import Naming
+from compactor.sources.spill import SpilledFile
 
 FILES = st.lists(
     st.builds(

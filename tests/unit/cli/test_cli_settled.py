@@ -15,8 +15,8 @@ from compactor.adapters.local.machine import person
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import AccessError
 from compactor.core.ports import ObjectInfo
-from compactor.manifests.folders.waiting import PatientPlanner
-from compactor.manifests.plan import Plan
+from compactor.sources.folders.waiting import PatientPlanner
+from compactor.sources.plan import Plan
 from tests.support import extras
 from tests.support.terminals import call
 

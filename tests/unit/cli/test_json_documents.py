@@ -45,11 +45,6 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import with_share
-from compactor.manifests.claiming import claim_key
-from compactor.manifests.inventory.document import Inventory
-from compactor.manifests.landing.result import LandingResult
-from compactor.manifests.landing.seen import LogSeen
-from compactor.manifests.plan import LeftOut, Plan
 from compactor.ndjson.diagnosis import Fault
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.ops.accept.acceptor import Acceptor, Losses, LostRange, NotLost
@@ -67,6 +62,11 @@ from compactor.ops.verify.report import ExpiredFiles, VerifiedTable, VerifyResul
 from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings
+from compactor.sources.claiming import claim_key
+from compactor.sources.inventory.document import Inventory
+from compactor.sources.landing.result import LandingResult
+from compactor.sources.landing.seen import LogSeen
+from compactor.sources.plan import LeftOut, Plan
 from compactor.table.committer import Committer
 from compactor.table.standing import TableSeen
 from compactor.upkeep.expiring import Expirer

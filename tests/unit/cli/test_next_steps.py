@@ -23,7 +23,7 @@ from compactor.core.rules.next_steps import (
     quarantined_steps,
 )
 from compactor.core.text.safe_text import Suggestions
-from compactor.manifests.candidates import LINKS
+from compactor.sources.candidates import LINKS
 from tests.support import extras
 from tests.support.terminals import call
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.rules.packing import spread
-from compactor.manifests.packing import cut, layered
+from compactor.sources.packing import cut, layered
 
 ITEMS = st.lists(st.integers(0, 1000), max_size=60)
 

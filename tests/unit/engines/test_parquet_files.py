@@ -10,7 +10,7 @@ import pytest
 
 from compactor.adapters.memory.store import MemoryStore
 from compactor.engines.parquet_files import StoredParquet, open_parquet
-from compactor.manifests.inventory import tables
+from compactor.sources.inventory import tables
 
 COLUMNS = tuple(f"column_{number}" for number in range(20))
 

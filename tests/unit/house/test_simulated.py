@@ -15,7 +15,7 @@ SIMULATED = (
     "engines",
     "job",
     "ledger",
-    "manifests",
+    "sources",
     "ndjson",
     "ops",
     "schema",

@@ -19,7 +19,7 @@ from compactor.ops.redrive.selection import Scope
 from compactor.ops.verify.planned import unwritten
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app
-from tests.unit.manifests.test_topic_landing import LAYOUT, TOPIC, Scene
+from tests.unit.sources.test_topic_landing import LAYOUT, TOPIC, Scene
 
 
 def delivered(made: Scene, manifest: Manifest) -> Delivery:

@@ -12,11 +12,11 @@ from pathlib import Path
 from compactor.core.layout import Layout, ManifestKey, canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import AskedBeginnings, Beginning
-from compactor.manifests.file_search import Naming
-from compactor.manifests.folders.history import Known, Shorter
-from compactor.manifests.folders.known_files import Version
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings, digest_of_first
 from compactor.ndjson.files.object_reading import whole
+from compactor.sources.file_search import Naming
+from compactor.sources.folders.history import Known, Shorter
+from compactor.sources.folders.known_files import Version
 
 _VARIABLE = "XDG_CACHE_HOME"
 
@@ -51,7 +51,7 @@ _SHORTER = "SELECT uri, etag, date, id FROM named JOIN manifests ON number = man
 
 @dataclass(frozen=True, slots=True)
 class LocalSummarisedFiles:
-    """A `compactor.manifests.folders.history.SummarisedFiles`.
+    """A `compactor.sources.folders.history.SummarisedFiles`.
 
     Attributes:
         path: The SQLite file, the one of `LocalSeenFiles`.
@@ -164,7 +164,7 @@ _TABLES = (
 
 @dataclass
 class LocalSeenFiles:
-    """A `compactor.manifests.folders.known_files.SeenFiles`.
+    """A `compactor.sources.folders.known_files.SeenFiles`.
 
     Attributes:
         store: Has the files.

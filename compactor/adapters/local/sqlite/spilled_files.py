@@ -10,8 +10,8 @@ from threading import Lock
 from typing import Any
 
 from compactor.core.errors import ScratchFull, StoreUnavailable
-from compactor.manifests.file_search import Naming
-from compactor.manifests.spill import SpilledFile
+from compactor.sources.file_search import Naming
+from compactor.sources.spill import SpilledFile
 
 CACHE_KIB = 32 * 1024
 _PRIMARY_CODE = 0xFF  # the low byte is the primary result code [SQLite, result codes]
@@ -93,7 +93,7 @@ class _Day:
 
 
 class SqliteSpill:
-    """A `compactor.manifests.spill.FileSpill`. Any thread may use it."""
+    """A `compactor.sources.spill.FileSpill`. Any thread may use it."""
 
     def __init__(self) -> None:
         self._added: dict[str, _Day] = {}

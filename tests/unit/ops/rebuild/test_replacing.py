@@ -11,9 +11,9 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.ports import ObjectStore
-from compactor.manifests.claiming import claim_key
-from compactor.manifests.plan import Replacement
 from compactor.ops.rebuild.replacing import Replaced
+from compactor.sources.claiming import claim_key
+from compactor.sources.plan import Replacement
 from tests.support.folders import folder_planner
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, rebuild, visible_rows

@@ -7,8 +7,8 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import DeadLetter
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Account
-from compactor.manifests.file_search import Naming
 from compactor.ops.redrive.planner import Draft
+from compactor.sources.file_search import Naming
 
 DATE = "2026-01-02"
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from compactor.adapters.memory.store import ManualClock, MemoryClaims
 from compactor.core.documents.manifest import ManifestFile
-from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.planner import RedriveClaims
+from compactor.sources.claiming import claim_key
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 FILES = [ManifestFile(uri=f"/w/raw/{name}", etag="1") for name in ("free", "own", "others")]

@@ -4,8 +4,8 @@ import pytest
 
 from compactor.core.crash_points import RedriveCrashPoint
 from compactor.core.documents.manifest import ManifestFile
-from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.planner import RedriveClaims
+from compactor.sources.claiming import claim_key
 from tests.support.harness import DAY, GOOD, DiedError
 from tests.support.redriving import exhaust, new_harness, new_ids, plan, redrive
 

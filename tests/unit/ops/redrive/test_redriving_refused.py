@@ -17,10 +17,10 @@ from compactor.core.layout import ManifestKey
 from compactor.core.ports import Claim
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
-from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.settings.settings import load_settings
+from compactor.sources.claiming import claim_key
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
 from tests.support.fakes import FaultyStore

@@ -6,7 +6,7 @@ from compactor.core.crash_points import RedriveCrashPoint
 from compactor.core.documents.records import FileStatus
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.ledger import RECENT_SLOTS
-from compactor.manifests.packing import new_manifest_id
+from compactor.sources.packing import new_manifest_id
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, needing_a_person, unclosed, verified

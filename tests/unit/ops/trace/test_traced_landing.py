@@ -3,7 +3,7 @@
 from compactor.ops.trace.landed import landed_record
 from tests.support.kpl import aggregated
 from tests.support.memory_kinesis import STREAM
-from tests.unit.manifests.test_kinesis_planning import Scene, scene
+from tests.unit.sources.test_kinesis_planning import Scene, scene
 
 
 def where(made: Scene, shard: str, sequence: int) -> str:

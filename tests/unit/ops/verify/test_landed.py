@@ -9,7 +9,7 @@ from compactor.core.layout import digest
 from compactor.ledger.landing.chains import LogChains, PartitionPlace
 from compactor.ops.verify.landed import faults_of_landed
 from tests.support.memory_kinesis import STREAM
-from tests.unit.manifests.test_kinesis_planning import LAYOUT, Scene, scene
+from tests.unit.sources.test_kinesis_planning import LAYOUT, Scene, scene
 
 
 class CountingReads:

@@ -1,0 +1,152 @@
+"""What plans take files from, and which objects of it are input. Decisions, no I/O."""
+
+import re
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest_parsing import uri_fault
+from compactor.core.inputs.source_places import HIDING
+from compactor.core.layout import base_name, canonical, folder, is_text, is_within
+from compactor.core.ports import ObjectInfo
+from compactor.sources.claiming import claim_key
+
+NOT_DATA = {
+    "outside_allowed_prefixes": "below none of input.allowed_prefixes",
+    "folder_marker": "its name ends in /",
+    "job_marker": "Spark marker (such as _SUCCESS, _started_1 or a file below _temporary)",
+    "empty": "holds no bytes",
+    "excluded": "matches a pattern of input.exclude",
+    "bad_name": "no manifest can name it: it is not Unicode, contains a NUL, has . or .. as a folder, or is too long",
+}
+"""Why an object is not input: each reason with its meaning."""
+
+LINKS = {
+    "linked_folder": "a symbolic link to a folder, which is not followed",
+    "outside_link": "a symbolic link that leads out of input.allowed_prefixes",
+    "dangling_link": "a symbolic link that leads nowhere",
+}
+"""Symbolic links that are not planned, each reason with its meaning."""
+
+SKIP_REASONS = {
+    **NOT_DATA,
+    "too_old": "written before the given time",
+    "other_date": "belongs to another date than the given one",
+    **LINKS,
+    "linked_file": "a symbolic link to a file that is input under its own name",
+    "unsettled": "written within the last seconds, so it may be incomplete",
+    "other_stream": "belongs to another stream of the settings, which has a longer prefix",
+    "hidden": "its name, or that of a folder, begins with _ or .; --hidden takes it",
+}
+"""Objects that are not planned, each reason with its meaning."""
+
+_JOB_MARKER_NAME = re.compile(r"_SUCCESS|_(started|committed)_\d+")
+_JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a plan may put into a manifest, whole: the version of a file, or a pending part.
+
+    Attributes:
+        key: What is claimed for the manifest.
+        date: That of the manifest.
+        files: One, or those of a part.
+        searched_at: When manifests were searched for it; None if claims alone tell whether one has it.
+    """
+
+    key: str
+    date: str
+    files: Sequence[ManifestFile]
+    searched_at: datetime | None = None
+
+    @classmethod
+    def of_file(cls, date: str, file: ManifestFile, searched_at: datetime | None = None) -> "Candidate":
+        """One file."""
+        return cls(claim_key(file), date, (file,), searched_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Candidates for one manifest.
+
+    Attributes:
+        date: That of all of them.
+        candidates: With at most one version of each object.
+        is_full: Whether they are enough for a manifest.
+    """
+
+    date: str
+    candidates: Sequence[Candidate]
+    is_full: bool
+
+    @property
+    def files(self) -> list[ManifestFile]:
+        """The files of all of them."""
+        return [file for each in self.candidates for file in each.files]
+
+    @property
+    def size_bytes(self) -> int:
+        """The stored size of the files."""
+        return sum(file.size_bytes or 0 for file in self.files)
+
+    @property
+    def keys(self) -> list[str]:
+        """What is claimed for the manifest."""
+        return [each.key for each in self.candidates]
+
+    def only(self, keys: Container[str]) -> "Group":
+        """The group with those of its candidates that have one of these keys."""
+        return replace(self, candidates=[each for each in self.candidates if each.key in keys])
+
+
+def is_settled(info: ObjectInfo, now: datetime, settle_seconds: float) -> bool:
+    """Return whether a file was last written long enough ago."""
+    # A time in the future only means that clocks differ, so the file need not wait.
+    return abs((now - info.modified_at).total_seconds()) >= settle_seconds
+
+
+def is_hidden(uri: str, folders: Sequence[str]) -> bool:
+    """Return whether a name below one of some folders begins with `_` or `.`: Spark and Hive pass over it."""
+    path = canonical(uri)
+    places = [folder(canonical(each)) for each in folders]
+    below = next((path.removeprefix(each) for each in places if path.startswith(each)), "")
+    return any(name.startswith(HIDING) for name in below.split("/"))
+
+
+def skip_reason(uri: str, size_bytes: int, folders: Sequence[str], *, is_hidden: bool) -> str | None:
+    """Return why an object of a listing is not planned: one of `NOT_DATA`, or `hidden`; None if it is planned.
+
+    Args:
+        uri: The object.
+        size_bytes: Its length.
+        folders: Those that are planned.
+        is_hidden: Whether it has a hidden name, and these are not planned.
+    """
+    reason = not_data_reason(uri, size_bytes, folders)
+    return "hidden" if is_hidden and reason in {None, "empty"} else reason
+
+
+def not_data_reason(uri: str, size_bytes: int, allowed_prefixes: Sequence[str]) -> str | None:
+    """Return why an object is not input: one of `NOT_DATA`; None if it is input.
+
+    Args:
+        uri: The object.
+        size_bytes: Its length.
+        allowed_prefixes: Folders that input may be in, and single files.
+    """
+    path = canonical(uri)
+    if any(path == canonical(each) for each in allowed_prefixes):  # a single file
+        return None if size_bytes else "empty"
+    prefix = next((each for each in allowed_prefixes if path.startswith(folder(canonical(each)))), None)
+    if prefix is None:
+        return "outside_allowed_prefixes"
+    name = path.removeprefix(folder(canonical(prefix)))
+    if name.endswith("/") or not name:
+        return "folder_marker"
+    if _JOB_MARKER_NAME.fullmatch(base_name(name)) or not _JOB_FOLDERS.isdisjoint(name.split("/")):
+        return "job_marker"
+    if size_bytes == 0:
+        return "empty"
+    return None if is_text(uri) and not uri_fault(path) and is_within(uri, prefix) else "bad_name"

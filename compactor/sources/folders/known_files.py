@@ -1,0 +1,228 @@
+"""Reads what manifests have of the files of sources, and of files that are gone, and decides what became of each."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+from compactor.core.documents.manifest import FileRange, ManifestFile
+from compactor.core.documents.records import FileReport
+from compactor.core.errors import AccessError, TryAgainError
+from compactor.core.inputs.source_places import SourcePlace
+from compactor.core.layout import canonical, is_s3
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo
+from compactor.core.versions import AskedBeginnings, Beginning
+from compactor.ledger.state import State
+from compactor.sources.file_search import FileSearch, Naming
+from compactor.sources.folders.history import HistorySearch, NothingSummarised, Shorter, SummarisedFiles
+from compactor.sources.folders.matching import Matches, gone_versions, is_of, matches
+from compactor.sources.spill import FileSpill, SpilledFile
+
+Version = tuple[str, str]
+"""The canonical URI of a file, and an etag."""
+
+
+class SeenFiles(Protocol):
+    """Remembers files of a local disk: what their bytes were, and whether they were written without another time."""
+
+    def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
+        """The URIs of files that were written since they were remembered, although length and time are the same."""
+
+    def remembered(self, uris: Iterable[str]) -> dict[str, str]:
+        """The versions of files as they were remembered, by canonical URI."""
+
+    def digest(self, file: ObjectInfo) -> str:
+        """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
+
+        Args:
+            file: As it was listed.
+
+        Raises:
+            TryAgainError: The file changed meanwhile, or the store failed.
+            AccessError: The file may not be read.
+        """
+
+    def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
+        """Those of some beginnings that a file has; none where the store has other means.
+
+        Raises:
+            TryAgainError: As `digest`.
+            AccessError: As `digest`.
+        """
+
+    def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
+        """The beginning of a file up to the end of its last whole line; None if no line begins at a byte.
+
+        Args:
+            file: As it was listed.
+            start: The byte; the beginning ends there if no line does behind it.
+
+        Raises:
+            TryAgainError: As `digest`.
+            AccessError: As `digest`.
+        """
+
+    def passed(self, versions: Iterable[Version]) -> set[Version]:
+        """Those of some versions that `pass_over` was called with since they were there last."""
+
+    def pass_over(self, versions: Iterable[Version]) -> None:
+        """Remember versions that are gone, and that no file begins with which is there now."""
+
+    def remember(self, files: Sequence[ObjectInfo]) -> None:
+        """Remember the files as they are now."""
+
+
+_NAMINGS_AT_ONCE = 10_000
+
+
+class Listed(NamedTuple):
+    """A file as it was listed, and as manifests name it."""
+
+    listed: SpilledFile
+    file: ManifestFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownFiles:
+    """Decides what became of the files of one listing.
+
+    Attributes:
+        state: Has the records.
+        allowed_prefixes: Folders that input may be in.
+        sources: What was listed.
+        seen: Remembers files of a local disk.
+        listed: All files that may be planned.
+        summarised: Remembers the files of closed dates.
+        may_learn: Whether it may be told more.
+        unread: Files whose beginnings were asked for and could not be read.
+    """
+
+    state: State
+    allowed_prefixes: Sequence[str]
+    sources: Sequence[SourcePlace]
+    seen: SeenFiles
+    listed: FileSpill
+    summarised: SummarisedFiles = field(default_factory=NothingSummarised)
+    may_learn: bool = True
+    unread: list[str] = field(default_factory=list, init=False)
+
+    def of(self, files: Mapping[str, Listed], suspects: frozenset[str]) -> Matches:
+        """What became of files that are in no manifest, or whose bytes may be others (suspects), by canonical URI."""
+        if not files:
+            return Matches()
+        remembered = self.seen.remembered(files)
+        earlier = (etag for uri, etag in remembered.items() if etag != files[uri].listed.etag)
+        versions = {each.listed.etag for each in files.values() if each.listed.stamp}
+        versions |= set(earlier)
+        by_uri = {uri: each.file for uri, each in files.items()}
+        # What files on S3 begin with is not read.
+        longest = max((file.size_bytes or 0 for uri, file in by_uri.items() if not is_s3(uri)), default=0)
+        may_be_gone = partial(self._may_be_gone, longest)
+        search = FileSearch(
+            state=self.state,
+            allowed_prefixes=self.allowed_prefixes,
+            versions=versions,
+            also=lambda each: may_be_gone(each) or (each.range is not None and each.range.continues in files),
+        )
+        history = HistorySearch(search=search, files=self.summarised, may_learn=self.may_learn)
+        found = history.everywhere(files, size_bytes=longest, is_wanted=self._may_have_left)
+        namings = [
+            each
+            for each, is_passed in self._with_passed(found)
+            if not is_passed or each.range or each.uri in files or (each.etag or "") in versions
+        ]
+        left = (each for each in namings if each.state == "compacted" and may_be_gone(each))
+        gone = [each for each, is_passed in self._with_passed(left) if not is_passed]
+        remembered |= self.seen.remembered({each.uri for each in gone} - files.keys())
+        return matches(
+            by_uri,
+            namings,
+            digest_of=self._digest_of,
+            version_at=self._version_at,
+            suspects=suspects,
+            remembered=remembered,
+            gone=gone_versions(gone, self.sources, self._version_at),
+            beginnings_of=self._beginnings_of,
+            range_behind=self._range_behind,
+        )
+
+    def _may_be_gone(self, longest: int, version: FileReport | Naming) -> bool:
+        """Whether a file may begin with a version, which is not there by the listing."""
+        length = version.size_bytes if isinstance(version, Naming) else version.end_byte
+        if not version.digest or not 0 < length <= longest:
+            return False
+        return self._is_not_there(canonical(version.uri), version.etag or "")
+
+    def _is_not_there(self, uri: str, etag: str) -> bool:
+        there = self.listed.get(uri)
+        return there is None or there.etag != etag
+
+    def _may_have_left(self, version: Shorter) -> bool:
+        """Whether a version was in one of the sources, and is not there by the listing."""
+        return self._is_not_there(version.uri, version.etag) and is_of(self.sources, version.uri)
+
+    def _with_passed(self, namings: Iterable[Naming]) -> Iterator[tuple[Naming, bool]]:
+        """Each naming, with whether its version was passed over."""
+        left = iter(namings)
+        while some := list(islice(left, _NAMINGS_AT_ONCE)):
+            passed = self.seen.passed((each.uri, each.etag or "") for each in some)
+            yield from ((each, (each.uri, each.etag or "") in passed) for each in some)
+
+    def _digest_of(self, file: ManifestFile) -> str:
+        try:
+            return self.seen.digest(self._info(file))
+        except (TryAgainError, AccessError):
+            return ""
+
+    def _info(self, file: ManifestFile) -> ObjectInfo:
+        """What was listed of a file that may be planned."""
+        listed = self.listed.get(canonical(file.uri))
+        if listed is None:
+            raise LookupError(file.uri)
+        return listed.info
+
+    def _beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterator[set[Beginning]]:
+        def of(uri: str) -> set[Beginning]:
+            try:
+                info = self._info_at(uri)
+                size_bytes = info.size_bytes if info else 0
+                shorter = {length: digests for length, digests in asked.items() if length < size_bytes}
+                return self.seen.beginnings(info, shorter) if info and shorter else set()
+            except (TryAgainError, AccessError):
+                self.unread.append(uri)
+                return set()
+
+        return map_ordered(of, uris)
+
+    def _range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
+        if not version.is_text:
+            return "it is compressed, or read as JSON documents"
+        try:
+            found = self.seen.whole_lines(self._info(file), version.size_bytes)
+        except (TryAgainError, AccessError) as exc:
+            self.unread.append(file.uri)
+            return str(exc)
+        if found is None:
+            return "these did not end with a line feed"
+        return FileRange(
+            continues=version.uri,
+            from_byte=version.size_bytes,
+            to_byte=found[0],
+            lines_before=version.lines,
+            digest_before=version.digest,
+            digest=found[1],
+        )
+
+    def _version_at(self, uri: str) -> str | None:
+        try:
+            info = self._info_at(uri)
+        except AccessError:
+            return None
+        return info.etag if info else None
+
+    def _info_at(self, uri: str) -> ObjectInfo | None:
+        """What is at a place: as it was listed, or as it is now if it is in no source."""
+        listed = self.listed.get(uri)
+        return listed.info if listed is not None else self.state.store.stat(uri)

@@ -1,0 +1,257 @@
+"""Plans the files of sources: each version once, whatever happened to the files between two calls."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+
+from compactor.core.documents.records import Commit, FileStatus
+from compactor.core.errors import RecordUnreadable
+from compactor.core.inputs.source_places import SourcePlace
+from compactor.core.layout import canonical, folder, is_s3
+from compactor.core.ports import ObjectInfo
+from compactor.ledger.state import State
+from compactor.sources.candidates import SKIP_REASONS, Candidate, is_settled, skip_reason
+from compactor.sources.claiming import Claimer, ClaimState, claim_key
+from compactor.sources.file_search import FileSearch
+from compactor.sources.folders.history import HistorySearch, NothingSummarised, SummarisedFiles
+from compactor.sources.folders.known_files import KnownFiles, Listed, SeenFiles
+from compactor.sources.folders.matching import Matches
+from compactor.sources.plan import LeftOut, Plan, Replacement
+from compactor.sources.planner import Planner, Source
+from compactor.sources.spill import FileSpill, SpilledFile
+
+Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
+"""Lists the files below a source, and what of it cannot be listed."""
+
+
+def source_files(
+    listing: Listing,
+    sources: Sequence[SourcePlace],
+    plan: Plan,
+    *,
+    excludes: Callable[[str], bool],
+    with_hidden: bool = False,
+) -> Iterator[ObjectInfo]:
+    """Yield the files that are input; counts all others in a plan, with what could not be listed."""
+
+    def reason_for(source: SourcePlace, found: ObjectInfo | LeftOut) -> str:
+        reason = _reason(source, found, with_hidden=with_hidden)
+        return "excluded" if reason in {"", "bad_name"} and excludes(found.uri) else reason
+
+    for number, source in enumerate(sources):
+        for found in listing(source):
+            if not _is_meant(source, found) or any(_is_meant(each, found) for each in sources[:number]):
+                continue
+            reason = reason_for(source, found)
+            if not reason and isinstance(found, ObjectInfo) and found.target:
+                file = replace(found, uri=found.target)
+                if any(_is_meant(each, file) and not reason_for(each, file) for each in sources):
+                    reason = "linked_file"
+            if reason == "bad_name":
+                plan.left_out.append(LeftOut(found.uri, reason, SKIP_REASONS[reason]))
+            elif reason:
+                plan.skip(reason, found.uri)
+            elif isinstance(found, ObjectInfo):
+                yield found
+            else:
+                plan.left_out.append(found)
+
+
+def _is_meant(source: SourcePlace, found: ObjectInfo | LeftOut) -> bool:
+    """Whether a source names a file, or a folder above some of its files."""
+    is_meant = source.takes if isinstance(found, ObjectInfo) else source.reaches
+    return canonical(found.uri).startswith(folder(canonical(source.folder))) and is_meant(found.uri)
+
+
+def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bool) -> str:
+    """Why an object is skipped; empty for one that is input, or that a person has to know of."""
+    is_hidden = not with_hidden and source.is_hidden(found.uri)
+    if isinstance(found, ObjectInfo):
+        return skip_reason(found.uri, found.size_bytes, [source.folder], is_hidden=is_hidden) or ""
+    return "hidden" if is_hidden else ""
+
+
+def changed_files(commits: Iterable[Commit], claimer: Claimer) -> list[LeftOut]:
+    """The files of some commits that changed before they were read. Their claims are given up.
+
+    The next plan takes the version that is there by then, also if it is the one that was listed.
+    """
+    left_out: list[LeftOut] = []
+    for commit in commits:
+        changed = {file.uri: file for file in commit.files if file.status is FileStatus.CHANGED}
+        accepted = claimer.state.ledger.accepted(commit.manifest_id) if changed else None
+        if accepted is not None and accepted.manifest is not None:
+            claimer.release_claims([claim_key(file) for file in accepted.manifest.files if file.uri in changed])
+        left_out += [LeftOut(uri, "changed", f"after it was listed: {file.detail}") for uri, file in changed.items()]
+    return left_out
+
+
+OnReplaced = Literal["quarantine", "rebuild", "append"]
+"""What to do with a file whose earlier version has rows: leave it out, make the rows again, or take all its lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderPlanner:
+    """Plans everything in some sources.
+
+    Attributes:
+        allowed_prefixes: Folders that input may be in.
+        listing: Lists one of them.
+        new_spill: Makes what keeps the listing of one plan.
+        summarised: Remembers the files of closed dates.
+        with_hidden: Whether to take hidden files.
+    """
+
+    planner: Planner
+    allowed_prefixes: Sequence[str]
+    listing: Listing
+    sources: Sequence[SourcePlace]
+    seen: SeenFiles
+    new_spill: Callable[[], FileSpill]
+    summarised: SummarisedFiles = field(default_factory=NothingSummarised)
+    on_replaced: OnReplaced = "quarantine"
+    with_hidden: bool = False
+
+    @property
+    def state(self) -> State:
+        """Has the records."""
+        return self.planner.state
+
+    def plan(self, *, settle_seconds: float = 0, dry_run: bool = False) -> Plan:
+        """Write manifests for all files that are in none. Memory grows with the number of these only.
+
+        Args:
+            settle_seconds: Take only files that were last written at least this long ago.
+            dry_run: Claim and write nothing.
+        """
+        with closing(self.new_spill()) as listed:
+            files = _NewFiles(self, listed, settle_seconds)
+            plan = self.planner.plan(files, dry_run=dry_run)
+            if not dry_run:
+                files.remember(plan)
+            return plan
+
+    def with_rows(self, uris: Collection[str]) -> set[str]:
+        """Those of some files (canonical URIs) that have rows in any version; all if that is not known."""
+        search = FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes)
+        history = HistorySearch(search=search, files=self.summarised, may_learn=False)
+        try:
+            namings = list(history.everywhere(uris, size_bytes=0, is_wanted=lambda _: False))
+        except RecordUnreadable:
+            return set(uris)
+        return {each.uri for each in namings if each.state == "compacted"}
+
+    def data(self, plan: Plan) -> Iterator[ObjectInfo]:
+        """The files that are input, planned or not; counts all others in a plan."""
+        excludes = self.state.rules.excludes
+        return source_files(self.listing, self.sources, plan, excludes=excludes, with_hidden=self.with_hidden)
+
+
+@dataclass(slots=True)
+class _NewFiles(Source):
+    """The files of sources that are new, were appended to, or are to be taken anew."""
+
+    of: FolderPlanner
+    listed: FileSpill
+    settle_seconds: float
+    _found: Matches = field(default_factory=Matches, init=False)
+    _taken: set[str] = field(default_factory=set, init=False)
+    _is_all_read: bool = field(default=True, init=False)
+
+    is_listing = True
+
+    def candidates(self, plan: Plan) -> Iterator[Candidate]:
+        self.listed.add(self._settled(plan))
+        self.listed.sort()
+        open_ones, suspects = self._open_ones(plan)
+        known = self._known(may_learn=not plan.dry_run)
+        found = self._found = known.of(open_ones, frozenset(suspects))
+        self._is_all_read = not known.unread
+        unfinished = found.unfinished.keys() - found.known - found.grown.keys()
+        plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed) + len(unfinished)
+        plan.planned_before -= len(suspects & found.replaced.keys())
+        plan.touched, plan.renamed, plan.grown = len(found.touched), len(found.renamed), len(found.grown)
+        taken = self._taken = self._sorted(plan, found, suspects)
+        for uri, each in open_ones.items():
+            if (part := found.grown.get(uri)) is not None:  # guard: of a file that grew, only the new lines are taken
+                grown = {"range": part, "size_bytes": part.size_bytes}
+                yield Candidate.of_file(each.listed.date, each.file.model_copy(update=grown))
+            elif uri in taken or not (found.has(uri) or uri in suspects):
+                yield Candidate.of_file(each.listed.date, each.file)
+
+    def remember(self, plan: Plan) -> None:
+        """Remember the files as they are now, once they are planned."""
+        seen = self.of.seen
+        left = self._found.replaced.keys() - self._taken  # these stay as they were: replaced for the next plan, too
+        for page in self.listed.pages(self.of.planner.page_files):
+            seen.remember([each.info for each in page if each.uri not in left])
+        if self._is_all_read and "unsettled" not in plan.skipped:  # else one of these may be found to have grown
+            seen.pass_over([(each.uri, each.etag or "") for each in self._found.passed])
+
+    def _open_ones(self, plan: Plan) -> tuple[dict[str, Listed], set[str]]:
+        """The files without claims, or whose bytes may be others (suspects), by canonical URI; counts the others."""
+        open_ones: dict[str, Listed] = {}
+        suspects: set[str] = set()
+        for page in self.listed.pages(self.of.planner.page_files):
+            keys = [claim_key(each.as_named()) for each in page]
+            claimed = self.of.planner.claimer.states(keys)
+            plan.count_claimed(claimed)
+            taken = [each.info for key, each in zip(keys, page, strict=True) if _state(claimed, key) == "taken"]
+            suspects |= self.of.seen.rewritten(taken)
+            for key, each in zip(keys, page, strict=True):
+                if _state(claimed, key) == "free" or each.uri in suspects:
+                    open_ones[each.uri] = Listed(each, self.of.state.rules.with_path_columns(each.as_named()))
+        return open_ones, suspects
+
+    def _known(self, *, may_learn: bool) -> KnownFiles:
+        return KnownFiles(
+            state=self.of.state,
+            allowed_prefixes=self.of.allowed_prefixes,
+            sources=self.of.sources,
+            seen=self.of.seen,
+            listed=self.listed,
+            summarised=self.of.summarised,
+            may_learn=may_learn,
+        )
+
+    def _settled(self, plan: Plan) -> Iterator[SpilledFile]:
+        """The files that may be planned."""
+        rules, now = self.of.state.rules, self.of.state.clock.now()
+        for info in self.of.data(plan):
+            if not is_s3(info.uri) and not is_settled(info, now, self.settle_seconds):
+                plan.skip("unsettled", info.uri)
+                detail = f"written less than {self.settle_seconds:g} s ago; expected it to be complete"
+                plan.left_out.append(LeftOut(info.uri, "unsettled", detail))
+                continue
+            dated = rules.dates.of_file(info.uri, info.modified_at)
+            yield SpilledFile.listed(dated.date, info, dated.rule)
+
+    def _sorted(self, plan: Plan, found: Matches, suspects: set[str]) -> set[str]:
+        """Sort the replaced files by what is done with them; returns those to take with all their lines."""
+        plan.replaced = len(found.replaced)
+        for uri, naming in found.undecided.items():
+            detail = f"manifest {naming.manifest_id} names it as {naming.uri}, and is not done"
+            plan.left_out.append(LeftOut(uri, "undecided", detail))
+        for uri, end in found.unfinished.items():
+            detail = f"its last line, from byte {end:,} on, has no line feed; expected one behind it"
+            plan.left_out.append(LeftOut(uri, "unfinished", detail))
+        taken: set[str] = set()
+        for uri, each in found.replaced.items():
+            if self.of.on_replaced == "append" and uri not in suspects:
+                taken.add(uri)
+            elif self.of.on_replaced == "rebuild":
+                plan.replacements.append(each)
+            else:
+                plan.left_out.append(left_out(each))
+        return taken
+
+
+def left_out(replacement: Replacement, why: str = "") -> LeftOut:
+    """A replaced file that was not taken; `why` says what is in the way of making its rows again."""
+    return LeftOut(replacement.file.uri, "replaced", f"{replacement.detail}{f'; {why}' if why else ''}")
+
+
+def _state(claimed: Mapping[str, tuple[ClaimState, datetime]], key: str) -> ClaimState:
+    return claimed[key][0] if key in claimed else "free"

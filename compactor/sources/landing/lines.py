@@ -1,0 +1,130 @@
+"""Makes lines of the records of a partition: values of Kafka, and what Kinesis has packed."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from compactor.core.logs.aggregation import user_records
+from compactor.core.logs.names import LogName
+from compactor.core.logs.ports import LogRecord, Partition
+from compactor.core.logs.record_columns import RecordColumn
+from compactor.sources.landing.record_fields import fields_of, with_fields
+
+Strays = Literal["keep", "drop"]
+"""What becomes of packed records that hash to another shard."""
+
+FIELDS_BYTES = 64 * 1024 * 1024
+"""The most that the fields of one record may take in all of its lines: a value of 1 MB can be 300,000 lines."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(slots=True)
+class RecordLines(ABC):
+    """Gathers the lines of records.
+
+    Attributes:
+        records: Records as the log counts them.
+        tombstones: How many of these have no value, and no line.
+        packed: How many of these have others packed into them.
+        strays: Packed records that were left out.
+        lines: How many there are.
+        taken_bytes: The length of the records, also of those of which nothing was kept.
+    """
+
+    records: int = 0
+    tombstones: int = 0
+    packed: int = 0
+    strays: int = 0
+    lines: int = 0
+    taken_bytes: int = 0
+    _text: bytearray = field(default_factory=bytearray, init=False)  # a record may have very many short lines
+
+    @abstractmethod
+    def lines_of(self, record: LogRecord, data: bytes) -> Iterable[bytes]:
+        """The lines of one record, without their ends. They may have line feeds in them."""
+
+    def add(self, records: Iterable[LogRecord]) -> None:
+        """Add the lines of further records."""
+        for record in records:
+            self.records += 1
+            if record.data is None:
+                self.tombstones += 1
+                continue
+            self.taken_bytes += len(record.data)
+            for data in self.lines_of(record, record.data):
+                self.lines += 1
+                self._text += data.replace(b"\n", b"\r") if b"\n" in data else data  # JSON treats them alike
+                self._text += b"\n"
+
+    @property
+    def length_bytes(self) -> int:
+        """The length of the lines."""
+        return len(self._text)
+
+    @property
+    def weight_bytes(self) -> int:
+        """How much work they are: that of the lines, or of the records if little of these was kept."""
+        return max(self.length_bytes, self.taken_bytes)
+
+    def to_bytes(self) -> bytes:
+        """The content of an object with these lines. The first record alone might have a byte order mark."""
+        text = bytes(self._text)
+        packed: bytes = pa.compress(b" " + text if text.startswith(_BOM) else text, codec="zstd", asbytes=True)
+        return packed
+
+
+NewLines = Callable[[LogName, Partition], RecordLines]
+"""Makes what gathers the lines of a partition."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ShardLines(RecordLines):
+    """The lines of a shard of Kinesis: one of each record, or of each one that a producer packed into it.
+
+    Attributes:
+        shard: Theirs.
+        stray_rule: See `Strays`. "drop" leaves out all that are packed with a stray one, as the Kinesis Client Library
+            does, because the KPL sends all of these again.
+    """
+
+    shard: Partition
+    stray_rule: Strays = "keep"
+
+    def lines_of(self, record: LogRecord, data: bytes) -> Iterable[bytes]:  # noqa: ARG002 - all is in the data
+        packed = user_records(data)
+        if packed is None:
+            return [data]
+        self.packed += 1
+        shard = self.shard
+        if self.stray_rule == "drop" and any(
+            not shard.first_hash <= each.hash_key <= shard.last_hash for each in packed
+        ):
+            self.strays += len(packed)
+            return []
+        return [each.data for each in packed]
+
+
+@dataclass(slots=True, kw_only=True)
+class ValueLines(RecordLines):
+    """The lines of a partition of Kafka: values, and what their records have beside them.
+
+    Attributes:
+        columns: What to put into lines, of `compactor.core.logs.record_columns.KEYS`.
+        has_lines: Whether a value is lines, of which each is a record: a line feed ends one, also at the end.
+    """
+
+    columns: Sequence[RecordColumn] = ()
+    has_lines: bool = False
+
+    def lines_of(self, record: LogRecord, data: bytes) -> Iterable[bytes]:
+        lines = data.removesuffix(b"\n").split(b"\n") if self.has_lines else [data.replace(b"\n", b"\r")]
+        if not self.columns:
+            return lines
+        fields = fields_of(record, self.columns)
+        if len(lines) > 1 and len(lines) * len(fields) > FIELDS_BYTES:
+            return [data]  # as one line it is rejected as a whole, where its lines would not tell their record
+        return [with_fields(line, fields) for line in lines]

@@ -1,0 +1,246 @@
+"""What came of a plan, in figures: they do not grow with the number of files that are planned."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.inputs.dates import RULES
+from compactor.core.layout import canonical
+from compactor.core.results import as_document
+from compactor.core.versions import described_version
+from compactor.sources.candidates import Group
+from compactor.sources.claiming import Claimed, ClaimState, Kind
+from compactor.sources.file_search import Naming
+
+
+@as_document(shows=("bytes",), omits=("size_bytes",))
+@dataclass(frozen=True, slots=True)
+class PlannedManifest:
+    """A manifest that was written, or would be."""
+
+    manifest_id: str | None  # its id; null in a dry run, which takes none
+    date: str  # date of the manifest
+    files: int  # number of files it names
+    size_bytes: int
+
+    @classmethod
+    def of(cls, date: str, files: Sequence[ManifestFile], manifest_id: str) -> "PlannedManifest":
+        """A manifest in figures."""
+        return cls(manifest_id or None, date, len(files), sum(file.size_bytes or 0 for file in files))
+
+    @property
+    def bytes(self) -> int:
+        """Stored size of those files."""
+        return self.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file or folder that was not taken, and that a person has to know of."""
+
+    uri: str
+    # replaced, unfinished, forbidden, unsettled, undecided, changed, bad_name, or why a link was not followed
+    reason: str
+    detail: str  # what was found, and what was expected
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A file whose earlier version has rows.
+
+    Attributes:
+        file: Its version of now.
+        earlier: The manifest that has the last version of it.
+        hindrance: Why its rows cannot be made again; empty if they may be.
+        why: Why a file that begins with its earlier version has not simply grown; empty if it does not.
+    """
+
+    file: ManifestFile
+    earlier: Naming
+    hindrance: str = ""
+    why: str = ""
+
+    @property
+    def detail(self) -> str:
+        """Both versions in words."""
+        was, now = (described_version(self.file.uri, each.etag) for each in (self.earlier, self.file))
+        others = " with other contents" if was == now else ""
+        why = f", and begins with these: {self.why}" if self.why else ""
+        did = "compacted" if self.earlier.state == "compacted" else "planned"
+        name = "" if self.earlier.uri == canonical(self.file.uri) else f" as {self.earlier.uri}, which is gone"
+        return f"manifest {self.earlier.manifest_id} has {did} {was}{name}; now it is {now}{others}{why}"
+
+
+@dataclass(frozen=True, slots=True)
+class DatedFiles:
+    """The planned files that one rule dated.
+
+    Attributes:
+        rule: The rule, as one word.
+        looks_for: What it looks for, in words.
+        files: How many files.
+        days: How many different days.
+        first_date: The earliest of them.
+        last_date: The latest of them.
+        example: One of the files.
+    """
+
+    rule: str
+    looks_for: str
+    files: int
+    days: int
+    first_date: str
+    last_date: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of one group.
+
+    Attributes:
+        group: The candidates that were to be claimed.
+        manifest: What was written and cannot be revoked any more; None if nothing was.
+        kind: Whether that is a manifest or a pending part.
+        claimed: What became of the claims.
+        failed: By claim key, why a candidate is in no manifest yet.
+        is_late: Whether the group was not begun in time.
+    """
+
+    group: Group
+    manifest: Manifest | None = None
+    kind: Kind = "manifest"
+    claimed: Claimed = field(default_factory=Claimed)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    is_late: bool = False
+
+
+@dataclass(slots=True)
+class Plan:
+    """The result of planning.
+
+    Attributes:
+        dry_run: Whether nothing is claimed or written.
+        manifests: Manifests that were written, or would be.
+        parts: Pending parts that were written.
+        candidates: Files that might have been planned, each version once.
+        candidate_bytes: Their stored size.
+        skipped: Objects that are no data, by reason.
+        examples: By reason, the first object of `skipped`.
+        left_out: Files and folders that were not taken, and that a person has to know of.
+        planned_before: Files that are in a manifest already.
+        touched: Those of them that have another time, and the same bytes.
+        renamed: Those of them that are in a manifest under another name, which is gone.
+        grown: Files that were appended to, of which only the new lines are planned.
+        replaced: Files with another version in a manifest.
+        replacements: Those of them whose rows can be made again.
+        held: Number of files that another planner has claimed.
+        held_until: End of the last of those leases; None if nothing is held.
+        first_held: The claim key of one of them; empty if there is none.
+        failed: By claim key, why a candidate is in no manifest yet, where others went on without it.
+        misdated: Planned files whose names give a date outside the window, so that they have the day of their arrival.
+        first_misdated: The URI of one of them; empty if there is none.
+        left_manifests: Manifests that were not begun, beyond a bound; those of dates that were not read are estimated.
+        left_files: Files in these, and in dates that were not read.
+        target_bytes: How many stored bytes a manifest names.
+        is_over: Whether nothing more is to be written.
+        stalled: Whether planning ended early because the job did not keep up.
+    """
+
+    dry_run: bool = False
+    manifests: list[PlannedManifest] = field(default_factory=list)
+    parts: list[PlannedManifest] = field(default_factory=list)
+    candidates: int = 0
+    candidate_bytes: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    planned_before: int = 0
+    touched: int = 0
+    renamed: int = 0
+    grown: int = 0
+    replaced: int = 0
+    replacements: list[Replacement] = field(default_factory=list)
+    held: int = 0
+    held_until: datetime | None = None
+    first_held: str = ""
+    failed: dict[str, str] = field(default_factory=dict)
+    misdated: int = 0
+    first_misdated: str = ""
+    left_manifests: int = 0
+    left_files: int = 0
+    target_bytes: float = 0.0
+    is_over: bool = False
+    stalled: bool = False
+    _dated: dict[str, "_Dated"] = field(default_factory=dict)
+
+    @property
+    def files(self) -> int:
+        """Planned files, without those of parts."""
+        return sum(each.files for each in self.manifests)
+
+    @property
+    def size_bytes(self) -> int:
+        """Their stored size."""
+        return sum(each.size_bytes for each in self.manifests)
+
+    @property
+    def dated(self) -> list[DatedFiles]:
+        """Planned files by the rule that dated them, in the order in which the rules are tried."""
+        return [
+            DatedFiles(rule, words, found.files, len(found.days), min(found.days), max(found.days), found.example)
+            for rule, words in RULES.items()
+            if (found := self._dated.get(rule)) is not None
+        ]
+
+    def skip(self, reason: str, uri: str = "", files: int = 1) -> None:
+        """Count objects that are no input; `uri` is the first of them."""
+        if files:
+            self.skipped[reason] += files
+            self.examples.setdefault(reason, uri)
+
+    def count_claimed(self, claimed: Mapping[str, tuple[ClaimState, datetime]]) -> list[str]:
+        """Count files by their claims; returns the keys of those that another planner may still write for."""
+        self.planned_before += sum(state == "taken" for state, _ in claimed.values())
+        held = {key: until for key, (state, until) in claimed.items() if state == "held"}
+        self._hold(held)
+        return list(held)
+
+    def add(self, written: Written) -> None:
+        """Count what came of a group."""
+        self.planned_before += len(written.claimed.taken)
+        self._hold(written.claimed.held)
+        self.failed.update(written.failed)
+        if written.is_late:
+            self.leave(written.group)
+        if (manifest := written.manifest) is not None:
+            added = self.parts if written.kind == "part" else self.manifests
+            added.append(PlannedManifest.of(manifest.date, manifest.files, manifest.manifest_id))
+
+    def count_dates(self, date: str, files: Sequence[ManifestFile]) -> None:
+        """Count files of a date by the rules that dated them."""
+        for file in files:
+            if file.dated_by is not None:
+                dated = self._dated.setdefault(file.dated_by, _Dated(file.uri))
+                dated.files += 1
+                dated.days.add(date)
+
+    def leave(self, group: Group) -> None:
+        """Count a group that was not begun."""
+        self.left_manifests += 1
+        self.left_files += len(group.files)
+
+    def _hold(self, held: Mapping[str, datetime]) -> None:
+        if held:
+            self.held += len(held)
+            self.first_held = self.first_held or min(held)
+            self.held_until = max([*held.values(), *([self.held_until] if self.held_until else [])])
+
+
+@dataclass(slots=True)
+class _Dated:
+    example: str
+    files: int = 0
+    days: set[str] = field(default_factory=set)

@@ -1,0 +1,262 @@
+"""Puts candidates into manifests: each into exactly one, also after a crash, or with several planners at once.
+
+It claims candidates for an id, writes the manifest of that id, and binds the id to it; see `claiming`. A planner that
+dies, or is held up, leaves its candidates to the next one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from itertools import groupby, islice
+from typing import Protocol
+
+from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.errors import StuckError, TryAgainError
+from compactor.core.inputs.dates import ARRIVAL
+from compactor.core.map_ordered import THREADS, map_ordered
+from compactor.ledger.state import State
+from compactor.sources.candidates import Candidate, Group
+from compactor.sources.claiming import Claimer, Kind
+from compactor.sources.packing import Packing, new_manifest_id, weight
+from compactor.sources.plan import Plan, PlannedManifest, Written
+from compactor.telemetry.logs import log_event
+
+PAGE_FILES = 20_000
+"""How many candidates are in memory at once, beside those of one manifest: each takes about 1 kB."""
+
+TARGET_SECONDS = 300.0
+"""How long the target counts that was found; then it is asked for anew. A back-fill may last for days."""
+
+_LATE = "not reached in time; the other groups of the batch came first"
+
+
+class Source:
+    """What a plan takes candidates from, and what it does with those that it groups. A subclass says what differs.
+
+    Attributes:
+        rest: What a group becomes that is not full.
+        is_listing: Whether manifests say when their files were listed, as nothing announced these.
+        fails_alone: Whether trouble with a group fails its candidates only, or the plan.
+        dates_files: Whether it dates its files. Those of pending parts were dated, and counted, before.
+    """
+
+    rest: Kind = "manifest"
+    is_listing = False
+    fails_alone = False
+    dates_files = True
+
+    def candidates(self, plan: Plan) -> Iterator[Candidate]:
+        """Yield what may be planned, those of one date together. Counts in the plan whatever else is there."""
+        raise NotImplementedError
+
+    def in_order(self, groups: Sequence[Group]) -> Sequence[Group]:
+        """The groups that are written together: the first ones begin first, and those that are not due are missing."""
+        return groups
+
+    def ready(self, group: Group) -> Group:
+        """The group without what is no longer to be planned. Called right before its claims, from several threads."""
+        return group
+
+    def settle(self, group: Group, written: Written) -> None:
+        """Do what follows on a group, as it was before `ready`. Called from several threads."""
+
+    def unread(self) -> Sequence[tuple[int, int]]:
+        """How many files of each date it has not come to yet, and their stored size."""
+        return ()
+
+
+class Gate(Protocol):
+    """Says how many manifests may be written now."""
+
+    def allow(self, most: int) -> int:
+        """Wait until at least one may be written.
+
+        Args:
+            most: How many the caller has.
+
+        Returns:
+            1 to `most`; 0 if it is of no use to wait any longer.
+        """
+
+
+class OpenGate:
+    """Lets everything through."""
+
+    def allow(self, most: int) -> int:
+        return most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planner:
+    """Writes manifests. Any number of planners may work at once, for the same files.
+
+    Attributes:
+        target_bytes: Returns how many stored bytes a manifest should name.
+        on_crash_point: Called at each crash point, from the threads.
+        groups_at_once: How many threads write groups.
+        page_files: How many candidates are in memory at once, beside those of one manifest.
+    """
+
+    state: State
+    claimer: Claimer
+    target_bytes: Callable[[], float]
+    on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point
+    groups_at_once: int = THREADS
+    page_files: int = PAGE_FILES
+
+    def plan(
+        self,
+        source: Source,
+        *,
+        limit: int | None = None,
+        dry_run: bool = False,
+        gate: Gate = OpenGate(),  # noqa: B008 - it keeps nothing
+        begins_until: datetime | None = None,
+        on_batch: Callable[[str, Plan], None] = lambda _date, _plan: None,
+        plan: Plan | None = None,
+    ) -> Plan:
+        """Write manifests for the candidates of a source.
+
+        Args:
+            source: Where they are from.
+            limit: The most manifests to write, of the earliest dates; None for any number.
+            dry_run: Claim and write nothing.
+            gate: Holds manifests back.
+            begins_until: When it begins no further groups.
+            on_batch: Called after each batch of manifests, with the last date in it and what was done so far.
+            plan: That of an earlier pass, which goes on; it says whether this is a dry run.
+        """
+        plan, batch, candidates = plan or Plan(dry_run=dry_run), list[Group](), 0
+        for group in self._groups(source, plan):
+            batch.append(group)
+            candidates += len(group.candidates)
+            if candidates >= self.page_files:
+                self._write(source, batch, plan, limit=limit, gate=gate, begins_until=begins_until)
+                on_batch(group.date, plan)
+                batch, candidates = [], 0
+        self._write(source, batch, plan, limit=limit, gate=gate, begins_until=begins_until)
+        for files, size_bytes in source.unread():
+            plan.left_files += files
+            plan.left_manifests += -(-size_bytes // max(1, round(plan.target_bytes)))
+        if plan.misdated and not plan.dry_run:
+            log_event("files.misdated", files=plan.misdated, first=plan.first_misdated)
+        return plan
+
+    def _groups(self, source: Source, plan: Plan) -> Iterator[Group]:
+        """The groups of all candidates, date by date, as few of them in memory as there can be."""
+        found_at = None
+        for date, of_date in groupby(source.candidates(plan), key=lambda each: each.date):
+            now = self.state.clock.now()
+            if found_at is None or (now - found_at).total_seconds() > TARGET_SECONDS:
+                plan.target_bytes, found_at = self.target_bytes(), now
+            packing = Packing(date, plan.target_bytes, self.state.rules)
+            while not plan.is_over and (page := list(islice(of_date, self.page_files))):
+                files = [file for each in page for file in each.files]
+                plan.candidates += len(files)
+                plan.candidate_bytes += sum(file.size_bytes or 0 for file in files)
+                yield from packing.add(page)
+            yield from packing.end()
+            if plan.is_over:
+                return
+
+    def _write(
+        self,
+        source: Source,
+        batch: Sequence[Group],
+        plan: Plan,
+        *,
+        limit: int | None,
+        gate: Gate,
+        begins_until: datetime | None,
+    ) -> None:
+        """Write the manifests of a batch, several at a time, as fast as the gate lets them through."""
+        groups = source.in_order(batch)
+        while groups and not plan.is_over:
+            most = len(groups) if limit is None else min(len(groups), limit - len(plan.manifests))
+            allowed = most if plan.dry_run or not most else gate.allow(most)
+            plan.is_over, plan.stalled = not allowed, bool(most) and not allowed
+            some, groups = groups[:allowed], groups[allowed:]
+            if plan.dry_run:
+                for group in some:
+                    plan.manifests.append(PlannedManifest.of(group.date, group.files, ""))
+                    self._count_dates(source, plan, group.date, group.files)
+                continue
+            write = partial(self._written, source, plan.target_bytes, begins_until)
+            for written in map_ordered(write, some, threads=self.groups_at_once):
+                plan.add(written)
+                if written.manifest is not None:
+                    self._count_dates(source, plan, written.manifest.date, written.manifest.files)
+        for group in groups:
+            plan.leave(group)
+
+    def _written(self, source: Source, target_bytes: float, begins_until: datetime | None, group: Group) -> Written:
+        if begins_until is not None and self.state.clock.now() > begins_until:
+            return Written(group, failed=dict.fromkeys(group.keys, _LATE), is_late=True)
+        manifest_id = new_manifest_id(group.date)
+        try:
+            ready = source.ready(group)
+            written = self._claimed(source, ready, manifest_id, target_bytes) if ready.candidates else Written(ready)
+            source.settle(group, written)
+        except (TryAgainError, StuckError) as exc:
+            if not source.fails_alone:
+                raise
+            self._tell_of_trouble(group, manifest_id, exc)
+            # guard: a message whose group was not written comes again
+            return Written(group, failed=dict.fromkeys(group.keys, f"passing trouble: {exc}"))
+        return written if source.fails_alone else replace(written, failed={})
+
+    @staticmethod
+    def _tell_of_trouble(group: Group, manifest_id: str, error: Exception) -> None:
+        log_event("group.not_planned", manifest_id=manifest_id, files=len(group.files), error=error)
+
+    def _claimed(self, source: Source, group: Group, manifest_id: str, target_bytes: float) -> Written:
+        """Claim a group, and write what was got of it."""
+        claimed = self.claimer.claim(group.keys, manifest_id)
+        self.on_crash_point(PlanCrashPoint.CLAIMED, manifest_id)
+        # guard: a message whose file another planner may still write comes again
+        failed = {key: f"claimed by another planner until {until:%H:%M:%S} UTC" for key, until in claimed.held.items()}
+        won = group.only(claimed.won)  # guard: what a planner could not claim is left to its holder
+        if not won.candidates:
+            return Written(group, claimed=claimed, failed=failed)
+        # Of a full group, too little may be left.
+        is_full = group.is_full and weight(won.files, target_bytes, self.state.rules) >= target_bytes / 2
+        kind: Kind = "manifest" if is_full else source.rest
+        manifest = self._manifest(source, won, manifest_id)
+        layout = self.state.layout
+        uri = layout.manifest(manifest_id) if kind == "manifest" else layout.pending_part(manifest_id)
+        self.state.store.create(uri, manifest.to_json())
+        self.on_crash_point(PlanCrashPoint.PLANNED if kind == "manifest" else PlanCrashPoint.PENDING, manifest_id)
+        if not self.claimer.bind(manifest, kind):  # guard: a planner whose id was revoked acknowledges nothing
+            self.state.store.delete([uri])
+            lost = TryAgainError(
+                f"{uri}: others took its files over before it was written; they have to be planned again"
+            )
+            self._tell_of_trouble(won, manifest_id, lost)
+            # Some of them are free, as their id is revoked.
+            claimed.held.update(dict.fromkeys(won.keys, self.state.clock.now()))
+            claimed.won.clear()
+            return Written(group, claimed=claimed, failed={**failed, **dict.fromkeys(won.keys, str(lost))})
+        self.on_crash_point(PlanCrashPoint.BOUND, manifest_id)
+        return Written(group, manifest, kind, claimed, failed)
+
+    def _manifest(self, source: Source, group: Group, manifest_id: str) -> Manifest:
+        now, files = self.state.clock.now(), tuple(group.files)
+        return Manifest(
+            manifest_id=manifest_id,
+            date=group.date,
+            created_at=now,
+            files=files,
+            listed_at=now if source.is_listing else None,
+        )
+
+    def _count_dates(self, source: Source, plan: Plan, date: str, files: Sequence[ManifestFile]) -> None:
+        if not source.dates_files:
+            return
+        plan.count_dates(date, files)
+        dates = self.state.rules.dates
+        for file in files:
+            if file.dated_by == ARRIVAL and dates.of_file(file.uri, file.event_time or self.state.clock.now()).ignored:
+                plan.misdated += 1
+                plan.first_misdated = plan.first_misdated or file.uri

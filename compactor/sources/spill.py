@@ -1,0 +1,98 @@
+"""What planning keeps of the files of a listing or an inventory outside of memory."""
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, Protocol
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.inputs.dates import ARRIVAL
+from compactor.core.layout import canonical
+from compactor.core.ports import ObjectInfo
+from compactor.sources.file_search import Naming
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+class SpilledFile(NamedTuple):
+    """A file to plan.
+
+    Attributes:
+        uri: In its canonical spelling.
+        modified_us: Time of its last write, in microseconds since 1970.
+        rule: Which of `compactor.core.inputs.dates.RULES` gave its date.
+        stamp: As of `ObjectInfo`.
+    """
+
+    date: str
+    uri: str
+    size_bytes: int
+    etag: str
+    modified_us: int
+    rule: str
+    stamp: str = ""
+
+    @classmethod
+    def of(cls, date: str, file: ManifestFile) -> "SpilledFile":
+        """A file of a date, as manifests name it, without the columns of its path."""
+        modified_us = _microseconds(file.event_time or _EPOCH)
+        rule = file.dated_by or ARRIVAL
+        return cls(date, canonical(file.uri), file.size_bytes or 0, file.etag or "", modified_us, rule)
+
+    @classmethod
+    def listed(cls, date: str, info: ObjectInfo, rule: str) -> "SpilledFile":
+        """A file of a date, as it was listed."""
+        return cls(
+            date, canonical(info.uri), info.size_bytes, info.etag, _microseconds(info.modified_at), rule, info.stamp
+        )
+
+    @property
+    def info(self) -> ObjectInfo:
+        """The file as it was listed."""
+        modified_at = _EPOCH + timedelta(microseconds=self.modified_us)
+        return ObjectInfo(self.uri, self.size_bytes, self.etag, modified_at, self.stamp)
+
+    def as_named(self) -> ManifestFile:
+        """The file as manifests name it, without the columns of its path."""
+        return ManifestFile(
+            uri=self.uri,
+            size_bytes=self.size_bytes,
+            etag=self.etag,
+            event_time=_EPOCH + timedelta(microseconds=self.modified_us),
+            dated_by=self.rule,
+        )
+
+
+class FileSpill(Container[str], Protocol):
+    """Files outside of memory, sorted by date and URI. `in` tells whether a URI is among the sorted ones."""
+
+    def add(self, files: Iterable[SpilledFile]) -> None:
+        """Add files, which count once they are sorted."""
+
+    def sort(self) -> int:
+        """Replace the sorted files by those that were added since; of several at one URI, keep the last written.
+
+        Returns:
+            How many were dropped, because their URIs were there more than once.
+        """
+
+    def dates(self) -> list[tuple[str, int, int]]:
+        """Each date in order, with the number of its files, and with their size in bytes."""
+
+    def pages(self, files: int, date: str | None = None) -> Iterator[list[SpilledFile]]:
+        """The files of a date, or all, in order of their dates and URIs, up to so many at a time."""
+
+    def get(self, uri: str) -> SpilledFile | None:
+        """The sorted file at a canonical URI."""
+
+    def note(self, namings: Iterable[Naming]) -> None:
+        """Keep which manifests name files."""
+
+    def noted(self, uris: Sequence[str]) -> Iterator[Naming]:
+        """What was noted of some files."""
+
+    def close(self) -> None:
+        """Give the space back."""
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)

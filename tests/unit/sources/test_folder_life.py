@@ -1,0 +1,417 @@
+"""A folder whose files are restored, touched, appended to, replaced, renamed and removed between calls, in any order.
+
+Each line that is ever written has an id of its own. After each call, no id is in two rows, and each id of a file that
+is there is in a row, unless the call has named the file.
+"""
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
+from compactor.adapters.local.store import LocalStore
+from compactor.adapters.memory.store import MemoryStore
+from compactor.adapters.source_listing import SourceListing
+from compactor.core.crash_points import CrashPoint, PlanCrashPoint, ignore_crash_point
+from compactor.core.documents.records import Commit
+from compactor.core.inputs.source_places import SourcePlace
+from compactor.job.results import Result
+from compactor.sources.folders.planning import FolderPlanner, OnReplaced, changed_files
+from compactor.sources.plan import LeftOut
+from tests.support.harness import DiedError, Harness, dying_at
+
+NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
+FIRST_NS = 1_767_000_000 * 10**9
+
+DEATHS = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
+
+"""What tells digests of each kind."""
+
+names = st.sampled_from(NAMES)
+policies: st.SearchStrategy[OnReplaced] = st.sampled_from(("quarantine", "rebuild"))
+
+
+class DiskAndMemory(MemoryStore):
+    """Input on a disk, and everything else in memory, which is faster."""
+
+    def __init__(self, harness: Harness, root: str) -> None:
+        super().__init__(harness.clock)
+        self.disk, self.root = LocalStore(), root
+
+    def stat(self, uri):
+        return self.disk.stat(uri) if uri.startswith(self.root) else super().stat(uri)
+
+    def read_range(self, uri, start, length, *, etag=None):
+        store = self.disk if uri.startswith(self.root) else super()
+        return store.read_range(uri, start, length, etag=etag)
+
+    def read(self, uri, *, etag=None):
+        return self.disk.read(uri, etag=etag) if uri.startswith(self.root) else super().read(uri, etag=etag)
+
+
+class FolderLife(RuleBasedStateMachine):
+    """The folder, and the harness that compacts it."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.top = Path(tempfile.mkdtemp())
+        self.raw = self.top / "raw"
+        self.raw.mkdir()
+        self.harness = Harness(
+            reading={"allowed_prefixes": [str(self.raw)]}, schema={"metadata_columns": ["_source_file"]}
+        )
+        self.harness.store = DiskAndMemory(self.harness, str(self.raw))
+        self.ids, self.times = itertools.count(1), itertools.count(FIRST_NS, 10**9)
+        self.earlier: dict[str, list[tuple[bytes, int]]] = {}
+
+    def teardown(self) -> None:
+        if hasattr(self, "top"):
+            shutil.rmtree(self.top)
+
+    @rule(name=names, number=st.integers(1, 3))
+    def write(self, name: str, number: int) -> None:
+        """A new file, or one in the place of another."""
+        self._write(name, self._lines(number), next(self.times))
+
+    @rule(name=names, is_whole=st.booleans())
+    def append(self, name: str, is_whole: bool = True) -> None:
+        """One more line, perhaps without its line feed, which may follow later."""
+        path = self.raw / name
+        if path.exists():
+            before = path.read_bytes()
+            before += b"\n" if before and not before.endswith(b"\n") else b""
+            line = self._lines(1) if is_whole else self._lines(1)[:-1]
+            self._write(name, before + line, next(self.times), in_place=True)
+
+    @rule(name=names)
+    def finish(self, name: str) -> None:
+        """The line feed of the last line comes."""
+        path = self.raw / name
+        if path.exists() and not path.read_bytes().endswith(b"\n"):
+            self._write(name, path.read_bytes() + b"\n", next(self.times), in_place=True)
+
+    @rule(name=names)
+    def replace_unseen(self, name: str) -> None:
+        """Other bytes of the same length, and the time is set back."""
+        path = self.raw / name
+        if path.exists():
+            before = path.read_bytes()
+            lines = self._lines(before.count(b"\n"))
+            self._write(name, lines.rjust(len(before)), path.stat().st_mtime_ns)
+
+    @rule(name=names)
+    def touch(self, name: str) -> None:
+        if (self.raw / name).exists():
+            now = next(self.times)
+            os.utime(self.raw / name, ns=(now, now))
+
+    @rule(name=names)
+    def restore(self, name: str) -> None:
+        """The same file by a backup: only the inode is another one."""
+        path = self.raw / name
+        if path.exists():
+            shutil.copy2(path, self.top / "copy")
+            (self.top / "copy").replace(path)
+
+    @rule(name=names, back=st.integers(0, 3))
+    def restore_earlier(self, name: str, back: int) -> None:
+        """A version of before, with its time."""
+        versions = self.earlier.get(name, [])
+        content, time = versions[back % len(versions)] if versions else (b"", 0)
+        # A line that is in another file by now would be there twice by right.
+        if versions and not any(
+            set(content.split(b"\n")) & set(path.read_bytes().split(b"\n")) - {b""}
+            for path in self.raw.rglob("*.ndjson")
+            if path != self.raw / name
+        ):
+            self._write(name, content, time)
+
+    @rule(name=names, other=names)
+    def rename(self, name: str, other: str) -> None:
+        path, target = self.raw / name, self.raw / other
+        if path.exists() and path != target:
+            target.parent.mkdir(exist_ok=True)
+            path.rename(target)
+
+    @rule(name=names, other=names)
+    def rotate(self, name: str, other: str) -> None:
+        """Its last lines come, it is moved away, and a new one may be begun under its name."""
+        self.append(name)
+        self.rename(name, other)
+
+    @rule(name=names, other=names, grown=st.booleans(), number=st.integers(0, 2))
+    def copy_and_truncate(self, name: str, other: str, number: int, grown: bool = False) -> None:
+        """It is copied, perhaps with last lines, and goes on empty."""
+        path = self.raw / name
+        if path.exists() and name != other:
+            if grown:
+                self.append(name)
+            self._write(other, path.read_bytes(), next(self.times))
+            self._write(name, self._lines(number), next(self.times), in_place=True)
+
+    @rule(name=names)
+    def remove(self, name: str) -> None:
+        (self.raw / name).unlink(missing_ok=True)
+
+    @rule(policy=policies, dies=st.none() | st.sampled_from(DEATHS))
+    def compact(self, policy: OnReplaced, dies: CrashPoint | None) -> None:
+        """A call; it may be killed, so that the next one goes on."""
+        self.harness.clock.advance(3600)
+        if dies is not None:
+            try:
+                self._call(policy, dies)
+            except DiedError:
+                return
+        else:
+            self._check(self._call(policy, None))
+
+    def planner(self, policy: OnReplaced, dies: CrashPoint | None = None) -> FolderPlanner:
+        app = self.harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
+        return FolderPlanner(
+            planner=app.planner,
+            allowed_prefixes=app.settings.input.allowed_prefixes,
+            listing=SourceListing(app.store, [str(self.raw)]),
+            sources=[SourcePlace(str(self.raw))],
+            seen=LocalSeenFiles(app.store, str(self.top / "seen.sqlite")),
+            new_spill=SqliteSpill,
+            on_replaced=policy,
+        )
+
+    def _call(self, policy: OnReplaced, dies: CrashPoint | None) -> list[LeftOut]:
+        harness = self.harness
+        app = harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
+        changed_files(self._work(None), app.claimer)
+        planner = self.planner(policy, dies)
+        plan = planner.plan()
+        left_out = [*plan.left_out, *changed_files(self._work(dies), app.claimer)]
+        if plan.replacements:
+            replaced = app.replacer(lambda _: harness.engine()).replace(plan.replacements)
+            left_out += [LeftOut(each.file.uri, "replaced", why) for each, why in replaced.refused]
+        return left_out
+
+    def _work(self, dies: CrashPoint | None) -> list[Commit]:
+        """Process what waits; returns what was committed."""
+        harness, commits = self.harness, list[Commit]()
+        if dies is not None:
+            harness.runner(on_crash_point=dying_at(dies)).run(harness.waiting())
+
+        def on_result(result: Result) -> None:
+            if isinstance(result.outcome, Commit):
+                commits.append(result.outcome)
+
+        job = harness.app()
+        job.on_result = on_result
+        source = ListedManifests(harness.store, harness.layout.manifests_folder)
+        job.service_on(harness.engine(), source).run(once=True)
+        return commits
+
+    def _check(self, left_out: list[LeftOut]) -> None:
+        found = Counter(self.rows())
+        assert max(found.values(), default=0) <= 1
+        verified = self.harness.verification()
+        named = {each.uri for each in (*left_out, *verified.quarantined_files)}
+        for path in self.raw.rglob("*.ndjson"):
+            if str(path) not in named:
+                missing = set(ids(path.read_bytes())) - found.keys()
+                assert not missing, f"{path}: {missing} nowhere"
+        assert (verified.discrepancies, verified.unfinished) == ([], 0)
+
+    def rows(self) -> list[str]:
+        """The ids of all rows."""
+        outputs = self.harness.store.list("/w/output/")
+        return [row["id"] for info in outputs for row in self.harness.table(info.uri)]
+
+    def _lines(self, number: int) -> bytes:
+        return b"".join(b'{"id": "%08d"}\n' % next(self.ids) for _ in range(number))
+
+    def _write(self, name: str, content: bytes, time: int, *, in_place: bool = False) -> None:
+        path = self.raw / name
+        path.parent.mkdir(exist_ok=True)
+        if not in_place:
+            path.unlink(missing_ok=True)
+        path.write_bytes(content)
+        os.utime(path, ns=(time, time))
+        self.earlier.setdefault(name, []).append((content, time))
+
+
+def ids(content: bytes) -> list[str]:
+    return [line.split(b'"')[3].decode() for line in content.split(b"\n") if b'"' in line]
+
+
+def test_a_copy_that_is_gone() -> None:
+    """The original grew, and begins with the bytes of both. It is a later version of itself, so it is read again."""
+    life = FolderLife()
+    life.begin()
+    life.write("a.ndjson", 2)
+    life.compact("quarantine", None)
+    life._write("b.ndjson", (life.raw / "a.ndjson").read_bytes(), next(life.times))
+    life._call("quarantine", None)
+    life.remove("b.ndjson")
+    life.append("a.ndjson")
+    assert life._call("rebuild", None) == []
+    life.teardown()
+
+
+def test_a_file_renamed_between_its_rows_and_their_commit() -> None:
+    """A call died when the rows were made and not decided: they are those of the file, whatever its name is by now."""
+    life = FolderLife()
+    life.begin()
+    life.write("b.ndjson", 2)
+    life.compact("quarantine", CrashPoint.VERIFIED)
+    life.rename("b.ndjson", "a.ndjson")
+    life.compact("quarantine", None)
+    life.compact("rebuild", None)
+    life.teardown()
+
+
+@pytest.mark.parametrize("dies", [None, *DEATHS])
+def test_a_log_that_grows(dies: CrashPoint | None) -> None:
+    """Its new lines are taken, whatever dies, and whether it goes on growing meanwhile."""
+    life = FolderLife()
+    life.begin()
+    life.write("a.ndjson", 2)
+    life.compact("quarantine", None)
+    for _ in range(2):
+        life.append("a.ndjson")
+        life.compact("quarantine", dies)
+        life.append("a.ndjson")
+        life.compact("quarantine", dies)
+        life.compact("quarantine", None)
+        assert life._call("quarantine", None) == []
+    assert len(life.rows()) == 6
+    life.teardown()
+
+
+@pytest.mark.parametrize("dies", [None, *DEATHS])
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_log_that_is_copied_and_truncated(grown: bool, dies: CrashPoint | None) -> None:
+    """Each line once: the copies are what the log was, under any number that they get later."""
+    life = FolderLife()
+    life.begin()
+    life.write("a.ndjson", 2)
+    life.compact("quarantine", None)
+    for number in (1, 0, 2):
+        life.rename("b.ndjson", "sub/d.ndjson")
+        life.copy_and_truncate("a.ndjson", "b.ndjson", number, grown)
+        life.compact("quarantine", dies)
+        life.compact("quarantine", None)
+        life.append("a.ndjson")
+        life.compact("quarantine", None)
+        assert life._call("quarantine", None) == []
+    assert len(life.rows()) == 8 + 3 * grown
+    life.teardown()
+
+
+def test_a_log_that_comes_back_under_its_name() -> None:
+    """Its lines that went on under another name have rows, however often calls pass over that name."""
+    life = FolderLife()
+    life.begin()
+    life.write("a.ndjson", 2)
+    life.compact("quarantine", None)
+    life.copy_and_truncate("a.ndjson", "b.ndjson", 0, grown=True)
+    life.compact("quarantine", None)
+    life.rotate("b.ndjson", "a.ndjson")
+    for _ in range(3):
+        life.compact("rebuild", None)
+    assert len(life.rows()) == 3
+    life.teardown()
+
+
+def test_files_that_grow_and_are_renamed() -> None:
+    """Between two calls, one in the place of the other: each line is a row once, or its file is named."""
+    life = FolderLife()
+    life.begin()
+    for name in ("a.ndjson", "b.ndjson"):
+        life.write(name, 2)
+    life.compact("quarantine", None)
+    life.rotate("b.ndjson", "sub/d.ndjson")
+    life.rotate("a.ndjson", "b.ndjson")
+    life.write("a.ndjson", 1)
+    for policy in ("quarantine", "rebuild", "quarantine"):
+        life.compact(policy, None)
+    life.rename("b.ndjson", "2026-01-02-c.ndjson")
+    life.compact("quarantine", None)
+    life.teardown()
+
+
+def test_a_file_that_grew_takes_the_place_of_another() -> None:
+    """Its old lines stay the rows of its old name, and are in no rebuild of the file that it replaced."""
+    life = FolderLife()
+    life.begin()
+    for name in ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson"):  # the last one in a manifest of its own
+        life.write(name, 2)
+    life.compact("quarantine", None)
+    life.rotate("a.ndjson", "2026-01-02-c.ndjson")
+    for policy in ("quarantine", "rebuild", "quarantine"):
+        life.compact(policy, None)
+    [found] = life._call("rebuild", None)
+    assert found.detail.startswith(f"it was {life.raw}/a.ndjson then")
+    life.append("2026-01-02-c.ndjson")
+    life.rename("2026-01-02-c.ndjson", "a.ndjson")
+    for policy in ("quarantine", "rebuild", "rebuild"):
+        life.compact(policy, None)
+    life.teardown()
+
+
+def test_a_copy_and_its_original_both_grow() -> None:
+    """Of the original the new line is taken, as it would be alone; the copy is a file of its own."""
+    life = FolderLife()
+    life.begin()
+    life.write("b.ndjson", 2)
+    life.compact("quarantine", None)
+    path = life.raw / "b.ndjson"
+    life._write("a.ndjson", path.read_bytes() + life._lines(1), next(life.times))
+    life.append("b.ndjson")
+    for _ in range(2):
+        assert life._call("quarantine", None) == []
+    rows = Counter(life.rows())
+    in_files = Counter(each for path in life.raw.rglob("*.ndjson") for each in ids(path.read_bytes()))
+    assert rows == in_files
+    life.teardown()
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("FOLDER_HISTORIES", "30"))))
+def test_a_history_of_logs(seed: int) -> None:
+    """Few names and many calls, which hypothesis rarely comes to: logs grow, and rotate in any way."""
+    random, life = Random(seed), FolderLife()
+    name = lambda: random.choice(NAMES[:3])  # noqa: E731
+    life.begin()
+    doings = {
+        lambda: life.compact(random.choice(("quarantine", "quarantine", "rebuild")), None): 10,
+        lambda: life.compact("quarantine", random.choice(DEATHS)): 3,
+        lambda: life.append(name()): 6,
+        lambda: life.append(name(), is_whole=False): 1,
+        lambda: life.finish(name()): 1,
+        lambda: life.write(name(), random.randint(1, 2)): 2,
+        lambda: life.rename(name(), name()): 2,
+        lambda: life.rotate(name(), name()): 2,
+        lambda: life.copy_and_truncate(name(), name(), random.randint(0, 2), random.random() < 0.5): 4,
+        lambda: life.touch(name()): 1,
+        lambda: (life.compact("quarantine", None), life.remove(name())): 1,
+    }
+    life.write(NAMES[0], 2)
+    for step in random.choices(list(doings), list(doings.values()), k=30):
+        step()
+    life.compact("quarantine", None)
+    life.teardown()
+
+
+TestFolderLife = FolderLife.TestCase
+TestFolderLife.settings = settings(
+    max_examples=int(os.environ.get("FOLDER_LIVES", "10")),
+    stateful_step_count=20,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
