@@ -21,9 +21,45 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.landing.chain import heads
 from compactor.ledger.landing.chains import Head, LogChains, PartitionPlace
 from compactor.sources.landing.landing import Settled
-from compactor.sources.landing.lineage import lineage
 from compactor.sources.landing.lines import NewLines
 from compactor.sources.landing.partition_reading import KEPT, MARGIN, PartitionReader, Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What is known of the partitions of a log.
+
+    Attributes:
+        ready: Those that may be read now: not closed, and all parents are.
+        waiting: Those that have a parent which is not.
+    """
+
+    ready: Sequence[Partition]
+    waiting: Sequence[Partition]
+
+
+def lineage(partitions: Sequence[Partition], heads: Mapping[str, Head | None]) -> Lineage:
+    """Divide the partitions that are not closed.
+
+    Args:
+        partitions: Those that the log lists.
+        heads: Of each of them, and of each parent that has a chain, where its chain ends; None without a chain.
+    """
+    listed = {partition.partition_id for partition in partitions}
+    ready, waiting = list[Partition](), list[Partition]()
+    for partition in partitions:
+        head = heads.get(partition.partition_id)
+        if head is not None and head.closed:
+            continue
+        waits = any(_is_open(heads.get(parent), is_listed=parent in listed) for parent in partition.parents)
+        (waiting if waits else ready).append(partition)  # guard: a shard begins once its parents ended
+    return Lineage(ready, waiting)
+
+
+def _is_open(head: Head | None, *, is_listed: bool) -> bool:
+    """Whether a parent may have records that are not landed. One without a chain that is gone has none."""
+    return is_listed if head is None else not head.closed
+
 
 NOTED_EVERY = timedelta(hours=1)
 """How often it is noted that an idle partition has no further record."""
