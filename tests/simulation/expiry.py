@@ -74,7 +74,10 @@ class ExpiryOracle:
         found: Counter[Part] = Counter()
         for commits in self.commits.values():
             newest = commits[-1]
-            for part, files in self._parts(newest).items():
+            parts = self._parts(newest)
+            if self.is_taken("rows", newest.key, newest.generation):
+                del parts["redriven"]  # nothing is left to compare them with
+            for part, files in parts.items():
                 found[part] += len(files) * self.is_taken(part, newest.key, newest.generation)
         return +found
 

@@ -110,10 +110,7 @@ def test_a_clean_file_is_read_where_it_is(store):
         "source_uri": "",
         "rejected_as": "",
         "path_columns": {},
-        "record_columns": (),
-        "kafka_values": None,
         "range": None,
-        "kafka": None,
         "erased_rejects": 0,
     }
     assert result.rejects_uri is None
@@ -593,15 +590,6 @@ def test_a_file_whose_folders_give_columns_gets_a_copy(store):
     again = run(store, file, refused={0: frozenset({b'{"year":"2026","b":2}'})})
     assert again.files[0].report.rejects == {"invalid_json": 1, "parsers_disagree": 1}
     assert [row["raw"] for row in rejects(store, again)] == [b"bad", b'{"b":2}']
-
-
-def test_redriven_lines_of_a_range_get_a_copy(store):
-    """The copy has in each line what its number tells of its record, in place of what the line says itself."""
-    [uri] = put(store, x=b'\n{"_kafka_offset":9}\nbad\n')
-    origin = {"source_uri": "kafka://main/events/0?from=40&to=50", "record_columns": ("offset",)}
-    [read] = run(store, named(store, uri).model_copy(update=origin)).files
-    assert store.read(read.readable_uri) == b'{"_kafka_offset":9,"_kafka_offset":41}\n'
-    assert (read.report.record_columns, read.report.rejects) == (("offset",), {"invalid_json": 1})
 
 
 def test_which_keys_with_a_column_the_records_have(store):

@@ -65,7 +65,8 @@ def test_records_beside_packed_ones_that_were_left_out() -> None:
     packed = aggregated([("a", b"3"), ("b", b"4")], hashes=[0, 1])
     made.kinesis.put(strays, packed, shard=low)
     made.kinesis.put(strays, shard=high)
-    made.planner(stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
+    made.stray_rule = "drop"
+    made.planner().land(STREAM, max_manifests=9)
     among = "among the 2 lines of this object, unless it was among 2 packed records of other shards left out"
     assert [where(made, low, 7), where(made, low, 14)] == [among, among]
     left_out = "in no object: of its records, there were only 2 packed records of other shards left out"
