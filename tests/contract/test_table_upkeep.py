@@ -1,6 +1,7 @@
 """What every catalog does for the upkeep of a table: one suite, over each implementation."""
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -145,7 +146,7 @@ def test_all_of_it(case: CatalogCase, heads: list[TableHead]) -> None:
     assert (ids(case), names(case)) == ({number(each) for each in heads}, files)
     report = maintainer(case.catalog, LATER).maintain()
     assert (report.expired_snapshots, report.snapshots, report.removed_files) == (2, 2, 2)
-    assert report == foreseen
+    assert replace(foreseen, dry_run=False) == report
     assert ids(case) == before.keys()
     assert {each: live(case, each) for each in before} == before
     again = maintainer(case.catalog, LATER).maintain()

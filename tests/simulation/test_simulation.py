@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.found import SEEDS
-from tests.simulation.guards import named
-
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = 1 / 60  # days: half of what happens in a seed is left out
 
@@ -39,9 +36,3 @@ def test_ten_seeds_keep_every_promise_and_are_replayed_exactly(first: int, seeds
     one = simulated("--seed", "7", "--days", f"{SHORT:.6f}", "--verbose", carriers="yes")
     [told] = re.findall("^seed 7: .*$", one.stdout, re.MULTILINE)
     assert told in several.stdout.splitlines()
-
-
-def test_every_guard_that_the_simulation_finds_missing_is_in_the_code() -> None:
-    for name in SEEDS:
-        guard = named(name)
-        assert (ROOT / "compactor" / guard.module).read_text().count(guard.text) == 1, name

@@ -77,10 +77,10 @@ class StreamFeed:
     def open_shards(self) -> list[dict[str, Any]]:
         """The shards that take records, in the order of their hashes."""
         found = self.client.list_shards(StreamName=self.name)
-        shards = list(found["Partitions"])
+        shards = list(found["Shards"])
         while found.get("NextToken"):
             found = self.client.list_shards(NextToken=found["NextToken"])
-            shards += found["Partitions"]
+            shards += found["Shards"]
         is_open = [each for each in shards if "EndingSequenceNumber" not in each["SequenceNumberRange"]]
         return sorted(is_open, key=lambda each: int(each["HashKeyRange"]["StartingHashKey"]))
 
