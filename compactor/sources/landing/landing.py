@@ -137,7 +137,7 @@ class Landing:
         others = frozenset(each.partition_id for each in lost)
         gaps = self.gaps(got, losses)
         for gap in gaps:
-            log_event("landing.gap", log=str(self.name), gap=str(gap))
+            log_event("landing.gap", log=self.name.uri, gap=gap.uri)
         state.store.delete([each.link.uri for each in lost if each.link.uri])  # no one can get a link for them
         # guard: a draft stays until a job has begun with its manifest
         over = [self._draft(manifest_id)] if outcome.is_over else []

@@ -136,7 +136,7 @@ class LandingLoop:
         self.metrics.emit(values, about_log(self.log))
         if is_whole:
             self._emit_age()
-        log_event("landing.failed", log=str(self.log), failures=self._failures, pause_seconds=pause, error=error)
+        log_event("landing.failed", log=self.log.uri, failures=self._failures, pause_seconds=pause, error=error)
         return pause
 
     def _emit_age(self) -> None:
@@ -153,14 +153,14 @@ class LandingLoop:
         if plan.totals.manifests:
             log_event(
                 "landing.landed",
-                log=str(self.log),
+                log=self.log.uri,
                 manifests=len(plan.totals.manifests),
                 lines=plan.lines,
                 strays=plan.strays,
             )
         if plan.former_ids != self._told:
             self._told = plan.former_ids
-            log_event("landing.made_again", log=str(self.log), former_ids=plan.former_ids)
+            log_event("landing.made_again", log=self.log.uri, former_ids=plan.former_ids)
         if plan.behind_seconds is None and error:  # nothing was read: what was known holds on
             self.notes.failed(self.log, error)
             return

@@ -69,7 +69,7 @@ def test_records_beside_packed_ones_that_were_left_out() -> None:
     made.planner().land(STREAM, max_manifests=9)
     among = "among the 2 lines of this object, unless it was among 2 packed records of other shards left out"
     assert [where(made, low, 7), where(made, low, 14)] == [among, among]
-    left_out = "in no object: of its records, there were only 2 packed records of other shards left out"
+    left_out = "in no object: there were only 2 packed records of other shards left out"
     assert where(made, high, 21) == left_out
 
 
