@@ -50,7 +50,7 @@ def test_each_record_is_one_line(values: list[bytes]) -> None:
     ids=["gzip", "zstd", "bom"],
 )
 def test_a_first_record_that_looks_like_the_start_of_a_file(value: bytes, before: bytes) -> None:
-    """Behind the compression of the object only a byte order mark would be taken for one. Further records need no change."""
+    """Within the compressed object only a byte order mark could be taken for one. Further records need no change."""
     assert text_of(lines_of(value, b"{}")) == before + value.replace(b"\n", b"\r") + b"\n{}\n"
     assert text_of(lines_of(b"{}", value)).startswith(b"{}\n")
 
