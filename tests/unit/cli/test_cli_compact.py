@@ -430,7 +430,7 @@ def test_what_was_planned_for_another_source_meanwhile_is_left_to_it(raw: Path, 
         "date": "2025-12-01",
         "files": [{"uri": f"{other}/2025-12-01.ndjson"}],
     }
-    waiting = Path(f"{out}.compactor/sources/{name}.json")
+    waiting = Path(f"{out}.compactor/manifests/{name}.json")
     waiting.parent.mkdir(parents=True)
     waiting.write_text(json.dumps(manifest))
     for _ in range(2):

@@ -121,7 +121,7 @@ class History:
         self.compact("--on-replaced", self.chance.choice(("rebuild", "append", "quarantine")))
 
     def a_torn_manifest(self) -> None:
-        Path(f"rows.compactor/sources/torn-{self.made}.json").write_text("{")
+        Path(f"rows.compactor/manifests/torn-{self.made}.json").write_text("{")
         self.made += 1
         self.compact()
 

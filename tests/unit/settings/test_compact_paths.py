@@ -21,7 +21,7 @@ from compactor.settings.types import JOURNAL_CLAIMS
 
 DATES = "COMPACTOR_SCHEMA__METADATA_COLUMNS"
 SLA = "COMPACTOR_CONTROL__SLA_SECONDS"
-OWN = {"manifests": "/rows.compactor/sources", "output": "/rows", "state": "/rows.compactor/state"}
+OWN = {"manifests": "/rows.compactor/manifests", "output": "/rows", "state": "/rows.compactor/state"}
 PATHS = CompactPaths("/raw", "/rows", "/rows.compactor")
 
 
@@ -120,7 +120,7 @@ def test_a_moved_folder_takes_its_settings_along() -> None:
         CompactPaths("/raw", "/moved", "/moved.compactor"), Options(), settings_document(PATHS, Options(), None)
     )
     assert document["paths"] == {
-        "manifests": "/moved.compactor/sources",
+        "manifests": "/moved.compactor/manifests",
         "output": "/moved",
         "state": "/moved.compactor/state",
     }
