@@ -66,7 +66,7 @@ class Environment:
         """Write settings with some streams; `changes` are of keys, by section."""
         document = tomllib.loads((ROOT / "config" / "dev.toml").read_text())
         for section, keys in changes.items():
-            document[section] |= keys
+            document[section] = document.get(section, {}) | dict(keys)
         (self.root / "config").mkdir(exist_ok=True)
         (self.root / "config" / "dev.toml").write_text(toml_of(document) + streams)
 
