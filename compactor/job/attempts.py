@@ -51,6 +51,12 @@ COMMON_FAILURES = 3
 
 _ERROR_MAX_CHARACTERS = 2_000  # an error is truncated in its record; its beginning says what happened
 
+SELF_TEST_PAUSE_SECONDS = 10.0
+"""The pause after a self-test that failed."""
+
+_SELF_TEST_ID = "self-test"  # of its manifest
+_SELF_TEST_LINES = b'{"sample": "1"}\n{"sample": "2"}\n'
+
 
 @dataclass(slots=True, kw_only=True)
 class AttemptFailures:
@@ -140,14 +146,6 @@ def _described(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if isinstance(error, CompactorError | EngineFailed) else text
 
 
-SAMPLE = b'{"sample": "1"}\n{"sample": "2"}\n'
-
-PAUSE_SECONDS = 10.0
-"""The pause after a self-test that failed."""
-
-_NAME = "self-test"
-
-
 @dataclass(slots=True, kw_only=True)
 class SelfTest:
     """Takes the sample through reading, conversion and verification. Publishes nothing, and leaves nothing behind.
@@ -183,8 +181,8 @@ class SelfTest:
     def _has_just_failed(self) -> bool:
         if self._failed_at is None:
             return False
-        until = self._failed_at + timedelta(seconds=PAUSE_SECONDS)
-        return not is_over(until, self.state.clock.now(), longest_seconds=PAUSE_SECONDS)
+        until = self._failed_at + timedelta(seconds=SELF_TEST_PAUSE_SECONDS)
+        return not is_over(until, self.state.clock.now(), longest_seconds=SELF_TEST_PAUSE_SECONDS)
 
     def _run(self) -> None:
         begun_at = self.state.clock.now()
@@ -204,12 +202,12 @@ class SelfTest:
 
     def _convert(self, folder: str, begun_at: datetime) -> None:
         store, uri = self.state.store, f"{folder}sample.ndjson"
-        store.put(uri, SAMPLE)
+        store.put(uri, _SELF_TEST_LINES)
         date = f"{begun_at:%Y-%m-%d}"
-        file = ManifestFile(uri=uri, size_bytes=len(SAMPLE))
-        manifest = Manifest(manifest_id=_NAME, date=date, created_at=begun_at, files=(file,))
+        file = ManifestFile(uri=uri, size_bytes=len(_SELF_TEST_LINES))
+        manifest = Manifest(manifest_id=_SELF_TEST_ID, date=date, created_at=begun_at, files=(file,))
         column = Column(key="sample", name="sample", added_in=1)
-        schema = SchemaVersion(version=1, created_at=begun_at, manifest_id=_NAME, columns=(column,))
+        schema = SchemaVersion(version=1, created_at=begun_at, manifest_id=_SELF_TEST_ID, columns=(column,))
         staged = self.engine.stage(
             StageRequest(
                 manifest=manifest,

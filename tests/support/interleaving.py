@@ -2,13 +2,36 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import CompactorError
 from tests.support.harness import DiedError
 
 World = TypeVar("World")
+
+
+@dataclass
+class Meddling:
+    """A store that calls a function before and after each change; all else is that of another store."""
+
+    store: MemoryStore
+    around: Callable[[], None]
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.store, name)
+        if name not in {"create", "put", "delete"}:
+            return found
+
+        def changing(*arguments: Any) -> Any:
+            self.around()
+            answer = found(*arguments)
+            self.around()
+            return answer
+
+        return changing
 
 
 def interleave(

@@ -7,7 +7,7 @@ import pytest
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.errors import AccessError, EngineFailed
 from compactor.engines.engine import Engine, Staged, StageRequest
-from compactor.job.attempts import PAUSE_SECONDS, SelfTest
+from compactor.job.attempts import SELF_TEST_PAUSE_SECONDS, SelfTest
 from tests.support.extras import NATIVE
 from tests.support.fakes import FailingEngine
 from tests.support.harness import Harness
@@ -45,7 +45,7 @@ def test_it_runs_again_only_for_what_failed_later(harness: Harness) -> None:
     engine = FailingEngine(harness.store, EngineFailed("killed"), {"self-test": 1})
     test, first = self_test(harness, engine), harness.clock.now()
     assert not test.has_passed_since(first)
-    harness.clock.advance(PAUSE_SECONDS - 1)
+    harness.clock.advance(SELF_TEST_PAUSE_SECONDS - 1)
     assert not test.has_passed_since(first)
     harness.clock.advance(1)
     assert test.has_passed_since(first)
@@ -73,7 +73,7 @@ def test_a_clock_that_was_ahead_for_a_moment(harness: Harness) -> None:
     assert not test.has_passed_since(harness.clock.now())
     harness.clock.advance(-3600)
     assert test.has_passed_since(now)
-    harness.clock.advance(3600 + PAUSE_SECONDS)
+    harness.clock.advance(3600 + SELF_TEST_PAUSE_SECONDS)
     assert test.has_passed_since(harness.clock.now())
     harness.clock.advance(-1800)
     engine.stage = unexpected  # type: ignore[method-assign]

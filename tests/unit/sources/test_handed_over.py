@@ -17,8 +17,10 @@ from compactor.ledger.landing.chains import LogChains
 from compactor.ops.verify.landed import faults_of_landed
 from compactor.ops.verify.planned import unwritten
 from compactor.sources.landing.linked import drafts_left
+from tests.support.harness import DiedError
+from tests.support.interleaving import Meddling
 from tests.support.landed import landed_lines
-from tests.unit.sources.test_topic_landing import LAYOUT, TOPIC, DiedError, Meddling, Scene
+from tests.unit.sources.test_topic_landing import LAYOUT, TOPIC, Scene
 
 GARBAGE = b"no manifest"
 STEPS = 9

@@ -28,6 +28,8 @@ from compactor.sources.landing.lander import Lander
 from compactor.sources.landing.lines import ShardLines, Strays
 from compactor.sources.landing.partition_reading import PartitionReader
 from compactor.sources.landing.result import LandingResult
+from tests.support.harness import DiedError
+from tests.support.interleaving import Meddling
 from tests.support.kpl import aggregated
 from tests.support.landed import landed_lines
 from tests.support.logged import events_logged
@@ -36,31 +38,6 @@ from tests.support.sampling import few
 
 LAYOUT = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s")
 DAY = timedelta(hours=24).total_seconds()
-
-
-class DiedError(BaseException):
-    """The planner died: no handler of errors gets to run."""
-
-
-@dataclass
-class Meddling:
-    """A store that calls a function before and after each change; all else is that of another store."""
-
-    store: MemoryStore
-    around: Callable[[], None]
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.store, name)
-        if name not in {"create", "put", "delete"}:
-            return found
-
-        def changing(*arguments: Any) -> Any:
-            self.around()
-            answer = found(*arguments)
-            self.around()
-            return answer
-
-        return changing
 
 
 @dataclass

@@ -18,9 +18,10 @@ from compactor.sources.landing.lander import Lander
 from compactor.sources.landing.landing import Landing
 from compactor.sources.landing.loop import LOOK_SECONDS, TICK_SECONDS, LandingLoop
 from compactor.sources.landing.seen import LogSeen, LogWatch
+from tests.support.interleaving import Meddling
 from tests.support.logged import events_logged
 from tests.support.memory_kinesis import STREAM
-from tests.unit.sources.test_kinesis_planning import Meddling, Scene, Silent, scene
+from tests.unit.sources.test_kinesis_planning import Scene, Silent, scene
 
 LATE = 600.0
 

@@ -2,7 +2,6 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,37 +24,14 @@ from compactor.ops.verify.landed import faults_of_landed
 from compactor.sources.landing.lander import Lander
 from compactor.sources.landing.lines import ValueLines
 from compactor.sources.landing.result import LandingResult
+from tests.support.harness import DiedError
+from tests.support.interleaving import Meddling
 from tests.support.landed import landed_lines
 from tests.support.memory_kafka import MemoryKafka, MemoryPartition
 from tests.support.sampling import few
 
 LAYOUT = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s")
 TOPIC = LogName("kafka", "main", "events")
-
-
-class DiedError(BaseException):
-    """The planner died: no handler of errors gets to run."""
-
-
-@dataclass
-class Meddling:
-    """A store that calls a function before and after each change; all else is that of another store."""
-
-    store: MemoryStore
-    around: Callable[[], None]
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.store, name)
-        if name not in {"create", "put", "delete"}:
-            return found
-
-        def changing(*arguments: Any) -> Any:
-            self.around()
-            answer = found(*arguments)
-            self.around()
-            return answer
-
-        return changing
 
 
 @dataclass
