@@ -384,15 +384,10 @@ class OperatorComponents(Components):
     @cached_property
     def status_reader(self) -> "StatusReader":
         """Reads how the job is doing."""
-        from compactor.ops.status.flow import NOT_ON_GLUE, OF_SHARED_JOB
         from compactor.ops.status.health import Rules
         from compactor.ops.status.reading import StatusReader
-        from compactor.wiring.control import ControlComponents
 
         control, builder = self.settings.control, self.settings.builder
-        is_on_glue, member = is_s3(self.layout.state), self.settings.member
-        is_sharing = member is not None and member.stream.job == "shared"
-        has_cost = is_on_glue and not self.settings.folder and not is_sharing
         return StatusReader(
             state=self.state,
             runs=self.runs,
@@ -400,15 +395,13 @@ class OperatorComponents(Components):
                 sla_seconds=self.settings.sla_seconds,
                 stall_seconds=control.stall_seconds,
                 max_wait_seconds=builder.max_wait_seconds,
-                is_on_glue=is_on_glue,
+                is_on_glue=is_s3(self.layout.state),
                 shards=control.shards,
                 suggest=self.settings.suggestions,
             ),
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_file_bytes=self.settings.output.target_file_bytes,
             registry=lambda: self._registry(()),
-            glue=(lambda: ControlComponents(self.settings).job) if has_cost else None,
-            no_cost=OF_SHARED_JOB if is_sharing else NOT_ON_GLUE,
             table=self.listed_table,
             logs=self.log_watch(),
         )

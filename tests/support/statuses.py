@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from compactor.control.diagnosis.health import Condition, finding
 from compactor.control.snapshot import LivingRun
 from compactor.core.documents.records import DeadLetter, FileStatus, RecentCommit
-from compactor.cost.prices import JobSize
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
 from compactor.ops.status.flow import drain, output_sizes
@@ -20,7 +19,6 @@ from compactor.ops.status.values import (
     Rates,
     Rejects,
     SchemaSeen,
-    Spent,
     Status,
 )
 from tests.support.recent_commits import recent_commit
@@ -78,7 +76,6 @@ RUN = LivingRun("20260101T220000-ab12cd34", "glue-host", ago(18_245), ago(4))
 COMMITS = tuple(commit(number, 14.0 * (64 - number)) for number in range(64))
 OLD_COMMITS = tuple(each.model_copy(update={"decided_at": each.decided_at - timedelta(hours=2)}) for each in COMMITS)
 RATES = Rates(900, 44_100_000, 76_300_000, 86_600_000)
-COST = Spent("", JobSize("G.2X", 10, "6.0"), 18_245, 31.22, 147.84, 6.16, 22.4)
 RUNNING = Status(
     as_of=NOW,
     state=finding(Condition.RUNNING, ""),
@@ -106,7 +103,6 @@ RUNNING = Status(
     recent=COMMITS,
     output_bytes_per_input_byte=0.24,
     sizes=output_sizes(COMMITS, 128 * MIB),
-    cost=COST,
 )
 EMPTY = replace(
     RUNNING,
@@ -122,7 +118,6 @@ EMPTY = replace(
     recent=(),
     output_bytes_per_input_byte=None,
     sizes=OutputSizes(128 * MIB, 0, None),
-    cost=Spent("not on Glue"),
 )
 LATE = replace(
     RUNNING.backlog,
@@ -170,6 +165,6 @@ STATUSES = {
     ),
     "files": judged(replace(RUNNING, quarantined_files=QUARANTINED)),
     "stuck": judged(replace(RUNNING, backlog=OLD, recent=OLD_COMMITS, rates=Rates(900, 44_100_000, 0, 86_600_000))),
-    "stopped": judged(replace(RUNNING, runs=(), backlog=LATE, cost=Spent("not known: Glue job x: access denied"))),
+    "stopped": judged(replace(RUNNING, runs=(), backlog=LATE)),
     "died": judged(replace(RUNNING, runs=(), last_heartbeat_at=ago(754), backlog=LATE), ON_A_LAPTOP),
 }

@@ -119,7 +119,7 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     """Show the state of the job and the next action.
 
     One screen: state, jobs, backlog and when it will be empty, rates, latency, rejects, dead letters, quarantined
-    files, schema, cost, latest commits. Without --stream, one line for each of several streams, and one for all.
+    files, schema, latest commits. Without --stream, one line for each of several streams, and one for all.
 
     Exit codes: 0 nothing to do; 3 a person has to act, as the first line says. --watch ends with 0.
     """

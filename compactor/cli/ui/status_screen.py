@@ -54,7 +54,6 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
         yield "hit rate", _hit_rate(found), ""
     if found.expired:
         yield "expired", expired_lines(found.expired), ""
-    yield "cost", _cost(found), ""
 
 
 def _jobs(found: Status) -> list[str]:
@@ -184,17 +183,6 @@ def _schema(found: Status) -> list[str]:
         words += f", the newest {found.ago(schema.changed_at)} ago: "
         words += short(schema.newest_column, VALUE_WIDTH - len(words))
     return [words]
-
-
-def _cost(found: Status) -> list[str]:
-    cost = found.cost
-    if cost.run_dollars is None or cost.day_dollars is None or cost.dollars_per_hour is None:
-        return [cost.reason if cost.reason.startswith("not known") else f"none: {cost.reason}"]
-    words = f"${cost.run_dollars:,.2f} this run so far, ${cost.day_dollars:,.2f} in 24 h, "
-    words += f"${cost.dollars_per_hour:,.2f} an hour"
-    if cost.dollars_per_terabyte is not None:
-        words += f", ${cost.dollars_per_terabyte:,.2f} a TB"
-    return [words, f"{cost.job}, for {shown_seconds(cost.run_seconds or 0.0)}; list prices"]
 
 
 def _latest(commits: int) -> str:

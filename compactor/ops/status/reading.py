@@ -1,34 +1,40 @@
 """Reads the status of the job. The cost depends on what is open and recent, not on what is done."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from compactor.control.gathering import HISTORY_DAYS, living_runs
-from compactor.control.snapshot import JobRuns
+from compactor.control.gathering import living_runs
 from compactor.core.documents.closed_dates import bytes_per_byte
-from compactor.core.documents.records import RecentCommit
-from compactor.core.errors import CompactorError, ManifestError, ObjectNotFound, RecordUnreadable, StuckError
+from compactor.core.documents.records import DeadLetter, RecentCommit
+from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.ledger.accounts.reading import Detail, Scope, accounts
+from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.later_rows import Version
+from compactor.ledger.accounts.reading import Detail, Scope, accounts, accounts_of, kept_letters
+from compactor.ledger.accounts.settling import Settling, named_versions
 from compactor.ledger.backlog import Backlog, read_begun, read_waiting_manifest
 from compactor.ledger.heartbeat import Runs
+from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
 from compactor.ledger.work_time import arrival_seconds
-from compactor.ops.status.failures import FailureReader, StatusCache
-from compactor.ops.status.flow import NOT_ON_GLUE, drain, latency, misfits, output_sizes, rates, rejects, spent
+from compactor.ops.status.flow import drain, latency, misfits, output_sizes, rates, rejects
 from compactor.ops.status.health import Rules, health, shards_among
-from compactor.ops.status.values import Facts, SchemaSeen, Spent, Status
+from compactor.ops.status.values import DeadLetters, Facts, FilesQuarantined, SchemaSeen, Status
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 from compactor.sources.landing.seen import LogWatch
 from compactor.table.listed import ListedTable
 from compactor.table.standing import table_seen
+
+Weights = dict[tuple[str, str], int]
+"""The bytes that waiting manifests name, by the manifest's URI and ETag."""
 
 MANIFESTS_READ = 200
 """How many waiting manifests are read for the bytes that they name. The bytes of the others are extrapolated."""
@@ -44,12 +50,13 @@ class Waiting:
     # The id as the name has it, the arrival and the input bytes of each manifest. Bytes that were not read are
     # extrapolated
     manifests: Sequence[tuple[str, datetime, float]]
+    weights: Weights  # of those that were read
 
 
-def read_waiting(state: State, now: datetime, cache: StatusCache, *, allowed_prefixes: Sequence[str]) -> Waiting:
-    """Read the backlog. At most `MANIFESTS_READ` manifests are read, evenly spread over all."""
+def read_waiting(state: State, now: datetime, known: Weights, *, allowed_prefixes: Sequence[str]) -> Waiting:
+    """Read the backlog. At most `MANIFESTS_READ` manifests are read, evenly spread over all, but none that is known."""
     infos = [info for info in state.store.list(state.layout.manifests_folder) if is_delivery(info.uri)]
-    weights = _weights(state, infos, cache, allowed_prefixes)
+    weights = _weights(state, infos, known, allowed_prefixes)
     per_byte = _bytes_per_manifest_byte(infos, weights)
     manifests = [
         (id_from_name(info.uri), info.modified_at, float(weights.get(_key(info), info.size_bytes * (per_byte or 0.0))))
@@ -74,18 +81,15 @@ def read_waiting(state: State, now: datetime, cache: StatusCache, *, allowed_pre
         pending_parts=len(parts),
         oldest_pending_seconds=_age(min(parts, default=now), now),
     )
-    return Waiting(backlog, manifests)
+    return Waiting(backlog, manifests, weights)
 
 
-def _weights(
-    state: State, infos: Sequence[ObjectInfo], cache: StatusCache, allowed_prefixes: Sequence[str]
-) -> dict[tuple[str, str], int]:
-    """The bytes that a sample of manifests name, by the manifest's URI and ETag."""
+def _weights(state: State, infos: Sequence[ObjectInfo], known: Weights, allowed_prefixes: Sequence[str]) -> Weights:
+    """The weights of a sample of manifests."""
 
     def weigh(info: ObjectInfo) -> int | None:
-        known = cache.weights.get(_key(info))
-        if known is not None:
-            return known
+        if _key(info) in known:
+            return known[_key(info)]
         try:
             manifest = read_waiting_manifest(state, info, allowed_prefixes=allowed_prefixes)
         except ManifestError:
@@ -98,11 +102,10 @@ def _weights(
     stride = max(1, -(-len(readable) // MANIFESTS_READ))
     sample = readable[::stride]
     found = zip(sample, map_ordered(weigh, sample), strict=True)
-    cache.weights = {_key(info): weight for info, weight in found if weight is not None}
-    return cache.weights
+    return {_key(info): weight for info, weight in found if weight is not None}
 
 
-def _bytes_per_manifest_byte(infos: Sequence[ObjectInfo], weights: dict[tuple[str, str], int]) -> float | None:
+def _bytes_per_manifest_byte(infos: Sequence[ObjectInfo], weights: Weights) -> float | None:
     """The input bytes per byte of a manifest: a manifest is the longer, the more files it names."""
     length = sum(info.size_bytes for info in infos if _key(info) in weights)
     return sum(weights.values()) / length if length else None
@@ -122,14 +125,99 @@ def _age(moment: datetime, now: datetime) -> float:
     return max(0.0, (now - moment).total_seconds())
 
 
+LETTERS_READ = 50  # how many dead letters, the latest, are read
+
+COMMITS_READ = 16  # how many commits, the latest that quarantined files, are read
+
 LATENCY_COMMITS = 16  # how many commits, the latest, are read for the latency of their files
 
-GLUE_SECONDS = 60.0  # how long an answer of Glue is used again
-
-_SHOWN_ERROR_CHARACTERS = 200
+_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def dead_letters(state: State, recent: Sequence[RecentCommit]) -> DeadLetters:
+    """The dead letters, of which the latest are read."""
+    kept = kept_letters(state, unsummarised_if_readable(state, begun_only=True))
+    latest = dict(sorted(kept.waiting.items(), key=lambda letter: letter[1], reverse=True)[:LETTERS_READ])
+    left, named = list[DeadLetter](), dict[str, list[Version]]()
+    for each in accounts_of(state, list(latest), Detail.ACCEPTED | Detail.LINEAGE):
+        if each.letter is None:
+            expected = f"{state.layout.accepted(each.id)}: expected the record of a dead letter"
+            left.append(_unreadable(each.id, latest[each.id], str(each.fault or expected)))
+        elif not each.was_redriven:
+            left.append(each.letter)
+            named[each.id] = named_versions(each)
+    taken = _taken_over(state, named, recent)
+    letters = [each for each in left if each.manifest_id not in taken]
+    reasons = Counter(letter.reason for letter in letters)
+    looked_at = kept.manifests - (len(kept.waiting) - len(latest))
+    return DeadLetters(kept.manifests, looked_at, len(letters), dict(reasons), tuple(letters[:_NAMED]))
+
+
+def _taken_over(state: State, named: Mapping[str, Sequence[Version]], recent: Sequence[RecentCommit]) -> set[str]:
+    """Those dead letters of which later manifests took over all files.
+
+    All later manifests are read only where a redrive was interrupted, which is rare; elsewhere the latest commits.
+    """
+    settling = Settling(state)
+    ids = [each for each, versions in named.items() if versions]
+    is_interrupted = dict(zip(ids, map_ordered(settling.was_interrupted, ids), strict=True))
+    taken = settling.taken_over({each: named[each] for each in ids if is_interrupted[each]})
+    others = {each: named[each] for each in ids if not is_interrupted[each]}
+    taken |= settling.taken_over(others, [each.key for each in recent])
+    return {*taken, *settling.duplicates([each for each in named if each not in taken])}
+
+
+def _unreadable(manifest_id: str, written_at: datetime, fault: str) -> DeadLetter:
+    return DeadLetter(
+        manifest_id=manifest_id,
+        date="",
+        reason="unreadable",
+        message=fault,
+        source_uri="",
+        run_id="",
+        decided_at=written_at,
+    )
+
+
+def files_quarantined(state: State, recent: Sequence[RecentCommit]) -> FilesQuarantined:
+    """Files that the latest commits quarantined and that are not settled. Summaries are given oldest first."""
+    latest_first = recent[::-1]
+    asked = [each for each in latest_first if each.quarantined][:COMMITS_READ]
+    quarantined = _quarantined(state, asked)
+    since = min((each.started_at for each in quarantined), default=None)
+    later = [each.key for each in recent if since is not None and each.decided_at > since]
+    # If the log of redrives cannot be read, a person has to check.
+    checked = Settling(state).files(quarantined, later)
+    files = [each for each in checked if not each.is_settled]
+    return FilesQuarantined(
+        commits=len(recent) if len(asked) < COMMITS_READ else latest_first.index(asked[-1]) + 1,
+        open=len(files),
+        by_status=dict(Counter(str(file.status) for file in files)),
+        latest=tuple(files[:_NAMED]),
+        by_cause=Counter(each.cause for each in files),
+        dismissed=sum(bool(each.dismissed) for each in checked),
+    )
+
+
+def _quarantined(state: State, asked: Sequence[RecentCommit]) -> list[QuarantinedFile]:
+    """The quarantined files of some commits. The summaries are a cache: what they name need not be there."""
+    found = accounts(state, Scope(keys=[each.key for each in asked])) if asked else ()
+    return [file for each in found if each.fault is None and each.outcome is not None for file in each.quarantined]
+
+
+def _arrivals(state: State, recent: Sequence[RecentCommit]) -> list[tuple[float, ...]]:
+    """For each of the latest commits that are done, the seconds from arrival to visible of its files."""
+    keys = [each.key for each in recent[-LATENCY_COMMITS:]]
+    found = accounts(state, Scope(keys=keys, details=Detail.ACCEPTED | Detail.DONE)) if keys else ()
+    return [
+        seconds
+        for each in found
+        if each.accepted is not None and each.commit is not None and each.done is not None and each.fault is None
+        if (seconds := arrival_seconds(each.accepted, each.commit, each.done.done_at))
+    ]
+
+
+@dataclass(slots=True, kw_only=True)
 class StatusReader:
     """Reads the status of the job.
 
@@ -137,8 +225,8 @@ class StatusReader:
     expired) and the ring of latest commits. It reads at most `MANIFESTS_READ` waiting manifests, `RECENT_SLOTS`
     summaries, three records of each of `LATENCY_COMMITS` commits, and the redrive logs of `LETTERS_READ` dead letters
     and `COMMITS_READ` commits, each of a few records; where files are quarantined, also the commits of the ring since;
-    one record of each task beside the work; and with a table one record of each job.
-    What never changes is read once.
+    one record of each task beside the work; and with a table one record of each job. The next reading does not read a
+    manifest again that still waits.
     """
 
     state: State
@@ -147,23 +235,21 @@ class StatusReader:
     allowed_prefixes: Sequence[str]  # folders that input may be in
     target_file_bytes: int  # how large an output file should be
     registry: Callable[[], SchemaRegistry]  # makes a schema registry that has read nothing yet
-    glue: Callable[[], JobRuns] | None = None  # connects to the runs on Glue; None where the job does not run there
-    no_cost: str = NOT_ON_GLUE  # why no cost is shown without `glue`
     table: ListedTable | None = None  # the table of the output; its catalog is not asked
     logs: LogWatch | None = None  # the topics and streams that jobs land
-    cache: StatusCache = field(default_factory=StatusCache)
+    weights: Weights = field(default_factory=dict)  # what the last reading read of waiting manifests
 
     def read(self) -> Status:
         """Read the status as of now. Errors of the store are a `TryAgainError` or an `OperatorError`."""
-        now, cache = self.state.clock.now(), self.cache
+        now, state = self.state.clock.now(), self.state
         living = living_runs(self.runs)
         last_heartbeat_at = None if living else self.runs.last_sign_at()
-        recent = self.state.ledger.recent()
+        recent = state.ledger.recent()
         committed = {commit.manifest_id for commit in recent}
-        waiting = read_waiting(self.state, now, cache, allowed_prefixes=self.allowed_prefixes)
+        waiting = read_waiting(state, now, self.weights, allowed_prefixes=self.allowed_prefixes)
+        self.weights = waiting.weights
         arrivals = [(moment, length) for each, moment, length in waiting.manifests if each not in committed]
         found_rates = rates(recent, arrivals, now, slots=RECENT_SLOTS)
-        failures = FailureReader(state=self.state, cache=cache)
         columns, schema = self._schema_seen()
         facts = Facts(
             as_of=now,
@@ -171,33 +257,30 @@ class StatusReader:
             last_heartbeat_at=last_heartbeat_at,
             backlog=waiting.backlog,
             drain=drain(waiting.backlog, found_rates, is_running=bool(living)),
-            dead_letters=failures.dead_letters(recent),
-            quarantined_files=failures.files(recent),
+            dead_letters=dead_letters(state, recent),
+            quarantined_files=files_quarantined(state, recent),
             recent=tuple(recent),
             columns=columns,
             schema=schema,
             shards=shards_among(living, self.rules.shards),
-            table=None if self.table is None else table_seen(self.state, self.table, now),
+            table=None if self.table is None else table_seen(state, self.table, now),
             logs=() if self.logs is None else self.logs.seen(now),
-            housekeeping=failing_tasks(self.state, () if self.table is None else self.table.upkeep),
+            housekeeping=failing_tasks(state, () if self.table is None else self.table.upkeep),
         )
-        status = Status(
+        return Status(
             **vars(facts),
             state=health(facts, self.rules),
             rates=found_rates,
-            latency=None if self.rules.sla_seconds is None else latency(self._arrivals(recent)),
+            latency=None if self.rules.sla_seconds is None else latency(_arrivals(state, recent)),
             rejects=rejects(recent),
             misfits=misfits(recent),
             output_bytes_per_input_byte=bytes_per_byte(
                 sum(each.output_bytes for each in recent), sum(each.input_bytes for each in recent)
             ),
             sizes=output_sizes(recent, self.target_file_bytes),
-            cost=self._cost(recent, now),
             folder=self.rules.suggest.folder,
-            expired=expired_seen(self.state),
+            expired=expired_seen(state),
         )
-        cache.keep_only(committed)
-        return status
 
     def _schema_seen(self) -> tuple[ColumnsUsed, SchemaSeen]:
         """What the latest schema version has. One that cannot be read hides nothing else."""
@@ -209,26 +292,3 @@ class StatusReader:
         newest = latest.columns[-1].name if latest.columns else ""
         changed_at = latest.created_at if latest.version else None
         return registry.used(latest), SchemaSeen(latest.version, len(latest.columns), newest, changed_at)
-
-    def _arrivals(self, recent: Sequence[RecentCommit]) -> list[tuple[float, ...]]:
-        """For each of the latest commits that are done, the seconds from arrival to visible of its files."""
-        known, latest = self.cache.arrivals, recent[-LATENCY_COMMITS:]
-        keys = [each.key for each in latest if each.manifest_id not in known]
-        for each in accounts(self.state, Scope(keys=keys, details=Detail.ACCEPTED | Detail.DONE)):
-            if each.accepted is not None and each.done is not None and each.fault is None:
-                commit = each.commit
-                known[each.id] = () if commit is None else arrival_seconds(each.accepted, commit, each.done.done_at)
-        return [found for each in latest if (found := known.get(each.manifest_id))]
-
-    def _cost(self, recent: Sequence[RecentCommit], now: datetime) -> Spent:
-        """The cost of Glue's runs. An error of Glue hides nothing else."""
-        if self.glue is None:
-            return Spent(self.no_cost)
-        known = self.cache.cost
-        if known is None or (now - known[0]).total_seconds() >= GLUE_SECONDS:
-            try:
-                found = spent(self.glue().list(now - timedelta(days=HISTORY_DAYS)), recent, now)
-            except CompactorError as exc:
-                found = Spent(f"not known: {' '.join(str(exc).split())}"[:_SHOWN_ERROR_CHARACTERS])
-            known = self.cache.cost = (now, found)
-        return known[1]

@@ -9,7 +9,6 @@ from compactor.control.snapshot import LivingRun
 from compactor.core.documents.records import DeadLetter, RecentCommit
 from compactor.core.rules.next_steps import Cause
 from compactor.core.text.formatting import shown_seconds
-from compactor.cost.prices import JobSize
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.housekeeping import FailingTask
@@ -111,20 +110,6 @@ class SchemaSeen:
     error: str = ""  # why no version can be read, as if there were none; empty if the latest was read
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """The cost of the workers so far, at list prices."""
-
-    reason: str = ""  # why the cost is unknown; empty if it is known
-    job: JobSize | None = None  # the workers of the latest run on Glue
-    run_seconds: float | None = None  # the age of that run
-    run_dollars: float | None = None  # its cost so far
-    day_dollars: float | None = None  # the cost of all runs in the last 24 hours
-    dollars_per_hour: float | None = None  # the price of the latest run's workers
-    # Per terabyte of input of the latest commits, pauses included; None without commits
-    dollars_per_terabyte: float | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """What the state of the job follows from."""
@@ -175,6 +160,5 @@ class Status(Facts):
     # Parquet bytes for each stored input byte of the latest commits; None without input
     output_bytes_per_input_byte: float | None
     sizes: OutputSizes  # sizes of the output files of the latest commits
-    cost: Spent
     folder: str = ""  # what `compact` wrote, as commands name it; empty for a job
     expired: ExpiredSeen = NOTHING_EXPIRED  # what is on record as expired

@@ -1,15 +1,13 @@
-"""What arrives against what is processed, time to drain, latency, and the cost of Glue's runs."""
+"""What arrives against what is processed, time to drain, and latency."""
 
 from dataclasses import replace
 
 import pytest
 
-from compactor.control.snapshot import JobRun, JobState
 from compactor.core.documents.records import RecentCommit
-from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.sizing import SizedBytes
-from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, output_sizes, rates, rejects, spent
+from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, output_sizes, rates, rejects
 from compactor.ops.status.values import OutputSizes, Rates
 from tests.support.statuses import NOW, ago, commit
 
@@ -89,33 +87,6 @@ def test_rejects() -> None:
     """Rejected lines are summed by reason."""
     found = rejects([commit(1, 0), commit(2, 0)])
     assert (found.commits, found.lines, found.by_reason) == (2, 3, {"invalid_json": 3})
-
-
-def run(name: str, started: float, ended: float | None, workers: int = 10) -> JobRun:
-    state = JobState.RUNNING if ended is None else JobState.SUCCEEDED
-    end = None if ended is None else ago(ended)
-    return JobRun(name, state, ago(started), ago(started), end, size=JobSize("G.2X", workers, "6.0"))
-
-
-def test_spent() -> None:
-    """The latest run with its own workers, and the part of every run that lies within a day."""
-    runs = [run("now", 7_200, None), run("yesterday", 100_000, 82_800, workers=5), run("long ago", 900_000, 890_000)]
-    found = spent(runs, [], NOW)
-    assert (found.reason, found.job, found.run_seconds) == ("", JobSize("G.2X", 10, "6.0"), 7_200)
-    assert found.dollars_per_hour == pytest.approx(6.16)
-    assert found.run_dollars == pytest.approx(12.32)
-    assert found.day_dollars == pytest.approx(12.32 + 3.08)
-    assert found.dollars_per_terabyte is None
-    measured = spent(runs, [done(100), done(0)], NOW).dollars_per_terabyte
-    assert measured == pytest.approx(6.16 * 110 / 3_600 / (1_800 / 1e12))
-
-
-def test_spent_of_unknown_workers() -> None:
-    """Runs whose workers have no price say why nothing is known."""
-    odd = replace(run("odd", 60, None), size=JobSize("Z.1X", 2, "6.0"))
-    for runs in ([], [odd], [replace(odd, size=None)]):
-        found = spent(runs, [], NOW)
-        assert (found.reason, found.run_dollars) == ("no run on Glue whose workers have a price", None)
 
 
 def sized(target: int | None, right_sized: int | None, small: int | None, length: int = 1000) -> RecentCommit:
