@@ -9,10 +9,9 @@ from dataclasses import replace
 from functools import cache, partial
 
 from compactor.adapters import this_machine
-from compactor.adapters.kafka_clusters import kafka_of
-from compactor.adapters.kinesis_sources import kinesis_of
 from compactor.adapters.local.machine import SystemClock
 from compactor.adapters.local.native.kernel import why_not_installed
+from compactor.adapters.logs import kafka_of, kinesis_of
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.errors import SettingsError
 from compactor.core.extras import is_installed

@@ -6,8 +6,8 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from compactor.adapters.kafka_clusters import kafka_of
 from compactor.adapters.local.native.kernel import NativeGrok, digest_kernel, is_installed
+from compactor.adapters.logs import kafka_of, kinesis_of
 from compactor.core.crash_points import (
     OnChangeCrashPoint,
     OnRedriveCrashPoint,
@@ -121,8 +121,6 @@ class OperatorComponents(Components):
     @cached_property
     def kinesis(self) -> Log:
         """The Kinesis streams of the sources."""
-        from compactor.adapters.kinesis_sources import kinesis_of
-
         return kinesis_of(self.settings.kinesis.sources, self.store_spec)
 
     @cached_property

@@ -51,7 +51,7 @@ def memory_case() -> Case:
 
 def broker_case(servers: str, name: str) -> Case:
     """On a broker."""
-    from compactor.adapters.kafka_clusters import kafka_of  # noqa: PLC0415 - the client may not be there
+    from compactor.adapters.logs import kafka_of  # noqa: PLC0415 - the client may not be there
     from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
 
     feed = TopicFeed(servers, name)
@@ -284,7 +284,7 @@ def test_a_broker_gives_what_records_have_beside_their_values(broker: KafkaBroke
     """If it is asked for: keys, times, and headers, of which a name may come twice and a value may be missing."""
     from confluent_kafka import Producer  # noqa: PLC0415 - the client may not be there
 
-    from compactor.adapters.kafka_clusters import kafka_of  # noqa: PLC0415
+    from compactor.adapters.logs import kafka_of  # noqa: PLC0415
     from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
 
     feed = TopicFeed(broker.servers, "beside-values")
@@ -313,7 +313,7 @@ def test_a_name_of_a_header_that_is_not_text(broker: KafkaBroker) -> None:
 
     Many of them, for Python calls a method in another way once it has called it often.
     """
-    from compactor.adapters.kafka_clusters import kafka_of  # noqa: PLC0415 - the client may not be there
+    from compactor.adapters.logs import kafka_of  # noqa: PLC0415 - the client may not be there
     from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
     from tests.support.raw_headers import send_with_headers  # noqa: PLC0415
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws.kinesis.polling import Pace
-from compactor.adapters.aws.kinesis.streams import KinesisStreams, Source
+from compactor.adapters.aws.kinesis import KinesisStreams, Pace, Source
 from compactor.adapters.memory.store import ManualClock
 from compactor.core.errors import SettingsError, StoreUnavailable
 from compactor.core.logs.names import LogName

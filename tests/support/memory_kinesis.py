@@ -10,8 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from compactor.adapters.aws.kinesis.polling import Pace
-from compactor.adapters.aws.kinesis.streams import KinesisStreams, Source
+from compactor.adapters.aws.kinesis import KinesisStreams, Pace, Source
 from compactor.adapters.memory.store import ManualClock
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import LAST_HASH

@@ -8,10 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicDescription
 
 from compactor.adapters.kafka.errors import NO_TOPIC, NotedErrors, constructed, translated
-from compactor.adapters.kafka.inspection import inspected
 from compactor.adapters.kafka.partition_consumer import Bounds, PartitionConsumer, cut_off
 from compactor.adapters.kafka.properties import client_properties, has_changed, resolved
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
@@ -54,7 +53,7 @@ class BrokerLog:
         """See `KafkaLog.inspect`."""
         with self._asking(topic.source, str(topic)) as admin:
             try:
-                return inspected(admin, topic.name, self._request_seconds)
+                return _inspected(admin, topic.name, self._request_seconds)
             except KafkaException as exc:
                 if exc.args[0].code() in NO_TOPIC:
                     return None
@@ -193,3 +192,32 @@ class BrokerLog:
 def _behind_seconds(timestamp_ms: int | None) -> float:
     """How long ago a record was made, as far as its producer tells; a little while at least, as others follow it."""
     return max(time.time() - (timestamp_ms or 0) / 1000, _NOT_THE_TIP) if timestamp_ms else _NOT_THE_TIP
+
+
+def _inspected(admin: AdminClient, name: str, seconds: float) -> TopicFacts:
+    """Describe a topic: its partitions, the right to read it, and for how long it keeps records.
+
+    Raises:
+        KafkaException: It may not be described, or is not there.
+    """
+    asked = admin.describe_topics(TopicCollection([name]), include_authorized_operations=True, request_timeout=seconds)
+    found = asked[name].result()
+    allowed = found.authorized_operations
+    may_read = None if allowed is None else bool({AclOperation.READ, AclOperation.ALL} & set(allowed))
+    try:
+        retention_seconds, retention_bytes = _retention(admin, name, seconds)
+    except KafkaException as exc:
+        return TopicFacts(len(found.partitions), may_read, not_told=exc.args[0].name())
+    return TopicFacts(len(found.partitions), may_read, retention_seconds, retention_bytes)
+
+
+def _retention(admin: AdminClient, name: str, seconds: float) -> tuple[float | None, int | None]:
+    resource = ConfigResource(ResourceType.TOPIC, name)
+    [answer] = admin.describe_configs([resource], request_timeout=seconds).values()
+    config = {key: entry.value for key, entry in answer.result().items()}
+    is_deleted = "delete" in str(config.get("cleanup.policy", "delete"))
+    milliseconds, length = int(config.get("retention.ms") or -1), int(config.get("retention.bytes") or -1)
+    return (
+        milliseconds / 1000 if is_deleted and milliseconds >= 0 else None,
+        length if is_deleted and length >= 0 else None,
+    )

@@ -1,12 +1,14 @@
 """Turns errors of librdkafka into those of the port."""
 
+import re
+import socket
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
 from confluent_kafka import KafkaError, KafkaException
 
-from compactor.adapters.kafka.certificates import fault_of
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
 
 _REFUSED = frozenset(
@@ -30,6 +32,8 @@ OF_GROUP = frozenset(
 """About the consumer group that librdkafka asks for in any case. A partition is read without one."""
 
 END_OF_PARTITION = KafkaError._PARTITION_EOF
+_ADDRESS = re.compile(r"ssl://(?P<host>[^/\s]+):(?P<port>[0-9]+)/")
+_PROBE_SECONDS = 3.0
 
 
 def is_refusal(error: KafkaError) -> bool:
@@ -49,10 +53,32 @@ def error_of(where: str, error: KafkaError, properties: Mapping[str, object] = M
     if not is_refusal(error):
         return StoreUnavailable(said)
     if error.code() == KafkaError._SSL:
-        why = fault_of(error.str(), properties) if properties else ""
+        why = _fault_of_certificate(error.str(), properties) if properties else ""
         expected = "a certificate that ssl.ca.location vouches for, valid now, and of the host that is connected to"
         return AccessError(f"{where}: TLS: {why or error.str()}; expected {expected}")
     return AccessError(f"{said}; expected the right to read and to describe it")
+
+
+def _fault_of_certificate(text: str, properties: Mapping[str, object]) -> str:
+    """Why the certificate of the broker that an error names is refused; empty if that cannot be told.
+
+    librdkafka does not tell an expired one from another host's. The authorities of the cluster are trusted, or those of
+    the machine.
+    """
+    found = _ADDRESS.search(text)
+    if found is None:
+        return ""
+    host, port = found["host"].strip("[]"), int(found["port"])
+    try:
+        trusted = ssl.create_default_context(cafile=str(properties.get("ssl.ca.location") or "") or None)
+        with socket.create_connection((host, port), timeout=_PROBE_SECONDS) as plain:
+            plain.settimeout(_PROBE_SECONDS)
+            with trusted.wrap_socket(plain, server_hostname=host):
+                return ""
+    except ssl.SSLCertVerificationError as exc:
+        return str(exc.verify_message).rstrip(".")
+    except (OSError, ValueError):
+        return ""
 
 
 class NotedErrors:

@@ -17,7 +17,7 @@ from compactor.adapters.kafka.errors import (
     error_of,
     translated,
 )
-from compactor.adapters.kafka.properties import consumer_properties, has_changed, resolved
+from compactor.adapters.kafka.properties import CONSUMER, client_properties, has_changed, resolved
 from compactor.core.errors import StoreUnavailable
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import LogRecord
@@ -87,7 +87,8 @@ class PartitionConsumer:
         self._resolved = resolved(topic.source, properties)
         with constructed(topic.source):
             callbacks = {"error_cb": self._noted.note, "stats_cb": self._note_progress}
-            self._consumer = Consumer({**consumer_properties(topic.source, properties, self._resolved), **callbacks})
+            made = client_properties(topic.source, properties, self._resolved)
+            self._consumer = Consumer({**made, **CONSUMER, **callbacks})
 
     def records(self) -> Generator[Sequence[LogRecord]]:
         """The records, some at a time. It ends before the end if retention has removed the next ones meanwhile.

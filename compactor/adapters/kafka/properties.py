@@ -1,18 +1,22 @@
-"""The properties of the clients: those of the settings with their secrets, and those that a promise depends on."""
+"""The properties of the clients: those of the settings with their secrets, and those that a promise depends on.
+
+Clusters of Amazon MSK may let clients in by the rights that IAM gives, with tokens that are renewed.
+"""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from compactor.adapters.kafka.msk_tokens import MECHANISM, Tokens, region_of, token_of_iam
 from compactor.core.errors import CompactorError, SettingsError, StoreUnavailable
 from compactor.core.extras import need
+from compactor.telemetry.error_text import described
 
 _CRITICAL = 2  # the client would write to stderr by itself what its errors say as well
 Properties = dict[str, Any]
 
-_CONSUMER: Mapping[str, str | int] = {
+CONSUMER: Mapping[str, str | int] = {
     "group.id": "compactor",  # a client has to name one; nothing is ever committed for it, and it is never joined
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -25,31 +29,25 @@ _CONSUMER: Mapping[str, str | int] = {
     "queued.max.messages.kbytes": 8_192,  # each partition that is read has a client
     "statistics.interval.ms": 5_000,  # tell how far the client has fetched
 }
-
-
-def admin_properties(cluster: str, given: Mapping[str, str]) -> Properties:
-    """The properties of a client that asks about topics.
-
-    Raises:
-        SettingsError: A secret is not where its reference says.
-        CompactorError: A secret cannot be read; or the cluster lets in by IAM, and there are no valid credentials.
-    """
-    return client_properties(cluster, given, resolved(cluster, given))
+"""Further properties of a client that reads."""
 
 
 def client_properties(cluster: str, given: Mapping[str, str], found: Mapping[str, str]) -> Properties:
-    """As `admin_properties`, with the properties as `resolved` found them."""
+    """The properties of a client that asks about topics.
+
+    Args:
+        cluster: The name of the cluster.
+        given: Its properties in the settings.
+        found: The same as `resolved` found them.
+
+    Raises:
+        CompactorError: The cluster lets in by IAM, and there are no valid credentials.
+    """
     by_iam: Properties = {}
     named = [key for key in ("sasl.mechanism", "sasl.mechanisms") if given.get(key) == MECHANISM]
     if named:
         by_iam = {named[0]: "OAUTHBEARER", "oauth_cb": Tokens(region_of(cluster, given), token_of_iam)}
     return {**found, **by_iam, "log_level": _CRITICAL}
-
-
-def consumer_properties(cluster: str, given: Mapping[str, str], found: Mapping[str, str] | None = None) -> Properties:
-    """The properties of a client that reads; as `admin_properties`, or with those that `resolved` found."""
-    made = admin_properties(cluster, given) if found is None else client_properties(cluster, given, found)
-    return {**made, **_CONSUMER}
 
 
 def resolved(cluster: str, given: Mapping[str, str], *, is_fresh: bool = False) -> dict[str, str]:
@@ -99,3 +97,59 @@ def _secret_of_aws(reference: str, *, is_fresh: bool) -> str:
     from compactor.adapters.aws.kafka_credentials import secret_of  # noqa: PLC0415 - boto3 is slow to load
 
     return secret_of(reference, is_fresh=is_fresh)
+
+
+MECHANISM = "AWS_MSK_IAM"
+"""The `sasl.mechanism` of settings. It is the name in Java; librdkafka sends the tokens by OAUTHBEARER."""
+
+Token = tuple[str, float]
+TokenOf = Callable[[str], Token]
+"""Makes a token for a region; with when it ends, in seconds since 1970."""
+
+_HOST = re.compile(r"\.kafka(?:-serverless)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?(?::|$)")
+
+
+def region_of(cluster: str, properties: Mapping[str, str]) -> str:
+    """The region of a cluster: by the names of its brokers, else that of the environment.
+
+    Raises:
+        SettingsError: Neither tells it.
+    """
+    servers = properties.get("bootstrap.servers", "").split(",")
+    found = next((match["region"] for each in servers if (match := _HOST.search(each.strip()))), "")
+    region = found or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
+    if not region:
+        what = "names of MSK that have the region, or AWS_REGION in the environment"
+        raise SettingsError([f"kafka.clusters.{cluster}.bootstrap.servers: no region -> expected {what}"])
+    return region
+
+
+class Tokens:
+    """What asks for tokens, as a client of librdkafka calls it. The first one is made at once, so that errors are told.
+
+    Args:
+        region: The region of the cluster.
+        token_of: Makes the tokens.
+
+    Raises:
+        CompactorError: There are no credentials, or they are not valid.
+    """
+
+    def __init__(self, region: str, token_of: TokenOf) -> None:
+        self._region, self._token_of = region, token_of
+        self._first: Token | None = token_of(region)
+
+    def __call__(self, _config: str) -> Token:
+        """The next token. An error is one of the connection, which librdkafka repeats."""
+        first, self._first = self._first, None
+        try:
+            return first or self._token_of(self._region)
+        except Exception as exc:  # one of another kind ends no client either
+            raise RuntimeError(described(exc)) from exc
+
+
+def token_of_iam(region: str) -> Token:
+    """Make a token by the credentials of AWS."""
+    from compactor.adapters.aws.kafka_credentials import token  # noqa: PLC0415 - an extra, which few clusters need
+
+    return token(region)

@@ -220,7 +220,7 @@ class App(TableComponents):
 
     def lander(self, scheme: str) -> "Lander":
         """Make what lands the topics, or the streams."""
-        from compactor.adapters.kinesis_sources import stray_rules  # noqa: PLC0415 - only landing needs it
+        from compactor.adapters.logs import stray_rules  # noqa: PLC0415 - only landing needs it
         from compactor.sources.landing.lander import Lander  # noqa: PLC0415 - as above
         from compactor.sources.landing.lines import ShardLines, ValueLines  # noqa: PLC0415 - as above
 

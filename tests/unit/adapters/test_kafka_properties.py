@@ -15,7 +15,7 @@ from compactor.adapters.aws import kafka_credentials
 from compactor.adapters.kafka import properties
 from compactor.adapters.kafka.broker_log import BrokerLog
 from compactor.adapters.kafka.partition_consumer import Bounds, PartitionConsumer
-from compactor.adapters.kafka.properties import admin_properties, consumer_properties
+from compactor.adapters.kafka.properties import CONSUMER, client_properties, resolved
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.logs.names import LogName
 
@@ -25,7 +25,7 @@ def test_secrets_are_read_when_they_are_needed(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("SECRET", "s3cret")
     (tmp_path / "key").write_text("other\n")
     given = {"sasl.password": "env:SECRET", "ssl.key.password": f"file:{tmp_path}/key", "sasl.username": "me"}
-    found = admin_properties("main", given)
+    found = client_properties("main", given, resolved("main", given))
     assert found == {"sasl.password": "s3cret", "ssl.key.password": "other", "sasl.username": "me", "log_level": 2}
 
 
@@ -33,14 +33,13 @@ def test_secrets_are_read_when_they_are_needed(monkeypatch: pytest.MonkeyPatch, 
 def test_a_secret_that_is_not_there(reference: str) -> None:
     """The message names the reference."""
     with pytest.raises(SettingsError, match=r"kafka\.clusters\.main\.sasl\.password.*expected"):
-        admin_properties("main", {"sasl.password": reference})
+        resolved("main", {"sasl.password": reference})
 
 
 def test_promises_are_not_left_to_settings() -> None:
     """Nothing is committed, only decided records are read, and a removed offset is an error."""
-    found = consumer_properties("main", {"bootstrap.servers": "a", "isolation.level": "read_uncommitted"})
-    assert (found["isolation.level"], found["auto.offset.reset"]) == ("read_committed", "error")
-    assert found["enable.auto.commit"] is False
+    assert (CONSUMER["isolation.level"], CONSUMER["auto.offset.reset"]) == ("read_committed", "error")
+    assert CONSUMER["enable.auto.commit"] is False
 
 
 def ask(given: dict[str, str]) -> None:

@@ -15,8 +15,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from compactor.adapters.aws import kafka_credentials
 from compactor.adapters.kafka import properties
-from compactor.adapters.kafka.msk_tokens import Tokens, region_of
-from compactor.adapters.kafka.properties import consumer_properties
+from compactor.adapters.kafka.properties import Tokens, client_properties, region_of
 from compactor.core.errors import AccessError, CredentialsMissing, CredentialsRefused, SettingsError, StoreUnavailable
 
 MSK = "b-1.main.abc.c2.kafka.eu-central-1.amazonaws.com:9098"
@@ -105,7 +104,8 @@ def test_the_properties_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
         return f"token {len(asked)}", 1.0
 
     monkeypatch.setattr(properties, "token_of_iam", made)
-    found = consumer_properties("main", {"bootstrap.servers": MSK, "sasl.mechanism": "AWS_MSK_IAM"})
+    given = {"bootstrap.servers": MSK, "sasl.mechanism": "AWS_MSK_IAM"}
+    found = client_properties("main", given, given)
     assert (found["sasl.mechanism"], asked) == ("OAUTHBEARER", ["eu-central-1"])
     assert [found["oauth_cb"]("") for _ in range(2)] == [("token 1", 1.0), ("token 2", 1.0)]
 

@@ -73,7 +73,7 @@ def test_a_call_loads_only_what_it_needs(tmp_path: Path) -> None:
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     needless = {
-        "compactor.adapters.kinesis_sources",
+        "compactor.sources.landing.lines",
         "compactor.ops.verify.values.contents",
         "compactor.table.committer",
         *("boto3", "pyarrow.compute", "pyarrow.dataset", "pyiceberg", "pyspark", "rich"),

@@ -13,11 +13,6 @@ COMMANDS = {"compactor/cli/commands", "compactor/cli/documents"}
 """Folders in which a module is found by the name of its command."""
 
 FRAGMENTS = {
-    "compactor/adapters/aws/kinesis/fan_out.py",
-    "compactor/adapters/aws/kinesis/polling.py",
-    "compactor/adapters/kafka/certificates.py",
-    "compactor/adapters/kafka/inspection.py",
-    "compactor/adapters/kafka/msk_tokens.py",
     "compactor/cli/examples.py",
     "compactor/demo/local_aws.py",
     "compactor/ops/closing/draft.py",

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.local_setup import make_buckets
-from compactor.adapters.kinesis_sources import stray_rules
 from compactor.adapters.local.native.kernel import is_installed
+from compactor.adapters.logs import stray_rules
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, ManifestKey
 from compactor.core.logs.names import LogName

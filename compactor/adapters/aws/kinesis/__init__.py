@@ -1,1 +1,0 @@
-"""Kinesis streams: what is there, and two ways of reading their shards."""
