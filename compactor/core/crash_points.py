@@ -54,10 +54,9 @@ class PlanCrashPoint(StrEnum):
 class RotationCrashPoint(StrEnum):
     """A point of the move of a run's stream to a new checkpoint, in order."""
 
-    STARTED = "started"  # the new stream has begun beside the old one
-    TAKEN_OVER = "taken_over"  # it has come as far, and delivers alone from here on
     STOPPED = "stopped"  # the old stream has ended
     DROPPED = "dropped"  # the old checkpoint is deleted
+    STARTED = "started"  # the new stream has begun
 
 
 OnPlanCrashPoint = Callable[[PlanCrashPoint, str], None]

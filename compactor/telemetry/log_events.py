@@ -104,12 +104,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     ),
     "checkpoint.rotated": _info(
         "the stream went on with a new checkpoint; the old one is deleted",
-        {"delivered": "manifests in the old checkpoint", "kept": "manifests in the new one already"},
-    ),
-    "checkpoint.not_rotated": _warning(
-        "the stream could not go on with a new checkpoint, and stays with the old one, which grows; the job retries",
-        {"failures": "consecutive failures", "pause_seconds": "length of the pause", "error": _ERROR},
-        "if it repeats, fix what the error names; a restart of the job begins a new checkpoint, too",
+        {"delivered": "manifests in the old checkpoint"},
     ),
     "stream.restarting": _warning(
         "the stream failed and restarts",

@@ -99,10 +99,6 @@ CATALOGUE = {
         "moves of the stream to a new Spark checkpoint, after `stream.max_manifests_per_checkpoint` manifests",
         "many an hour: raise that setting",
     ),
-    "CheckpointRotationsFailed": Metric(
-        "moves to a new Spark checkpoint that failed; the stream goes on with the old one",
-        "rises: read checkpoint.not_rotated in the log; triggers become slower with each manifest",
-    ),
     "JobState": Metric(
         "state of the Glue job: 2 running, 1 starting or stopping, 0 no run, -1 no run and breaker open",
         "below 2 for long: `compactor control --dry-run`; -1: fix the cause, close the breaker",

@@ -143,7 +143,7 @@ def children_of(pid: int) -> list[int]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("engine", engines_on_spark("native"))
 def test_killed_amid_rotations_of_the_checkpoint(lake: Lake, engine: str) -> None:
-    """`kill -9` while two streams stand beside each other, twice; the next run has checkpoints of its own: exact."""
+    """`kill -9` right after a rotation, twice; the next run has checkpoints of its own: exact."""
     lake.use_engine(engine)
     lake.settings["stream"] |= {"max_manifests_per_checkpoint": 10}
     lake.write_settings()
@@ -153,7 +153,7 @@ def test_killed_amid_rotations_of_the_checkpoint(lake: Lake, engine: str) -> Non
     def rotates(known: set[str]) -> bool:
         if len(list((lake.folder / "manifests").glob("*.json"))) < 6:
             lake.add_manifest(f"m-{next(numbers)}", files=1, lines=2)
-        return len(checkpoints(lake) - known) == 2
+        return any(name.endswith("-2") for name in checkpoints(lake) - known)
 
     for _ in range(2):
         known = checkpoints(lake)

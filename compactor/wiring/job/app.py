@@ -28,7 +28,7 @@ from compactor.job.recovery import Recovery
 from compactor.job.results import Result
 from compactor.job.retries import Retries
 from compactor.job.road import ManifestCompactor
-from compactor.job.rotating_source import RotatingSource, RunCheckpoints
+from compactor.job.rotating_source import RotatingSource
 from compactor.job.scheduler import Scheduler
 from compactor.job.service import ManifestSource, Service
 from compactor.job.shards import ShardShare, Share, WholeShare
@@ -284,7 +284,6 @@ class App(TableComponents):
         return RotatingSource(
             state=self.state,
             new_source=new_source,
-            checkpoints=RunCheckpoints(self.state),
             metrics=self.metrics,
             max_manifests=self.settings.stream.max_manifests_per_checkpoint,
         )

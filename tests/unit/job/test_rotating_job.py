@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 
@@ -10,6 +11,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.crash_points import RotationCrashPoint, ignore_rotation_crash_point
 from compactor.core.errors import CompactorError
 from compactor.core.layout import base_name
+from compactor.job.recovery import Recovery
 from compactor.job.service import Service
 from compactor.wiring.job.app import App
 from tests.support.harness import GOOD, DiedError, Harness, counted
@@ -83,53 +85,29 @@ def test_the_job_moves_on_while_manifests_arrive(harness: Harness) -> None:
     assert len(list(harness.ledger.manifests())) == 45
 
 
+@pytest.mark.parametrize("dies", [False, True])
 @pytest.mark.parametrize("point", RotationCrashPoint)
-def test_death_at_each_step(harness: Harness, point: RotationCrashPoint) -> None:
-    """A run that dies amid a rotation leaves two checkpoints at most; the next run has its own, and misses nothing."""
+def test_an_end_at_each_step(
+    harness: Harness, point: RotationCrashPoint, monkeypatch: pytest.MonkeyPatch, *, dies: bool
+) -> None:
+    """A run that dies amid a rotation leaves one checkpoint at most, one that is stopped none; the next misses none."""
     app = harness.app()
     feeding(harness, app, 30)
 
-    def die(reached: RotationCrashPoint) -> None:
-        if reached is point:
+    def end(reached: RotationCrashPoint) -> None:
+        if reached is point and dies:
             raise DiedError
-
-    service = job(harness, app, die)
-    service.recovery = LeavingCheckpoints(service.recovery)  # type: ignore[assignment]
-    with pytest.raises(DiedError):
-        service.run(once=False)
-    left = {base_name(info.uri.rpartition("/")[0]) for info in harness.store.list(harness.layout.checkpoints_folder)}
-    assert 1 <= len(left) <= 2
-    harness.deliver("late", GOOD)
-    job(harness, harness.app()).run(once=True)
-    harness.check_exact()
-
-
-class LeavingCheckpoints:
-    """Recovery of a run that dies: it never comes to delete its checkpoints."""
-
-    def __init__(self, recovery: object) -> None:
-        self._recovery = recovery
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._recovery, name)
-
-    def drop_checkpoints(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize("point", RotationCrashPoint)
-def test_stopping_amid_a_rotation(harness: Harness, point: RotationCrashPoint) -> None:
-    """A job that is told to stop does so at once, and leaves no checkpoint; the next one goes on from there."""
-    app = harness.app()
-    feeding(harness, app, 30)
-
-    def stop(reached: RotationCrashPoint) -> None:
         if reached is point:
             service.stop()
 
-    service = job(harness, app, stop)
-    service.run(once=False)
-    assert list(harness.store.list(harness.layout.checkpoints_folder)) == []
+    service = job(harness, app, end)
+    with monkeypatch.context() as dying, pytest.raises(DiedError) if dies else nullcontext():
+        if dies:
+            dying.setattr(Recovery, "drop_checkpoints", lambda _: None)
+        service.run(once=False)
+    left = {base_name(info.uri.rpartition("/")[0]) for info in harness.store.list(harness.layout.checkpoints_folder)}
+    assert len(left) == (dies and point is not RotationCrashPoint.DROPPED)
+    harness.deliver("late", GOOD)
     job(harness, harness.app()).run(once=True)
     harness.check_exact()
 
@@ -155,22 +133,22 @@ def test_two_drivers_that_rotate(harness: Harness) -> None:
     assert list(harness.store.list(harness.layout.checkpoints_folder)) == []
 
 
-def test_a_stream_that_cannot_start_at_all_is_the_jobs_to_restart(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There is no old stream yet: the job starts the source again, as it always did."""
+def test_a_stream_that_cannot_start_is_the_jobs_to_restart(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start of the run, or amid a rotation."""
     app = harness.app()
+    done = feeding(harness, app, 20)
     tries: list[str] = []
 
     def new_source(checkpoint: str) -> FiledStream:
         tries.append(checkpoint)
-        if len(tries) < 3:
+        if len(tries) in {1, 3}:
             raise CompactorError("no stream today")
         return FiledStream(harness, checkpoint)
 
     monkeypatch.setattr("compactor.job.service.FIRST_PAUSE_SECONDS", 0.001)
-    harness.deliver("m1", GOOD)
     service = app.service_on(harness.engine(), app.rotating_source(new_source))
-    service.run(once=True)
-    assert len(set(tries)) == 3
+    service.poll_seconds = 0.01
+    with events_logged("stream.restarting") as restarts:
+        run_until(service, done)
+    assert (len(restarts), len(set(tries))) == (2, len(tries))
     harness.check_exact()
