@@ -15,6 +15,7 @@ import click
 from bench.__main__ import leave, versions
 from bench.contenders import CLICKHOUSE, SCOREBOARD, Contender, choose
 from bench.inputs import check_room, chosen, parse_size
+from bench.scoreboard.chart import COLOURS, bars, chart
 from bench.scoreboard.figures import Figure
 from bench.scoreboard.overview import overview
 from bench.scoreboard.report import Scoreboard, SetFacts
@@ -28,7 +29,7 @@ from tools.document_tables import with_tables
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _ROOT = Path(__file__).resolve().parents[2]
 _WORK = _ROOT / ".bench" / "scoreboard"
-_PAGE, _README = _ROOT / "docs" / "side-by-side.md", _ROOT / "README.md"
+_PAGE = _ROOT / "docs" / "side-by-side.md"
 _COMMAND = "bench.scoreboard"
 _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spark caches or spills
 
@@ -41,7 +42,7 @@ _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spar
 @click.option("--seed", default=7, show_default=True, help="Make the sets from this seed.")
 @click.option("--limit", default=600.0, show_default=True, help="End a run after so many seconds.")
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files here.")
-@click.option("--pages", is_flag=True, help="Write the tables into docs/side-by-side.md and README.md.")
+@click.option("--pages", is_flag=True, help="Write the tables into docs/side-by-side.md, and the chart of the README.")
 def main(
     *,
     size: str,
@@ -59,7 +60,7 @@ def main(
         raise click.UsageError("--pages: expected neither --only nor --sets with it; the pages have the whole table")
     try:
         if pages:
-            pages_with("", "")  # a mark that is missing would else be found out after hours
+            page_with("", "")  # a mark that is missing would else be found out after hours
         asked = choose(only, SCOREBOARD)
         names = chosen(only_sets, [each.name for each in SETS])
         total_bytes = parse_size(size)
@@ -88,14 +89,14 @@ def main(
         (work / "scoreboard.md").write_text(board.markdown())
     click.echo(board.markdown())
     if pages:
-        for page, text in pages_with(board.markdown().rstrip(), overview(figures)).items():
-            page.write_text(text)
+        _PAGE.write_text(page_with(board.markdown().rstrip(), overview(figures)))
+        for theme in COLOURS:
+            _PAGE.with_name(f"cpu-{theme}.svg").write_text(chart(bars(figures), theme))
 
 
-def pages_with(table: str, overview_table: str) -> dict[Path, str]:
-    """The pages with new tables; a `ValueError` if a mark is missing."""
-    tables = {_PAGE: ("scoreboard", table), _README: ("overview", overview_table)}
-    return {page: with_tables(page.read_text(), _COMMAND, {name: made}) for page, (name, made) in tables.items()}
+def page_with(table: str, overview_table: str) -> str:
+    """The page with new tables; a `ValueError` if a mark is missing."""
+    return with_tables(_PAGE.read_text(), _COMMAND, {"scoreboard": table, "overview": overview_table})
 
 
 def run_set(

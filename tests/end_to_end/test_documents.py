@@ -53,7 +53,7 @@ def test_every_make_target_of_the_documents_exists() -> None:
     """`make X` in a document is a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {name for path in DOCUMENTS for name in re.findall(r"\bmake ([a-z-]+)`", path.read_text())}
-    shells = [block.text for path in documents() for block in blocks_of(path, "sh", "sh aws")]
+    shells = [block.text for path in documents() for block in blocks_of(path, "sh", "sh clone", "sh aws")]
     named |= {name for text in shells for name in re.findall(r"^make ([a-z-]+)", text, re.MULTILINE)}
     assert {"demo", "test", "install"} <= named <= targets
 
@@ -94,11 +94,11 @@ def test_the_glossary_is_short() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """It says what the project is and why before anything else, and ends with its limits."""
+    """It has 900 words at most, and the two commands of a fresh machine under a heading of their own."""
     text = README.read_text()
-    assert len(text.splitlines()) <= 250
-    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert (headings[0], headings[-1]) == ("Why not something else?", "Limits")
+    assert len(text.split()) <= 900
+    section = text.partition("\n## On a fresh machine\n")[2].partition("\n## ")[0]
+    assert "```sh\nmake demo\nmake test\n```" in section
 
 
 def test_every_module_of_the_layer_map_exists() -> None:
@@ -226,8 +226,7 @@ def checkout(request: pytest.FixtureRequest, tmp_path: Path) -> Checkout:
     if engine != "both":
         lock = "install" if engine == "native" else "install-spark"
         programs = user_environment(tmp_path / "environment", lock=lock, native=engine == "native")
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "bin").symlink_to(programs)
+    (tmp_path / ".venv").symlink_to(programs.parent)
     events = tmp_path / "my-events"
     events.mkdir()
     (events / "2025-12-21-mine.ndjson").write_bytes(make_event_lines(1, 200))
@@ -236,9 +235,9 @@ def checkout(request: pytest.FixtureRequest, tmp_path: Path) -> Checkout:
 
 
 @pytest.mark.timeout(400)
-def test_the_commands_of_the_readme_run(checkout: Checkout) -> None:
+def test_the_commands_in_a_clone_run(checkout: Checkout) -> None:
     """The first screen, the walk to a job of one's own, and what an operator asks after it, as written."""
-    first, *others = blocks_of(README, "sh")
+    first, *others = [*blocks_of(README, "sh"), *blocks_of(ROOT / "docs" / "start.md", "sh clone")]
     printed = checkout.shell(first.lines)
     if checkout.engine == "spark":
         by_native = re.compile(r"1 file, [0-9.]+ kB\nengine    native: .*\n")

@@ -3,6 +3,7 @@
 | tag | what happens to it |
 |---|---|
 | `sh` | each line runs in the lake of `tests/support/document_lake.py`, those of one document in order |
+| `sh clone` | runs in a folder like a fresh clone after `make install` |
 | `sh aws` | needs an account: each line has to name a command, and options, that exist |
 | `python` | runs in the lake, the blocks of one document in one namespace |
 | `python spark` | the same, with the session of `tests/spark` as `spark` |
@@ -33,7 +34,9 @@ from compactor.cli.ui.failures import ExitCode
 from tests.support.document_lake import ENVIRONMENT, make_lake
 
 ROOT = Path(__file__).resolve().parents[2]
-TAGS = frozenset({"sh", "sh aws", "python", "python spark", "sql", "sql athena", "toml", "json", "text", ""})
+TAGS = frozenset(
+    {"sh", "sh clone", "sh aws", "python", "python spark", "sql", "sql athena", "toml", "json", "text", ""}
+)
 EXAMPLES = ("sh", "python", "sql", "sql athena")
 """What runs in the lake."""
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,11 +17,14 @@ from bench.protocol import Pass, first_keys
 from bench.scoreboard.__main__ import run_set
 from bench.scoreboard.account import Account, read_account
 from bench.scoreboard.bluesky import bluesky
+from bench.scoreboard.chart import COLOURS, LABELS, Bar, bars, chart
 from bench.scoreboard.figures import Figure, timed
 from bench.scoreboard.report import HEADINGS, Scoreboard, SetFacts, cells
 from bench.scoreboard.sets import BAD_EVERY, SETS, with_late_key
 from bench.scoreboard.truth import Truth, read_truth
 from tests.support import extras
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 WHOLE = Account(
     rows=10,
@@ -159,3 +163,25 @@ def test_a_tiny_scoreboard(tmp_path):
     assert (duckdb.account.late, duckdb.recorded) == (0, None)
     assert own.megabytes_per_second > 0
     assert duckdb.cpu_seconds_per_gb >= 0
+
+
+def test_the_chart_shows_the_page():
+    """The chart of the README has the figures of the whole table, for light and for dark pages."""
+    table = (DOCS / "side-by-side.md").read_text().partition("<!-- scoreboard:")[2]
+    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines() if line.startswith("| events |")]
+    shown = [Bar(float(row[4]), row[2], "late keys" in row[10]) for row in rows if row[2] in LABELS]
+    assert len(shown) == len(LABELS)
+    for theme in COLOURS:
+        assert (DOCS / f"cpu-{theme}.svg").read_text() == chart(shown, theme)
+
+
+def test_bars_are_of_what_was_timed():
+    """A contender without a time has none, and what loses late keys says so."""
+    timed_well, timed_badly, untimed = (
+        Figure("events", "polars", cpu_seconds_per_gb=seconds, account=account)
+        for seconds, account in ((2.0, WHOLE), (1.0, replace(WHOLE, late=1)), (None, WHOLE))
+    )
+    assert bars([timed_well, timed_badly, untimed, replace(timed_well, data_set="wide")]) == [
+        Bar(2.0, "polars", loses=False),
+        Bar(1.0, "polars", loses=True),
+    ]

@@ -26,7 +26,6 @@ from tests.support.housekeeping import (
 from tests.support.requirements import declared
 
 MOST_LINES = 50
-README_LINES = 250
 
 KEPT = {
     "CODECS": "names every codec, for documentation and for the tests of each of them",
@@ -215,8 +214,3 @@ def test_what_is_declared_is_used() -> None:
 def test_no_function_is_long() -> None:
     """No function is over 50 lines, its documentation not counted."""
     assert [long for path, tree in trees(*PRODUCT).items() for long in long_functions(path, tree, MOST_LINES)] == []
-
-
-def test_readme_is_short() -> None:
-    """The first page that a person reads has 250 lines at most."""
-    assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
