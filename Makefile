@@ -146,8 +146,8 @@ bench: $(READY) ## Compare with classic Spark, DuckDB and Polars, and measure th
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 	@$(BIN)/python -m bench.building
 
-bench-dirty: $(READY) ## Run the compactor, DuckDB and dlt on the same dirty folder, and write the table into docs/side-by-side.md
-	@$(BIN)/python -m bench.side_by_side --document docs/side-by-side.md
+bench-dirty: $(READY) ## Run the compactor, DuckDB and dlt on the same dirty folder, and write the table into bench/side-by-side.md
+	@$(BIN)/python -m bench.side_by_side --document bench/side-by-side.md
 
 scoreboard: $(READY) ## Time every contender on every set, and account for every line; writes .bench/scoreboard (SCOREBOARD_ARGS="--size 20mb")
 	@$(BIN)/python -m bench.scoreboard $(SCOREBOARD_ARGS)

@@ -29,7 +29,7 @@ from tools.document_tables import with_tables
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _ROOT = Path(__file__).resolve().parents[2]
 _WORK = _ROOT / ".bench" / "scoreboard"
-_PAGE = _ROOT / "docs" / "side-by-side.md"
+_PAGE = _ROOT / "bench" / "side-by-side.md"
 _COMMAND = "bench.scoreboard"
 _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spark caches or spills
 
@@ -42,7 +42,7 @@ _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spar
 @click.option("--seed", default=7, show_default=True, help="Make the sets from this seed.")
 @click.option("--limit", default=600.0, show_default=True, help="End a run after so many seconds.")
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files here.")
-@click.option("--pages", is_flag=True, help="Write the tables into docs/side-by-side.md, and the chart of the README.")
+@click.option("--pages", is_flag=True, help="Write the tables into bench/side-by-side.md, and the chart of the README.")
 def main(
     *,
     size: str,
@@ -91,7 +91,7 @@ def main(
     if pages:
         _PAGE.write_text(page_with(board.markdown().rstrip(), overview(figures)))
         for theme in COLOURS:
-            _PAGE.with_name(f"cpu-{theme}.svg").write_text(chart(bars(figures), theme))
+            (_ROOT / "docs" / f"cpu-{theme}.svg").write_text(chart(bars(figures), theme))
 
 
 def page_with(table: str, overview_table: str) -> str:

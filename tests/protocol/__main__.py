@@ -36,7 +36,7 @@ def _all_hold(threads: Executor, *, is_again: bool) -> bool:
 
 def _needs_every_guard(threads: Executor) -> bool:
     assumed = ASSUMED.explored()
-    say(f"{ASSUMED.module:<8}  {ASSUMED.name:<40}  {assumed.violated or 'holds'}, as docs/protocol.md says")
+    say(f"{ASSUMED.module:<8}  {ASSUMED.name:<40}  {assumed.violated or 'holds'}, as spec/README.md says")
     trials = threads.map(lambda each: tried(*each), all_guards())
     return all([*(_shown(trial.guard, trial.violated) for trial in trials), assumed.violated])
 

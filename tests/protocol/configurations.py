@@ -371,7 +371,7 @@ LARGE = (
 """Explored by `make spec-full` only."""
 
 ASSUMED = _rebuild("with copies that outlive their drivers", "{r1}", 2, 1, LateCopies="TRUE")
-"""What the model does not hold without: see docs/protocol.md."""
+"""What the model does not hold without: see spec/README.md."""
 
 _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
     "Claims": (SMALL[0], _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1)),

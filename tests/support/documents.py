@@ -80,7 +80,7 @@ class Block:
 
 def documents() -> list[Path]:
     """All that people read."""
-    return sorted(path for folder in (".", "docs", "deploy") for path in (ROOT / folder).glob("*.md"))
+    return sorted(path for folder in (".", "docs", "deploy", "bench", "spec") for path in (ROOT / folder).glob("*.md"))
 
 
 def blocks(path: Path) -> list[Block]:

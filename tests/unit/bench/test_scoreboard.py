@@ -167,7 +167,7 @@ def test_a_tiny_scoreboard(tmp_path):
 
 def test_the_chart_shows_the_page():
     """The chart of the README has the figures of the whole table, for light and for dark pages."""
-    table = (DOCS / "side-by-side.md").read_text().partition("<!-- scoreboard:")[2]
+    table = (DOCS.parent / "bench" / "side-by-side.md").read_text().partition("<!-- scoreboard:")[2]
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines() if line.startswith("| events |")]
     shown = [Bar(float(row[4]), row[2], "late keys" in row[10]) for row in rows if row[2] in LABELS]
     assert len(shown) == len(LABELS)

@@ -14,7 +14,7 @@ from bench.side_by_side.folder import DAYS, FILES, LINES, DirtyFolder
 from bench.side_by_side.tools import tools
 from compactor import __version__
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "side-by-side.md").read_text()
+PAGE = (Path(__file__).resolve().parents[3] / "bench" / "side-by-side.md").read_text()
 
 
 def test_the_folder(tmp_path: Path) -> None:
