@@ -17,7 +17,7 @@ from compactor.cost.planning_cost import PlanningCost
 from compactor.sources.inventory.document import Inventory
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
-from compactor.sources.landing.result import LandingResult
+from compactor.sources.landing.lander import LandingResult
 from compactor.sources.plan import Plan
 from compactor.sources.unplanned import FileScope
 from compactor.telemetry.error_text import described

@@ -27,9 +27,9 @@ from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.rules.sharding import Shard
 from compactor.ledger.backlog import WaitingManifests, read_begun, waiting_manifests
 from compactor.ledger.heartbeat import Runs
+from compactor.ledger.landing.progress import LogWatch
 from compactor.ledger.state import State
 from compactor.settings.control_policy import Policy
-from compactor.sources.landing.seen import LogWatch
 from compactor.telemetry.logs import log_event
 
 HISTORY_DAYS = 15

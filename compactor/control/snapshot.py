@@ -11,7 +11,7 @@ from compactor.core.documents.records import RecentCommit
 from compactor.core.results import as_document
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import WaitingManifests
-from compactor.sources.landing.seen import LogSeen
+from compactor.ledger.landing.progress import LogSeen
 
 _RESTARTED = re.compile(r"(?P<first>.+)_restart_(?P<number>[1-9]\d{0,8})")
 

@@ -15,6 +15,7 @@ from compactor.core.logs.ports import KafkaLog, Log
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.ledger.heartbeat import Runs, StoreClock
+from compactor.ledger.landing.progress import LogWatch
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
@@ -25,7 +26,6 @@ from compactor.settings.types import JOURNAL_CLAIMS
 from compactor.sources.claiming import Claimer
 from compactor.sources.events.builder import Builder
 from compactor.sources.events.sealer import Sealer
-from compactor.sources.landing.seen import LogWatch
 from compactor.sources.planner import Planner
 from compactor.table.catalog import TableCatalog
 

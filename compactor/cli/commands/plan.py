@@ -26,7 +26,7 @@ from compactor.core.text.formatting import count, size
 from compactor.settings.places import parse_place
 from compactor.sources.candidates import SKIP_REASONS
 from compactor.sources.inventory.rows import INVENTORY_REASONS
-from compactor.sources.landing.result import LandingResult
+from compactor.sources.landing.lander import LandingResult
 from compactor.sources.plan import DatedFiles, Plan
 from compactor.sources.unplanned import FileScope
 from compactor.wiring.inventory import Rate
@@ -123,7 +123,7 @@ def plan(
             options = "--inventory, --date, --since and --hidden are for files"
             raise click.UsageError(f"{options}; a topic and a stream are landed whole.")
         of_log = plan_log(app, LogName.parse(prefix), max_manifests, dry_run=dry_run)
-        made = of_log.totals
+        made: Plan = of_log
     elif inventory is not None:
         of_inventory = planned_inventory(
             app, inventory, prefix=prefix, scope=scope, rate=rate or Rate(),
@@ -151,7 +151,7 @@ def plan(
 def _needs_operator(of_log: LandingResult) -> bool:
     for trouble in of_log.troubles[:1]:
         raise trouble  # after all that was done in spite of it
-    return of_log.needs_operator
+    return bool(of_log.gaps)
 
 
 def show_dates(dated: Sequence[DatedFiles]) -> None:

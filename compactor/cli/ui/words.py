@@ -7,9 +7,9 @@ from compactor.cli.ui.output import Field
 from compactor.cli.ui.terminal import echo
 from compactor.core.documents.changes import Why
 from compactor.core.text.formatting import by_name, count
+from compactor.ledger.landing.progress import LogSeen
 from compactor.ledger.visible import ExpiredKind, ExpiredSeen
 from compactor.ops.verify.report import Discrepancy, VerifyResult
-from compactor.sources.landing.seen import LogSeen
 from compactor.table.standing import TableSeen
 
 _SHOWN_COLUMNS = 5

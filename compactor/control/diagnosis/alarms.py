@@ -10,8 +10,8 @@ from compactor.core.rules.next_steps import Cause, quarantined_steps
 from compactor.core.text.formatting import by_name, count, percent, shown_seconds
 from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.housekeeping import FailingTask
+from compactor.ledger.landing.progress import LogSeen
 from compactor.schema.schema import ColumnsUsed
-from compactor.sources.landing.seen import LogSeen
 from compactor.table.standing import TableSeen
 
 

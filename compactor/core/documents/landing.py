@@ -6,6 +6,7 @@ Positions are text: those of Kinesis have more digits than numbers of JSON may h
 """
 
 from datetime import datetime, timedelta
+from typing import Self
 
 from pydantic import AwareDatetime
 
@@ -44,7 +45,7 @@ class LogOrigin(Document):
 
 
 class LandedLink(Document):
-    """A run of records that one landed object has.
+    """A run of records of a partition that one landed object has.
 
     Attributes:
         after: The position behind which its records are; "0" at the beginning of the partition.
@@ -53,6 +54,7 @@ class LandedLink(Document):
         manifest_id: The manifest that was written for the object.
         uri: The object; empty if the link has no line.
         etag: Its version.
+        size_bytes: Its length.
         lines: How many lines it has.
         records: How many records it has as the log counts them.
         tombstones: How many of these have no value, and so no line.
@@ -63,12 +65,14 @@ class LandedLink(Document):
         closes: Whether the partition ended with this link.
     """
 
+    partition_id: str
     after: str
     last: str
     begins: str = ""
     manifest_id: str
     uri: str = ""
     etag: str = ""
+    size_bytes: int = 0
     lines: int = 0
     records: int = 0
     tombstones: int = 0
@@ -77,6 +81,15 @@ class LandedLink(Document):
     arrived_at: AwareDatetime
     gap: bool = False
     closes: bool = False
+
+    @classmethod
+    def of_idle_gap(cls, partition_id: str, after: int, seen_at: datetime, manifest_id: str) -> Self:
+        """Records behind a position may be lost, although none has come behind them yet.
+
+        It takes up the next position, which no later record has: between two records of a shard are days then.
+        """
+        ends = {"after": str(after), "last": str(after + 1)}
+        return cls(partition_id=partition_id, manifest_id=manifest_id, arrived_at=seen_at, gap=True, **ends)
 
     @property
     def first(self) -> int:
@@ -87,6 +100,11 @@ class LandedLink(Document):
     def end(self) -> int:
         """The position at which the next one begins."""
         return int(self.last)
+
+    @property
+    def is_idle_gap(self) -> bool:
+        """Whether it tells of a gap behind which no record was known."""
+        return self.gap and not self.begins and not self.closes
 
 
 class EmptySeen(Document):
@@ -99,33 +117,6 @@ class EmptySeen(Document):
 
     after: str
     at: AwareDatetime
-
-
-class LandedLoss(Document):
-    """That records of a shard may be lost to retention, although none has come behind them yet.
-
-    These records of a shard are numbered from 0, so that each loss is in one manifest.
-
-    Attributes:
-        after: The position behind which the chain ended.
-        seen_at: When the shard had no record behind it. What comes later is not lost by this.
-        manifest_id: The manifest that names the loss.
-    """
-
-    number: int
-    after: str
-    seen_at: AwareDatetime
-    manifest_id: str
-
-    @property
-    def first(self) -> int:
-        """Its number."""
-        return self.number
-
-    @property
-    def end(self) -> int:
-        """The number of the next one."""
-        return self.number + 1
 
 
 class LandingProgress(Document):
@@ -158,22 +149,8 @@ class LandingProgress(Document):
         return None if self.seen_at is None else self.seen_at - timedelta(seconds=self.behind_seconds)
 
 
-class PartitionLink(Document):
-    """A link, and the partition of its chain."""
-
-    partition_id: str
-    link: LandedLink
-
-
-class PartitionLoss(Document):
-    """A loss, and its shard."""
-
-    partition_id: str
-    loss: LandedLoss
-
-
 class LandingDraft(Document):
-    """A manifest that is to be written, and the links and losses that have to be created before.
+    """A manifest that is to be written, and the links that have to be created before.
 
     Attributes:
         manifest: It names the objects of the links, and what may be lost. It is not written without any of these.
@@ -181,5 +158,4 @@ class LandingDraft(Document):
     """
 
     manifest: Manifest
-    links: tuple[PartitionLink, ...]
-    losses: tuple[PartitionLoss, ...] = ()
+    links: tuple[LandedLink, ...]

@@ -1,25 +1,27 @@
-"""The chains of what was landed and lost: of each partition of each log id, and how far one was seen to be empty."""
+"""The chains of what was landed: of each partition of each log id, and how far one was seen to be empty.
+
+The links of a chain are only ever created, each named after the position where the link before it ends. So of two
+planners that go on from the same position, one gets the link. No link is ever changed or deleted.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.core.documents.landing import (
-    EmptySeen,
-    FirstLanding,
-    LandedLink,
-    LandedLoss,
-    LogOrigin,
-)
+from compactor.core.documents.landing import EmptySeen, FirstLanding, LandedLink, LogOrigin
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.logs.names import KAFKA, KINESIS, LogName
-from compactor.ledger.landing.chain import Chain, children
+from compactor.core.layout import base_name
+from compactor.core.logs.names import KAFKA, KINESIS, LogGap, LogName
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectStore
 from compactor.ledger.state import State
 
-_DIGITS = 129  # of the largest position, by the documents of Kinesis
-_LOSS_DIGITS = 9
+HINT_AT = 500
+"""Links behind the hint at which a new hint is kept. A listing has about twice as many on one page of S3."""
 
-_PARTITIONS, _DRAFTS, _LANDING = "partitions", "drafts", "landing"
+_DIGITS = 129  # of the largest position, by the documents of Kinesis
+_PARTITIONS = "partitions"
+_BEGINNING = "the beginning of a chain"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,6 +31,10 @@ class PartitionPlace:
     log: LogName
     log_id: str
     partition_id: str
+
+    def gap(self, link: LandedLink) -> LogGap:
+        """Where records before those of a link of this partition may be lost."""
+        return LogGap(self.log, self.partition_id, link.first, int(link.begins or 0))
 
     def __str__(self) -> str:
         return f"{self.log}/{self.partition_id} of id {self.log_id}"
@@ -44,7 +50,6 @@ class Head:
         whole_since: All records behind `after` came at this time or later; None if only the anchor tells.
         latest: The latest time that is known of the partition: of its last record, or when it had no other.
         gap: Whether records behind `after` may have been lost before `whole_since`, and no manifest names them.
-        losses: How many losses are on record of which no next record was known.
         closed: Whether the partition ended here.
     """
 
@@ -53,7 +58,6 @@ class Head:
     whole_since: datetime | None
     latest: datetime
     gap: bool = False
-    losses: int = 0
     closed: bool = False
 
     @property
@@ -62,6 +66,92 @@ class Head:
         if self.gap:
             return None
         return self.latest if self.after else self.whole_since
+
+    @classmethod
+    def behind(cls, link: LandedLink, seen_at: datetime | None = None) -> "Head":
+        """The head behind the last link; the partition was seen to have no further record then, or at no time."""
+        since = max(filter(None, (seen_at, link.arrived_at if link.is_idle_gap else None)), default=None)
+        latest = max(link.arrived_at, since or link.arrived_at)
+        return cls(link.end, 0 if link.is_idle_gap else link.end, since, latest, closed=link.closes)
+
+    @classmethod
+    def begun(cls, origin: LogOrigin, seen_at: datetime | None = None) -> "Head":
+        """The head of a chain without a link; the partition was seen to have no record then, or at no time."""
+        after, latest = int(origin.after), max(filter(None, (seen_at, origin.whole_since)))
+        # A shard that had records when its chain was begun must still have the first of them, until their loss is told.
+        since = None if origin.first and seen_at is None else latest
+        return cls(after, int(origin.first or after), since, latest, gap=origin.gap)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Reads and writes the links of one partition, in a folder with a `/` at its end."""
+
+    store: ObjectStore
+    folder: str
+
+    def last(self) -> LandedLink | None:
+        """The last link; None without any."""
+        names = self._links_behind_hint()
+        return self._read(names[-1]) if names else None
+
+    def create(self, link: LandedLink) -> LandedLink:
+        """Create a link, unless there is one that begins at the same position; return the one that is there then."""
+        uri = self._uri(link.first)
+        # guard: a link of a chain is never replaced
+        return link if self.store.create(uri, link.to_json()) else self._read(uri)
+
+    def at(self, first: int) -> LandedLink | None:
+        """The link that begins at a position; None if there is none."""
+        try:
+            return self._read(self._uri(first))
+        except ObjectNotFound:
+            return None
+
+    def links(self) -> Iterator[LandedLink]:
+        """All links, in order."""
+        return map_ordered(self._read, (info.uri for info in self.store.list(self._links_folder)))
+
+    def link_with(self, position: int) -> LandedLink | None:
+        """The link that has a position; None if there is none."""
+        last = ""
+        for info in self.store.list(self._links_folder):
+            if int(base_name(info.uri).removesuffix(".json")) > position:
+                break
+            last = info.uri
+        found = self._read(last) if last else None
+        return found if found is not None and position < found.end else None
+
+    def _links_behind_hint(self) -> list[str]:
+        """The links from that of the hint on. A hint that is gone, or wrong, costs only a longer listing."""
+        hint = self._hint()
+        hinted = hint if hint and self.store.stat(hint) is not None else ""
+        behind = [info.uri for info in self.store.list(self._links_folder, start_after=hinted or None)]
+        if len(behind) >= HINT_AT:
+            self.store.put(self._hint_uri, base_name(behind[-1]).encode())
+        return [hinted, *behind] if hinted else behind
+
+    def _hint(self) -> str:
+        try:
+            name = self.store.read(self._hint_uri).decode(errors="replace")
+        except ObjectNotFound:
+            return ""
+        is_name = name.removesuffix(".json").isdecimal() and len(name) == _DIGITS + len(".json")
+        return f"{self._links_folder}{name}" if is_name else ""
+
+    @property
+    def _hint_uri(self) -> str:
+        return f"{self.folder}hint"
+
+    @property
+    def _links_folder(self) -> str:
+        return f"{self.folder}links/"
+
+    def _uri(self, first: int) -> str:
+        return f"{self._links_folder}{first:0{_DIGITS}d}.json"
+
+    def _read(self, uri: str) -> LandedLink:
+        return LandedLink.read(self.store.read(uri), uri, "a link of a chain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +162,7 @@ class LogChains:
 
     def drafts_folder(self, log: LogName, log_id: str) -> str:
         """The folder of the drafts of manifests of a log."""
-        return f"{self._id_folder(log, log_id)}{_DRAFTS}/"
+        return f"{self._id_folder(log, log_id)}drafts/"
 
     def drafts_folders(self) -> Iterator[tuple[str, str]]:
         """The folders of all drafts, each with its log."""
@@ -81,15 +171,11 @@ class LogChains:
 
     def landing_folder(self, log: LogName, log_id: str) -> str:
         """The folder of the marks of manifests whose objects are being landed, or were when a planner died."""
-        return f"{self._id_folder(log, log_id)}{_LANDING}/"
+        return f"{self._id_folder(log, log_id)}landing/"
 
-    def chain(self, place: PartitionPlace) -> Chain[LandedLink]:
+    def chain(self, place: PartitionPlace) -> Chain:
         """The links of a partition."""
-        return Chain(self.state.store, self._folder(place), _DIGITS, _read_link)
-
-    def losses(self, place: PartitionPlace) -> Chain[LandedLoss]:
-        """What of a shard was lost while no next record was known."""
-        return Chain(self.state.store, f"{self._folder(place)}lost/", _LOSS_DIGITS, _read_loss)
+        return Chain(self.state.store, self._folder(place))
 
     def first_landing(self, log: LogName, log_id: str) -> FirstLanding | None:
         """When a log was first landed; None if it was not."""
@@ -100,27 +186,18 @@ class LogChains:
         """Note when a log was first landed, unless another planner did so before."""
         self.state.store.create(self._first_landing(log, log_id), first.to_json())
 
-    def begin(self, place: PartitionPlace, origin: LogOrigin) -> None:
-        """Begin a chain, unless another planner began it before."""
+    def begin(self, place: PartitionPlace, origin: LogOrigin) -> Head:
+        """Begin a chain, unless another planner began it before; return where it ends."""
         self.state.store.create(self._origin(place), origin.to_json())
+        return self.head(place) or Head.begun(origin)
 
     def head(self, place: PartitionPlace) -> Head | None:
         """Where a chain ends; None if it was not begun."""
         last = self.chain(place).last()
-        if last is None:
-            return self._begun(place)
-        if last.closes:
-            return Head(last.end, last.end, None, last.arrived_at, closed=True)
-        loss = self.losses(place).last()
-        seen = self._seen(place, last.last)
-        moments = [*([seen.at] if seen else []), *([loss.seen_at] if loss and loss.after == last.last else [])]
-        return Head(
-            after=last.end,
-            anchor=last.end,
-            whole_since=max(moments, default=None),
-            latest=max([*moments, last.arrived_at]),
-            losses=loss.end if loss else 0,
-        )
+        if last is not None:
+            return Head.behind(last, None if last.closes else self._seen(place, last.last))
+        origin = LogOrigin.find(self.state.store, self._origin(place), _BEGINNING)
+        return None if origin is None else Head.begun(origin, self._seen(place, origin.after))
 
     def origin(self, place: PartitionPlace) -> LogOrigin:
         """Where a chain begins.
@@ -129,7 +206,7 @@ class LogChains:
             ObjectNotFound: It was not begun.
         """
         uri = self._origin(place)
-        return LogOrigin.read(self.state.store.read(uri), uri, "the beginning of a chain")
+        return LogOrigin.read(self.state.store.read(uri), uri, _BEGINNING)
 
     def note_seen(self, place: PartitionPlace, seen: EmptySeen) -> None:
         """Note that a partition has no record behind a position. An earlier note, written later, tells less."""
@@ -139,55 +216,28 @@ class LogChains:
         """All chains that were begun, of one log or of all."""
         for each in self._logs() if log is None else [log]:
             for log_id in self.log_ids(each):
-                yield from self.places_of(each, log_id)
-
-    def places_of(self, log: LogName, log_id: str) -> Iterator[PartitionPlace]:
-        """The chains that were begun of one log id."""
-        shards = children(self.state.store, f"{self._id_folder(log, log_id)}{_PARTITIONS}/")
-        return (PartitionPlace(log, log_id, partition_id) for partition_id in shards)
+                partitions = _children(self.state.store, f"{self._id_folder(each, log_id)}{_PARTITIONS}/")
+                yield from (PartitionPlace(each, log_id, partition_id) for partition_id in partitions)
 
     def log_ids(self, log: LogName) -> list[str]:
         """The ids of all logs of a name of which something was landed."""
-        return list(children(self.state.store, self._log_folder(log)))
+        return list(_children(self.state.store, self._log_folder(log)))
 
-    def _begun(self, place: PartitionPlace) -> Head | None:
-        try:
-            origin = self.origin(place)
-        except ObjectNotFound:
-            return None
-        seen, loss = self._seen(place, origin.after), self.losses(place).last()
-        moments = [*([seen.at] if seen else []), *([loss.seen_at] if loss else [])]
-        since = max([*moments, origin.whole_since])
-        # A shard that had records when its chain was begun must still have the first of them, until their loss is told.
-        after = int(origin.after)
-        return Head(
-            after=after,
-            anchor=int(origin.first or after),
-            whole_since=None if origin.first and not moments else since,
-            latest=since,
-            gap=origin.gap and loss is None,
-            losses=loss.end if loss else 0,
-        )
-
-    def _seen(self, place: PartitionPlace, after: str) -> EmptySeen | None:
-        """The note of a partition, if it is about this position. One that cannot be read tells nothing."""
+    def _seen(self, place: PartitionPlace, after: str) -> datetime | None:
+        """When a partition was seen to have no record behind a position. A note that cannot be read tells nothing."""
         uri = self._seen_uri(place)
         try:
-            data = self.state.store.read(uri)
-        except ObjectNotFound:
+            found = EmptySeen.read(self.state.store.read(uri), uri)
+        except (ObjectNotFound, RecordUnreadable):  # without it, a gap may be told of that there is not
             return None
-        try:
-            found = EmptySeen.read(data, uri)
-        except RecordUnreadable:  # without it a gap may be told of that there is not; the next note takes its place
-            return None
-        return found if found.after == after else None
+        return found.at if found.after == after else None
 
     def _logs(self) -> Iterator[LogName]:
         store = self.state.store
         for scheme in (KAFKA, KINESIS):
             root = f"{self.state.layout.logs_folder}{scheme}/"
-            for source in children(store, root):
-                yield from (LogName(scheme, source, name) for name in children(store, f"{root}{source}/"))
+            for source in _children(store, root):
+                yield from (LogName(scheme, source, name) for name in _children(store, f"{root}{source}/"))
 
     def _log_folder(self, log: LogName) -> str:
         return f"{self.state.layout.logs_folder}{log.scheme}/{log.path}/"
@@ -208,9 +258,10 @@ class LogChains:
         return f"{self._folder(place)}seen.json"
 
 
-def _read_loss(data: bytes, uri: str) -> LandedLoss:
-    return LandedLoss.read(data, uri, "a loss of a shard")
-
-
-def _read_link(data: bytes, uri: str) -> LandedLink:
-    return LandedLink.read(data, uri, "a link of a chain")
+def _children(store: ObjectStore, folder: str) -> Iterator[str]:
+    """The names directly below a folder, without listing what is below each of them."""
+    after: str | None = None
+    while (first := next(iter(store.list(folder, start_after=after)), None)) is not None:
+        name = first.uri.removeprefix(folder).partition("/")[0]
+        yield name
+        after = f"{folder}{name}/~"  # sorts behind all characters of names below

@@ -63,12 +63,9 @@ class _Given:
     def has_gap(self, gap: LogGap, log_id: str) -> bool:
         if log_id not in self._ids(gap.log):
             return False
-        chains, place = LogChains(self.state), PartitionPlace(gap.log, log_id, gap.partition_id)
-        link = chains.chain(place).at(gap.after)
-        if link is not None and link.gap and link.manifest_id == self.root and int(link.begins or 0) == gap.before:
-            return True
-        losses = chains.losses(place).links() if not gap.before else ()
-        return any(int(loss.after) == gap.after and loss.manifest_id == self.root for loss in losses)
+        place = PartitionPlace(gap.log, log_id, gap.partition_id)
+        link = LogChains(self.state).chain(place).at(gap.after)
+        return link is not None and link.gap and link.manifest_id == self.root and place.gap(link) == gap
 
     def has_object(self, uri: str, etag: str | None) -> bool:
         names = uri.removeprefix(canonical(self.state.layout.landed_inputs(self.root))).split("/")

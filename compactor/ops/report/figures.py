@@ -12,10 +12,10 @@ from compactor.core.documents.records import FileStatus
 from compactor.core.rules.next_steps import Cause
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.housekeeping import FailingTask
+from compactor.ledger.landing.progress import LogSeen
 from compactor.ledger.sizing import SizedBytes
 from compactor.ledger.visible import ExpiredSeen
 from compactor.ops.report.period import Period
-from compactor.sources.landing.seen import LogSeen
 from compactor.table.standing import TableSeen
 
 SHOWN_BYTES = 80  # of a rejected line

@@ -14,6 +14,7 @@ from compactor.ledger.accounts.reading import Detail, Scope, accounts, folded, k
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.housekeeping import failing_tasks
+from compactor.ledger.landing.progress import LogWatch
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
 from compactor.ops.redrive.reject_lines import RejectRow, reject_rows
@@ -38,7 +39,6 @@ from compactor.ops.report.tallies import (
 )
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion
-from compactor.sources.landing.seen import LogWatch
 from compactor.table.listed import ListedTable
 from compactor.table.standing import table_seen
 

@@ -20,6 +20,7 @@ from compactor.ledger.backlog import Backlog, read_begun, read_waiting_manifest
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.housekeeping import failing_tasks
+from compactor.ledger.landing.progress import LogWatch
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
@@ -29,7 +30,6 @@ from compactor.ops.status.health import Rules, health, shards_among
 from compactor.ops.status.values import DeadLetters, Facts, FilesQuarantined, SchemaSeen, Status
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
-from compactor.sources.landing.seen import LogWatch
 from compactor.table.listed import ListedTable
 from compactor.table.standing import table_seen
 

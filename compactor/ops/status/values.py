@@ -12,10 +12,10 @@ from compactor.core.text.formatting import shown_seconds
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.housekeeping import FailingTask
+from compactor.ledger.landing.progress import LogSeen
 from compactor.ledger.sizing import SizedBytes
 from compactor.ledger.visible import NOTHING_EXPIRED, ExpiredSeen
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
-from compactor.sources.landing.seen import LogSeen
 from compactor.table.standing import TableSeen
 
 

@@ -49,7 +49,7 @@ def _record(chains: LogChains, place: PartitionPlace, asked: RecordPlace) -> Lan
     if link is None:
         return _gap_before(chains, place, position, named)
     if link.gap and position < int(link.begins or position + 1):
-        return _lost(place, link.first, int(link.begins or 0), link.manifest_id, _LOST % named)
+        return _lost(place, link, _LOST % named)
     return LandedRecord(link.uri, link.manifest_id, f"{named} {_words(place, position, link)}", place.log_id)
 
 
@@ -74,24 +74,21 @@ def _words(place: PartitionPlace, position: int, link: LandedLink) -> str:
 def _gap_before(chains: LogChains, place: PartitionPlace, position: int, named: str) -> LandedRecord | None:
     """The gap behind the end of a chain that a record may be in."""
     last = chains.chain(place).last()
-    if last is not None and last.end >= position:
-        return None
-    found = _gap(chains, place, 0 if last is None else last.end)
-    return None if found is None else LandedRecord(found.uri, found.manifest_id, _LOST % named, found.log_id)
+    is_in = last is not None and last.gap and not last.begins and position > last.first
+    return _lost(place, last, _LOST % named) if last is not None and is_in else None
 
 
 def _gap(chains: LogChains, place: PartitionPlace, after: int) -> LandedRecord | None:
-    """The latest gap behind a position."""
+    """The gap behind a position."""
     link = chains.chain(place).at(after)
-    if link is not None and link.gap:
-        return _lost(place, after, int(link.begins or 0), link.manifest_id)
-    losses = [each for each in chains.losses(place).links() if int(each.after) == after]
-    return _lost(place, after, 0, losses[-1].manifest_id) if losses else None
+    return _lost(place, link) if link is not None and link.gap else None
 
 
 _LOST = "%s is in this gap: retention may have removed it before it was landed"
 
 
-def _lost(place: PartitionPlace, after: int, before: int, manifest_id: str, words: str = "") -> LandedRecord:
-    gap = LogGap(place.log, place.partition_id, after, before)
-    return LandedRecord(str(gap), manifest_id, words or f"this gap of id {place.log_id}: {gap.words}", place.log_id)
+def _lost(place: PartitionPlace, link: LandedLink, words: str = "") -> LandedRecord:
+    gap = place.gap(link)
+    return LandedRecord(
+        str(gap), link.manifest_id, words or f"this gap of id {place.log_id}: {gap.words}", place.log_id
+    )

@@ -11,7 +11,7 @@ from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import ManifestKey
-from compactor.core.logs.names import LogGap, LogName
+from compactor.core.logs.names import LogName
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.landing.by_manifest import ByManifest
 from compactor.ledger.landing.chains import LogChains, PartitionPlace
@@ -71,13 +71,9 @@ def _faults(chains: LogChains, place: PartitionPlace, landed: ByManifest[_Landed
             yield Discrepancy(link.manifest_id, str(place), f"records behind position {expected}", f"some {behind}")
         expected, is_closed = link.end, link.closes
         if link.gap:
-            gap = LogGap(place.log, place.partition_id, link.first, int(link.begins or 0))
-            landed.add(link.manifest_id, *of, str(gap), place.log_id)
+            landed.add(link.manifest_id, *of, str(place.gap(link)), place.log_id)
         if link.uri:
             landed.add(link.manifest_id, *of, link.uri, link.etag, link.lines)
-    for loss in chains.losses(place).links():
-        gap = LogGap(place.log, place.partition_id, int(loss.after))
-        landed.add(loss.manifest_id, *of, str(gap), place.log_id)
 
 
 def _faults_of_manifest(chains: LogChains, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:

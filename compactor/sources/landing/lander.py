@@ -6,28 +6,81 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 
-from compactor.core.documents.landing import PartitionLink, PartitionLoss
+from compactor.core.documents.landing import LandedLink, LandingProgress
 from compactor.core.errors import CompactorError, SettingsError, StuckError
 from compactor.core.layout import is_within
-from compactor.core.logs.names import LogName
+from compactor.core.logs.names import LogGap, LogName
 from compactor.core.logs.ports import Log
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import MetricsSink
 from compactor.ledger.landing.chains import LogChains
+from compactor.ledger.landing.progress import LandingNotes
 from compactor.ledger.state import State
-from compactor.sources.landing.landing import Landing, Settled, link_of
+from compactor.sources.landing.drafts import Landing, Settled
 from compactor.sources.landing.lines import NewLines
-from compactor.sources.landing.partition_reading import PartitionReader
-from compactor.sources.landing.partitions import Partitions, with_manifest
-from compactor.sources.landing.result import LandingResult, about_log
+from compactor.sources.landing.partitions import KEPT, MARGIN, PartitionReader, Partitions, Reading
 from compactor.sources.packing import new_manifest_id
-from compactor.sources.plan import PlannedManifest
+from compactor.sources.plan import Plan, PlannedManifest
+from compactor.telemetry.error_text import described
+from compactor.telemetry.logs import log_event
 
 OBJECT_BYTES = 16 * 1024 * 1024
 """About how many bytes of lines a landed object has. Each partition that is read holds a few times as many."""
 
 PARTITIONS_AT_ONCE = 8
 """How many partitions are read at the same time."""
+
+RETRY_SECONDS = 60.0
+"""How soon a log that cannot be landed is tried again, which tells its age: an alarm watches that."""
+
+
+@dataclass(slots=True)
+class LandingResult(Plan):
+    """The plan of a log; `held` counts objects whose records others landed.
+
+    Attributes:
+        lines: Landed lines.
+        gaps: Where records may be lost; each is in one manifest, and told by all that settled that.
+        tombstones: Records without a value, of which there is no line.
+        strays: Packed records that were left out, because they hash to another shard.
+        closed: Shards that ended.
+        waiting: Shards whose parents are not landed whole.
+        has_more: Whether more is left beyond the bound, for the next time.
+        swept: Objects that were deleted, of landings that died.
+        former_ids: Ids of logs of this name that are gone, of which records were landed.
+        behind_seconds: For how long the oldest record that is not landed may have waited, by the last answer of each
+            partition; None if none was to be read.
+        log_id: The id of the log that is there.
+        has_read: Whether some partition was read without trouble.
+        troubles: What kept it from landing more. All else that it tells has happened.
+    """
+
+    lines: int = 0
+    gaps: list[LogGap] = field(default_factory=list)
+    tombstones: int = 0
+    strays: int = 0
+    closed: int = 0
+    waiting: int = 0
+    has_more: bool = False
+    swept: int = 0
+    former_ids: list[str] = field(default_factory=list)
+    behind_seconds: float | None = None
+    log_id: str = ""
+    has_read: bool = False
+    troubles: list[CompactorError] = field(default_factory=list)
+
+    def add_settled(self, settled: Settled) -> None:
+        """Count what came of a draft."""
+        for link in settled.links:
+            self.lines += link.lines
+            self.tombstones += link.tombstones
+            self.strays += link.strays
+            self.closed += link.closes
+        self.gaps += settled.gaps
+        self.held += len({link.partition_id for link in settled.lost})
+        if settled.manifest is not None:
+            manifest = settled.manifest
+            self.manifests.append(PlannedManifest.of(manifest.date, manifest.files, manifest.manifest_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,30 +122,35 @@ class Lander:
             SettingsError: The log is not within the allowed prefixes, or there is none of its name.
             StoreUnavailable: The log or the store fails before anything was done.
         """
-        self._check(log)
+        if not any(is_within(f"{log}/", each) for each in self.allowed_prefixes):
+            allowed = ", ".join(self.allowed_prefixes)
+            raise SettingsError([f"plan: {log} -> expected it within input.allowed_prefixes: {allowed}"])
         live, chains = self.log.describe(log), LogChains(self.state)
+        known_ids = chains.log_ids(log)
         if live is None:
             if not dry_run:
-                _settle_gone(chains, log)
+                for log_id in known_ids:
+                    _settle_gone(Landing(chains, log, log_id))
             raise SettingsError([f"plan: {log} -> expected a log that is there"])
-        former_ids = [each for each in chains.log_ids(log) if each != live.log_id]
-        plan, landing = LandingResult(log_id=live.log_id, former_ids=former_ids), Landing(chains, log, live.log_id)
-        began_at = self.state.clock.now()
-        partitions = Partitions(
-            chains=chains,
+        plan, landing = LandingResult(dry_run=dry_run, log_id=live.log_id), Landing(chains, log, live.log_id)
+        plan.former_ids = [each for each in known_ids if each != live.log_id]
+        now = self.state.clock.now
+        began_at = now()
+        reading = Reading(
             log=self.log,
             name=log,
-            live=live,
+            until=until or began_at,
             new_lines=self.new_lines,
             piece_bytes=self.object_bytes,
-            now=self.state.clock.now,
-            began_at=began_at,
-            until=until or began_at,
-            writes=not dry_run,
+            now=now,
+            kept=max(KEPT, live.retention - MARGIN),
         )
+        partitions = Partitions(chains=chains, of=reading, live=live, began_at=began_at, writes=not dry_run)
         try:
             if not dry_run:
-                self._settle_left(plan, landing)
+                for former in plan.former_ids:
+                    _settle_left(plan, Landing(chains, log, former), is_gone=True)
+                _settle_left(plan, landing)
             with closing(partitions):
                 self._land_all(partitions, landing, plan, max_manifests)
         except CompactorError as exc:  # what was done until then is done for good, and has to be told
@@ -100,141 +158,198 @@ class Lander:
         plan.troubles += partitions.troubles
         plan.has_read = partitions.are_read
         plan.waiting, plan.behind_seconds = partitions.waiting, partitions.age_seconds()
-        if partitions.writes and plan.behind_seconds is not None:
-            self._emit(log, plan.behind_seconds)
+        if not dry_run and plan.behind_seconds is not None:
+            emit_about(self.metrics, log, {"LandingAgeSeconds": plan.behind_seconds})
         return plan
-
-    def _check(self, log: LogName) -> None:
-        if not any(is_within(f"{log}/", each) for each in self.allowed_prefixes):
-            allowed = ", ".join(self.allowed_prefixes)
-            raise SettingsError([f"plan: {log} -> expected it within input.allowed_prefixes: {allowed}"])
-
-    def _settle_left(self, plan: LandingResult, landing: Landing) -> None:
-        """Finish what was begun by some that died, of this log and of former ones of its name."""
-        former = [Landing(landing.chains, landing.name, each) for each in plan.former_ids]
-        for left in (*former, landing):
-            drafts, unreadable = left.left()
-            plan.troubles += unreadable
-            for draft in drafts:  # guard: drafts that planners left are settled
-                try:
-                    settled = left.settle(draft)
-                except StuckError as exc:
-                    plan.troubles.append(exc)
-                    continue
-                if not settled.has_begun:
-                    _add(plan, settled)
-            try:
-                plan.swept += left.sweep(is_gone=left is not landing)
-            except CompactorError as exc:  # leftovers can wait for an operator; records of the log cannot
-                plan.troubles.append(exc)
 
     def _land_all(self, partitions: Partitions, landing: Landing, plan: LandingResult, max_manifests: int) -> None:
         target_bytes = max(self.target_bytes(), 1.0)
         partitions.refresh()
-        while (partitions.unread() or partitions.gone) and len(plan.totals.manifests) < max_manifests:
-            landed = self._landed(partitions, landing, target_bytes)
-            if landed.links:
-                partitions.settled(self._settled(partitions, landing, plan, landed))
+        while (partitions.unread() or partitions.gone) and len(plan.manifests) < max_manifests:
+            manifest_id = self._new_id()
+            if links := self._landed(partitions, landing, manifest_id, target_bytes):
+                settled = self._settled(partitions, landing, plan, manifest_id, links)
+                partitions.settled(settled.links, settled.lost)
         plan.has_more = bool(partitions.unread() or partitions.gone or partitions.are_overtaken)
         if partitions.writes:
             partitions.check()
-        idle = _Landed(self._new_id())
-        idle.losses = partitions.losses(idle.manifest_id)
-        if idle.losses:
-            self._settled(partitions, landing, plan, idle)
+        manifest_id = self._new_id()
+        if links := partitions.idle_gaps(manifest_id):
+            self._settled(partitions, landing, plan, manifest_id, links)
         if partitions.writes:
             partitions.note_idle()
 
-    def _settled(self, partitions: Partitions, landing: Landing, plan: LandingResult, landed: "_Landed") -> Settled:
+    def _settled(
+        self,
+        partitions: Partitions,
+        landing: Landing,
+        plan: LandingResult,
+        manifest_id: str,
+        links: Sequence[LandedLink],
+    ) -> Settled:
         """Settle what was landed for a manifest."""
-        draft = landing.drafted(landed.manifest_id, landed.links, landed.sizes, landed.losses)
+        draft = landing.drafted(manifest_id, links)
         if partitions.writes:
             partitions.check()
             settled = landing.settle(draft, is_new=True)
         else:
-            named, gaps = draft.manifest if draft.manifest.files else None, landing.gaps(draft.links, draft.losses)
-            settled = Settled(named, draft.links, frozenset(), draft.losses, gaps=gaps)
-        _add(plan, settled)
+            gaps = [landing.place(link.partition_id).gap(link) for link in links if link.gap]
+            settled = Settled(draft.manifest if draft.manifest.files else None, links, gaps=gaps)
+        plan.add_settled(settled)
         return settled
 
     def _new_id(self) -> str:
         return new_manifest_id(f"{self.state.clock.now():%Y-%m-%d}")
 
-    def _landed(self, partitions: Partitions, landing: Landing, target_bytes: float) -> "_Landed":
+    def _landed(
+        self, partitions: Partitions, landing: Landing, manifest_id: str, target_bytes: float
+    ) -> list[LandedLink]:
         """Land what fills a manifest, or all that there is up to the end of a shard, behind which others come."""
-        landed = _Landed(self._new_id())
-        landed.links = with_manifest(list(partitions.gone.values()), landed.manifest_id)
-        landed.sizes = [0] * len(landed.links)
+        links = [link.model_copy(update={"manifest_id": manifest_id}) for link in partitions.gone]
         partitions.gone.clear()
+        is_marked, weight_bytes = False, 0
 
-        def land(reader: PartitionReader) -> tuple[PartitionLink, int, int] | None:
+        def land(reader: PartitionReader) -> tuple[LandedLink, int] | None:
+            nonlocal is_marked
             piece = partitions.piece(reader)
             if piece is None:
                 return None
-            taken, partition_id = piece.lines.taken_bytes, reader.partition.partition_id
             if not partitions.writes:
-                size = len(piece.lines.to_bytes()) if piece.lines.lines else 0
-                return PartitionLink(partition_id=partition_id, link=link_of(piece, "")), size, size or taken
-            if not landed.is_marked:  # several threads may mark it, each before its own object
-                landing.begin(landed.manifest_id)
-                landed.is_marked = True
-            link, size = landing.land(landed.manifest_id, partition_id, piece)
-            return link, size, size or taken
+                size_bytes = len(piece.lines.to_bytes()) if piece.lines.lines else 0
+                link = piece.link(manifest_id).model_copy(update={"size_bytes": size_bytes})
+            else:
+                if not is_marked:  # several threads may mark it, each before its own object
+                    landing.begin(manifest_id)
+                    is_marked = True
+                link = landing.land(manifest_id, piece)
+            return link, link.size_bytes or piece.lines.taken_bytes
 
         while (
-            (room := target_bytes - landed.weight_bytes) > 0 and not landed.closes and (unread := partitions.unread())
+            (room := target_bytes - weight_bytes) > 0
+            and not any(link.closes for link in links)
+            and (unread := partitions.unread())
         ):
             # Each call has to be waited for: its records are not read again this time.
             most = max(PARTITIONS_AT_ONCE, ceil(room / self.object_bytes))
-            for found in map_ordered(land, unread[:most], threads=PARTITIONS_AT_ONCE):
-                if found is not None:
-                    link, size, weight = found
-                    landed.links.append(link)
-                    landed.sizes.append(size)
-                    landed.weight_bytes += weight
-        return landed
-
-    def _emit(self, log: LogName, age_seconds: float) -> None:
-        values = {"LandingAgeSeconds": age_seconds}
-        self.metrics.emit(values)
-        self.metrics.emit(values, about_log(log))
+            for link, weight in filter(None, map_ordered(land, unread[:most], threads=PARTITIONS_AT_ONCE)):
+                links.append(link)
+                weight_bytes += weight
+        return links
 
 
-def _settle_gone(chains: LogChains, log: LogName) -> None:
+def emit_about(metrics: MetricsSink, log: LogName, values: dict[str, float]) -> None:
+    """Emit figures of one log, and of all."""
+    metrics.emit(values)
+    metrics.emit(values, {"Log": str(log)})
+
+
+def _settle_left(plan: LandingResult, landing: Landing, *, is_gone: bool = False) -> None:
+    """Finish what was begun by some that died, of a log or of a former one of its name."""
+    left = landing.left()
+    plan.troubles += left.unreadable
+    for draft in left.drafts:  # guard: drafts that planners left are settled
+        try:
+            settled = landing.settle(draft)
+        except StuckError as exc:
+            plan.troubles.append(exc)
+            continue
+        if not settled.has_begun:
+            plan.add_settled(settled)
+    try:
+        plan.swept += landing.sweep(is_gone=is_gone)
+    except CompactorError as exc:  # leftovers can wait for an operator; records of the log cannot
+        plan.troubles.append(exc)
+
+
+def _settle_gone(landing: Landing) -> None:
     """Write the manifests that were left of a log that is gone: its landed objects are there."""
-    for log_id in chains.log_ids(log):
-        landing = Landing(chains, log, log_id)
-        for draft in landing.left()[0]:
-            with suppress(StuckError):  # `verify` tells
-                landing.settle(draft)
+    for draft in landing.left().drafts:
+        with suppress(StuckError):  # `verify` tells
+            landing.settle(draft)
 
 
-def _add(plan: LandingResult, settled: Settled) -> None:
-    for each in settled.links:
-        plan.add(each.link)
-    plan.gaps += settled.gaps
-    plan.totals.held += len(settled.lost)
-    if settled.manifest is not None:
-        manifest = settled.manifest
-        plan.totals.manifests.append(PlannedManifest.of(manifest.date, manifest.files, manifest.manifest_id))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandingTurns:
+    """Lands a log in turns, for as long as a job runs. A record waits for the next one.
 
-
-@dataclass(slots=True)
-class _Landed:
-    """What was landed for one manifest.
+    A log that fails is tried again, whatever the error: a person may have acted.
 
     Attributes:
-        is_marked: Whether a mark says that objects are being landed for it.
+        every_seconds: The time between two landings.
+        max_manifests: The most manifests that one landing writes.
+        new_lander: Makes the lander; what it raises is a failure of the log.
+        notes: Where people see how far landing is.
     """
 
-    manifest_id: str
-    is_marked: bool = False
-    links: list[PartitionLink] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    weight_bytes: int = 0
-    losses: list[PartitionLoss] = field(default_factory=list)
+    log: LogName
+    every_seconds: float
+    max_manifests: int
+    new_lander: Callable[[], Lander]
+    notes: LandingNotes
+    metrics: MetricsSink
 
-    @property
-    def closes(self) -> bool:
-        """Whether a shard ended."""
-        return any(each.link.closes for each in self.links)
+    def take(self, _is_stopping: Callable[[], bool] = lambda: False) -> float:
+        """Land the log once; never raises. Returns the seconds until the next turn, which are 0 if more waits."""
+        return self._take()[0]
+
+    def land_all(self, is_stopping: Callable[[], bool]) -> None:
+        """Land all that the log has now.
+
+        Raises:
+            Exception: The last turn failed.
+        """
+        until = self.notes.state.clock.now()  # of all turns: one that began later would find more, and so on
+        while not is_stopping():
+            pause, error = self._take(until)  # one writes only so many manifests
+            if pause and error is not None:
+                raise error
+            if pause:
+                return
+
+    def _take(self, until: datetime | None = None) -> tuple[float, Exception | None]:
+        try:
+            plan = self.new_lander().land(self.log, max_manifests=self.max_manifests, until=until)
+        except Exception as exc:  # noqa: BLE001 - no error of a log may end its landing
+            return self._failed(LandingResult(), exc), exc
+        if plan.manifests:
+            manifests, lines, strays = len(plan.manifests), plan.lines, plan.strays
+            log_event("landing.landed", log=self.log.uri, manifests=manifests, lines=lines, strays=strays)
+        if plan.troubles:
+            return self._failed(plan, plan.troubles[0]), plan.troubles[0]
+        self._note(plan)
+        return 0.0 if plan.has_more else self.every_seconds, None
+
+    def _failed(self, plan: LandingResult, error: Exception) -> float:
+        """Tell that a landing failed, or that of some partitions; returns the pause until the next one."""
+        pause = self.every_seconds if plan.has_read or plan.lines else min(RETRY_SECONDS, self.every_seconds)
+        pause = 0.0 if plan.has_more and plan.lines else pause
+        note = self._note(plan, described(error))
+        emit_about(self.metrics, self.log, {"LandingsFailed": 1.0})
+        if plan.behind_seconds is None:  # for how long a record may have waited that came since the last landing
+            since, now = note.landed_to or note.expected_since or note.seen_at, self.notes.state.clock.now()
+            age_seconds = (now - since).total_seconds() if since is not None else 0.0
+            emit_about(self.metrics, self.log, {"LandingAgeSeconds": max(age_seconds, 0.0)})
+        failures = note.failures
+        log_event("landing.failed", log=self.log.uri, failures=failures, pause_seconds=pause, error=error)
+        return pause
+
+    def _note(self, plan: LandingResult, error: str = "") -> LandingProgress:
+        """Note how far the log is landed, and why not further."""
+        now, known = self.notes.state.clock.now(), self.notes.known(self.log)
+        if plan.former_ids and plan.log_id != known.log_id:
+            log_event("landing.made_again", log=self.log.uri, former_ids=plan.former_ids)
+        failures, since = (known.failures + 1, known.failing_since or now) if error else (0, None)
+        note = known.model_copy(
+            update={
+                "log_id": plan.log_id or known.log_id,
+                "gaps": known.gaps + len(plan.gaps),
+                "failures": failures,
+                "failing_since": since,
+                "error": error,
+            }
+        )
+        if plan.behind_seconds is not None or not error:  # else nothing was read, and what was known holds on
+            seen = {"expected_since": None, "seen_at": now, "behind_seconds": plan.behind_seconds or 0.0}
+            note = note.model_copy(update=seen)
+        self.notes.keep(self.log, note)
+        return note

@@ -1,101 +1,249 @@
-"""The partitions of a log that may be read now, each from where its chain ends."""
+"""Reads the partitions of a log, each from where its chain ends, and tells whether retention may have removed records.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+A log that tells what it has left tells gaps exactly. Of another one, the last record that was had has to be there still
+when reading goes on, or the time since has to be shorter than any retention.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from compactor.core.documents.landing import (
-    EmptySeen,
-    FirstLanding,
-    LandedLink,
-    LandedLoss,
-    LogOrigin,
-    PartitionLink,
-    PartitionLoss,
-)
+from compactor.core.documents.landing import EmptySeen, FirstLanding, LandedLink, LogOrigin
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable, StuckError
 from compactor.core.logs.names import LogName
-from compactor.core.logs.ports import LiveLog, Log, Partition
+from compactor.core.logs.ports import Batch, LiveLog, Log, LogRecord, Partition
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.landing.chain import heads
 from compactor.ledger.landing.chains import Head, LogChains, PartitionPlace
-from compactor.sources.landing.landing import Settled
-from compactor.sources.landing.lines import NewLines
-from compactor.sources.landing.partition_reading import KEPT, MARGIN, PartitionReader, Piece
+from compactor.sources.landing.lines import NewLines, RecordLines
 
+MARGIN = timedelta(hours=1)
+"""How far clocks may differ, and how long a reading may take."""
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """What is known of the partitions of a log.
+KEPT = timedelta(days=1) - MARGIN
+"""No stream removes records that are younger: the shortest retention is a day."""
 
-    Attributes:
-        ready: Those that may be read now: not closed, and all parents are.
-        waiting: Those that have a parent which is not.
-    """
-
-    ready: Sequence[Partition]
-    waiting: Sequence[Partition]
-
-
-def lineage(partitions: Sequence[Partition], heads: Mapping[str, Head | None]) -> Lineage:
-    """Divide the partitions that are not closed.
-
-    Args:
-        partitions: Those that the log lists.
-        heads: Of each of them, and of each parent that has a chain, where its chain ends; None without a chain.
-    """
-    listed = {partition.partition_id for partition in partitions}
-    ready, waiting = list[Partition](), list[Partition]()
-    for partition in partitions:
-        head = heads.get(partition.partition_id)
-        if head is not None and head.closed:
-            continue
-        waits = any(_is_open(heads.get(parent), is_listed=parent in listed) for parent in partition.parents)
-        (waiting if waits else ready).append(partition)  # guard: a shard begins once its parents ended
-    return Lineage(ready, waiting)
-
-
-def _is_open(head: Head | None, *, is_listed: bool) -> bool:
-    """Whether a parent may have records that are not landed. One without a chain that is gone has none."""
-    return is_listed if head is None else not head.closed
-
+MOST_EMPTY_ANSWERS = 10
+"""How many answers without records a closed shard gives at its tip before the next landing asks it again."""
 
 NOTED_EVERY = timedelta(hours=1)
 """How often it is noted that an idle partition has no further record."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Partitions:
-    """The readers of one plan.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Records of a partition that follow each other.
 
     Attributes:
+        after: The position behind which they are.
+        last: That of the last one, or of an offset behind it that has none; `after` without any.
+        begins: That of the first one, or of the first one that may be left behind a gap; 0 without any.
+        lines: What they are as lines.
+        latest: When the last one arrived, or a later time at which there was no further one.
+        gap: Whether records between `after` and the first of them may be lost.
+        closes: Whether the partition ended with them.
+    """
+
+    partition_id: str
+    after: int
+    last: int
+    begins: int
+    lines: RecordLines
+    latest: datetime
+    gap: bool
+    closes: bool
+
+    def link(self, manifest_id: str) -> LandedLink:
+        """The link of it, without an object."""
+        lines = self.lines
+        return LandedLink(
+            partition_id=self.partition_id,
+            after=str(self.after),
+            last=str(self.last),
+            begins=str(self.begins or ""),
+            manifest_id=manifest_id,
+            lines=lines.lines,
+            records=lines.records,
+            tombstones=lines.tombstones,
+            packed=lines.packed,
+            strays=lines.strays,
+            arrived_at=self.latest,
+            gap=self.gap,
+            closes=self.closes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How the partitions of one log are read in one landing.
+
+    Attributes:
+        until: Records that arrived later may wait for the next landing.
+        new_lines: Makes what gathers the lines of a piece.
+        piece_bytes: About how many bytes of lines a piece has.
+        now: Tells the time.
+        kept: No record is removed that is younger, unless the retention is lowered.
+    """
+
+    log: Log
+    name: LogName
+    until: datetime
+    new_lines: NewLines
+    piece_bytes: int
+    now: Callable[[], datetime]
+    kept: timedelta = KEPT
+
+
+@dataclass(slots=True)
+class PartitionReader:
+    """Reads one partition, piece by piece, from the head of its chain.
+
+    Attributes:
+        is_done: Whether there is no more to read now.
+        trouble: Why it could not be read further; None if it could.
+        pieces: How many were read.
+        behind_seconds: How far the last answer was behind the newest record; None before the first one, and if that is
+            not known.
+        gap: Whether records behind `after` may be lost; the next piece tells.
+        after: The position of the last record that was read, or behind which the chain ends.
+        empty_since: When the partition was last seen to have no record behind the last piece; None if it was not.
+    """
+
+    of: Reading
+    partition: Partition
+    head: Head
+    is_done: bool = False
+    trouble: CompactorError | None = None
+    pieces: int = 0
+    behind_seconds: float | None = None
+    empty_since: datetime | None = None
+    gap: bool = field(init=False)
+    after: int = field(init=False)
+    _anchor: int = field(init=False)
+    _whole_since: datetime | None = field(init=False)
+    _latest: datetime = field(init=False)
+    _batches: Generator[Batch] = field(init=False)
+    _held: tuple[datetime, Batch] | None = field(default=None, init=False)  # when it was asked for, and what came
+    _empty_answers: int = field(default=0, init=False)  # at the tip
+
+    def __post_init__(self) -> None:
+        self.after, self._anchor, self.gap = self.head.after, self.head.anchor, self.head.gap
+        self._whole_since, self._latest = self.head.whole_since, self.head.latest
+        self._batches = self._read()
+
+    def piece(self) -> Piece | None:
+        """The next records; None if there are no more now.
+
+        Trouble ends the reading behind what was read until then, which is not read again.
+        """
+        lines, after, begins = self.of.new_lines(self.of.name, self.partition), self.after, 0
+        gap, closes = False, False
+        while not self.is_done and lines.weight_bytes < self.of.piece_bytes:
+            try:
+                asked_at, batch = self._held or (self.of.now(), next(self._batches))
+            except (StoreUnavailable, AccessError) as exc:
+                self.trouble, self.is_done, self.empty_since = exc, True, None
+                break
+            self._held = (asked_at, batch) if begins and self.gap else None
+            if self._held is not None:
+                break  # the records before it are whole: the next piece begins with the gap
+            gap, self.gap = gap or self.gap, False
+            lines.add(batch.records)
+            if gap and batch.kept_from:
+                begins = batch.kept_from
+            if batch.records:
+                begins = begins or batch.records[0].position
+                self.after = batch.records[-1].position
+            self.after = max(self.after, batch.reached)
+            closes = batch.is_end
+            self.is_done = self._note(batch, asked_at)
+        if not lines.records and not closes and self.after == after:
+            self.gap |= gap
+            return None
+        self.pieces += 1
+        return Piece(self.partition.partition_id, after, self.after, begins, lines, self._latest, gap, closes)
+
+    def _note(self, batch: Batch, asked_at: datetime) -> bool:
+        """Note what an answer tells of the time; returns whether there is no more to read now."""
+        is_at_tip, arrived_at = not batch.behind_seconds and not batch.is_end, None
+        if batch.records:
+            arrived_at = batch.records[-1].arrived_at
+            self._latest = arrived_at or self._latest
+        self.behind_seconds = None if batch.is_held else batch.behind_seconds
+        if is_at_tip and not batch.records and not batch.is_held:
+            self.empty_since = arrived_at = asked_at
+            self._latest = max(self._latest, asked_at)
+            self._empty_answers += 1
+        # guard: the end of a closed shard is asked for
+        if self.partition.is_closed and self._empty_answers < MOST_EMPTY_ANSWERS:
+            is_at_tip = False  # its end is to come, perhaps in an answer of its own
+        return batch.is_end or is_at_tip or (arrived_at is not None and self._latest > self.of.until)
+
+    def age_seconds(self, now: datetime) -> float:
+        """For how long a record of the partition that is not landed may have waited, as far as is known."""
+        unread = max((now - self._latest).total_seconds(), 0.0)
+        return unread if self.behind_seconds is None or self.trouble is not None else min(unread, self.behind_seconds)
+
+    def close(self) -> None:
+        """End reading."""
+        self._batches.close()
+
+    def _read(self) -> Generator[Batch]:
+        """All batches from the head on, without records that were had before."""
+        while True:
+            asked_at, is_proven, of = self.of.now(), False, self.of
+            reading = of.log.read(of.name, self.partition.partition_id, self._anchor, of.piece_bytes)
+            with closing(reading) as batches:
+                for batch in batches:
+                    is_telling = bool(batch.records) or batch.is_end or not batch.behind_seconds
+                    if batch.kept_from is not None:  # guard: a log that tells what it has left tells a gap
+                        self.gap |= batch.kept_from > self.after + 1
+                        is_proven = True
+                    elif is_telling and not is_proven:
+                        self.gap |= not self._is_whole(batch.records, asked_at)
+                        is_proven = True
+                    fresh = [each for each in batch.records if each.position > self.after]
+                    if batch.records:
+                        self._anchor, self._whole_since = batch.records[-1].position, None
+                    self._anchor = max(self._anchor, batch.reached)
+                    yield replace(batch, records=fresh)
+                    arrived_at = fresh[-1].arrived_at if fresh else None
+                    if arrived_at is not None and of.now() - arrived_at > of.kept:
+                        break  # retention is near: the last record has to be there still when the next ones are read
+
+    def _is_whole(self, records: Sequence[LogRecord], asked_at: datetime) -> bool:
+        """Whether nothing can be missing before the first records of a reading."""
+        # guard: the last landed record has to come first
+        if self._anchor and records and records[0].position == self._anchor:
+            return True
+        # guard: what was seen more than a day ago proves nothing
+        return self._whole_since is not None and asked_at - self._whole_since < KEPT
+
+
+@dataclass(slots=True, kw_only=True)
+class Partitions:
+    """The partitions of one landing.
+
+    Attributes:
+        of: How they are read.
         live: The log that is landed.
         began_at: When the landing began.
-        until: Records that arrived later may wait for the next landing.
-        new_lines: Makes what gathers the lines of a partition.
-        piece_bytes: About how many bytes of lines a piece has.
         writes: Whether chains may be begun; not in a dry run.
         readers: By the id of their partition.
         waiting: How many shards have parents that are not landed whole.
-        gone: Partitions that the log lists no more, by id: links that end their chains with a gap.
+        gone: Partitions that the log lists no more: links that end their chains with a gap, without a manifest.
         are_overtaken: Whether others landed records of a partition meanwhile. The next landing goes on behind them.
         troubles: Why partitions could not be read further.
     """
 
     chains: LogChains
-    log: Log
-    name: LogName
+    of: Reading
     live: LiveLog
-    new_lines: NewLines
-    piece_bytes: int
-    now: Callable[[], datetime]
     began_at: datetime
-    until: datetime
     writes: bool
     readers: dict[str, PartitionReader] = field(default_factory=dict)
     waiting: int = 0
-    gone: dict[str, PartitionLink] = field(default_factory=dict)
+    gone: list[LandedLink] = field(default_factory=list)
     are_overtaken: bool = False
     troubles: list[CompactorError] = field(default_factory=list)
     _lost: set[str] = field(default_factory=set)
@@ -105,7 +253,7 @@ class Partitions:
 
     def place(self, partition_id: str) -> PartitionPlace:
         """The chain of a partition."""
-        return PartitionPlace(self.name, self.live.log_id, partition_id)
+        return PartitionPlace(self.of.name, self.live.log_id, partition_id)
 
     def check(self) -> None:
         """Make sure that what was read is of the log that is landed: it is asked by name, which another may have.
@@ -113,41 +261,48 @@ class Partitions:
         Raises:
             StoreUnavailable: It is not, or records may have gone that were thought to be kept.
         """
-        found, expected = self.log.describe(self.name), self.live
+        name, found, expected = self.of.name, self.of.log.describe(self.of.name), self.live
         if found is None or found.log_id != expected.log_id:  # guard: the id of a log is compared once it was read
             raise StoreUnavailable(
-                f"{self.name}: deleted or made again while it was landed; expected the id {expected.log_id}"
+                f"{name}: deleted or made again while it was landed; expected the id {expected.log_id}"
             )
         if found.retention < expected.retention:
-            raise StoreUnavailable(f"{self.name}: its retention was lowered while it was landed; plan it again")
+            raise StoreUnavailable(f"{name}: its retention was lowered while it was landed; plan it again")
 
     def refresh(self) -> None:
         """Find the partitions that may be read now: at the beginning, and after one was closed."""
-        partitions = self.log.partitions(self.name)
+        partitions = self.of.log.partitions(self.of.name)
         self.check()
-        listed = {partition.partition_id for partition in partitions}
+        listed = {each.partition_id for each in partitions}
         first = self._first_landing(listed)
-        known = dict.fromkeys(each for partition in partitions for each in (partition.partition_id, *partition.parents))
-        ends = self._heads(known, first)
-        for partition_id in known:
-            head = ends[partition_id]
+        known = dict.fromkeys(one for each in partitions for one in (each.partition_id, *each.parents))
+        found = zip(known, map_ordered(self._head, known), strict=True)
+        heads = {partition_id: self._sound(partition_id, head, first) for partition_id, head in found}
+        for partition_id, head in heads.items():
             # guard: a shard that is listed no more ends with a gap
             if partition_id not in listed and head is not None and not head.closed:
                 self._end(partition_id, head)
-        found = lineage(partitions, ends)
-        self.waiting = len(found.waiting)
-        new = [
-            each
-            for each in found.ready
-            if each.partition_id not in self.readers and each.partition_id not in self._damaged
-        ]
+        waiting, new = 0, list[Partition]()
+        for partition in partitions:
+            head = heads[partition.partition_id]
+            if head is not None and head.closed:
+                continue
+            # A parent without a chain that is gone has no record.
+            ends = [(each in listed, heads[each]) for each in partition.parents]
+            # guard: a shard begins once its parents ended
+            if any(is_listed if parent is None else not parent.closed for is_listed, parent in ends):
+                waiting += 1
+            elif partition.partition_id not in self.readers.keys() | self._damaged:
+                new.append(partition)
+        self.waiting = waiting
 
         def begun(partition: Partition) -> Head | None:
-            return ends[partition.partition_id] or self._begun(partition, ends, first)
+            return heads[partition.partition_id] or self._begun(partition, heads, first)
 
         for partition, head in zip(new, map_ordered(begun, new), strict=True):
             if head is not None and not head.closed:  # as it may be since they were listed
-                self.readers[partition.partition_id] = self._reader(partition, head)
+                reader = PartitionReader(self.of, partition, head, is_done=self._is_landed(head))
+                self.readers[partition.partition_id] = reader
 
     def close(self) -> None:
         """End all reading."""
@@ -167,47 +322,37 @@ class Partitions:
             self.troubles.append(reader.trouble)
         return found
 
-    def settled(self, settled: Settled) -> None:
-        """Take in what came of a draft. What others landed waits for the next landing; children of ended ones begin."""
-        self._lost.update(settled.lost)
-        self.are_overtaken |= bool(settled.lost)
-        for partition_id in settled.lost & self.readers.keys():
-            self.readers[partition_id].is_done = True
-        ended = [each for each in settled.links if each.link.closes]
-        if not self.writes:
-            for each in ended:
-                self._ended[each.partition_id] = Head(
-                    each.link.end, each.link.end, None, each.link.arrived_at, closed=True
-                )
-        if ended:
+    def settled(self, links: Iterable[LandedLink], lost: Iterable[LandedLink]) -> None:
+        """Take in which links were got. What others landed waits for the next landing; children of ended ones begin."""
+        for partition_id in {link.partition_id for link in lost}:
+            self._lost.add(partition_id)
+            self.are_overtaken = True
+            if partition_id in self.readers:
+                self.readers[partition_id].is_done = True
+        if ended := [link for link in links if link.closes]:
+            if not self.writes:
+                self._ended |= {link.partition_id: Head.behind(link) for link in ended}
             self.refresh()
 
-    def losses(self, manifest_id: str) -> list[PartitionLoss]:
-        """What of shards without a further record may be lost, for a manifest that is to name it."""
-        found = list[PartitionLoss]()
-        for partition_id, reader in self._idle().items():
-            if reader.gap and reader.empty_since is not None:
-                loss = LandedLoss(
-                    number=reader.head.losses,
-                    after=str(reader.after),
-                    seen_at=reader.empty_since,
-                    manifest_id=manifest_id,
-                )
-                found.append(PartitionLoss(partition_id=partition_id, loss=loss))
-        return found
+    def idle_gaps(self, manifest_id: str) -> list[LandedLink]:
+        """Links for what may be lost of shards without a further record, for a manifest that is to name it."""
+        return [
+            LandedLink.of_idle_gap(partition_id, reader.after, since, manifest_id)
+            for partition_id, reader, since in self._idle()
+            if reader.gap
+        ]
 
     def note_idle(self) -> None:
         """Note which partitions have no further record, unless one may be lost that no manifest names."""
-        for partition_id, reader in self._idle().items():
-            since, head = reader.empty_since, reader.head
-            if since is None or reader.gap or reader.after != head.after:
-                continue
-            if head.whole_since is None or since - head.whole_since >= NOTED_EVERY:
+        for partition_id, reader, since in self._idle():
+            known = reader.head.whole_since
+            is_due = known is None or since - known >= NOTED_EVERY
+            if is_due and not reader.gap and reader.after == reader.head.after:
                 self.chains.note_seen(self.place(partition_id), EmptySeen(after=str(reader.after), at=since))
 
     def age_seconds(self) -> float | None:
         """For how long a record of any partition may have waited that is not landed; None without a partition."""
-        now = self.now()
+        now = self.of.now()
         unbegun = [max((now - since).total_seconds(), 0.0) for since in self._unbegun.values()]
         return max([*unbegun, *(reader.age_seconds(now) for reader in self.readers.values())], default=None)
 
@@ -216,58 +361,48 @@ class Partitions:
         """Whether some partition was read, and without trouble."""
         return any(each.behind_seconds is not None and each.trouble is None for each in self.readers.values())
 
-    def _idle(self) -> dict[str, PartitionReader]:
-        """The readers of partitions that were seen to have no further record."""
-        return {
-            partition_id: reader
+    def _idle(self) -> list[tuple[str, PartitionReader, datetime]]:
+        """The readers of partitions that were seen to have no further record, each with the time."""
+        return [
+            (partition_id, reader, reader.empty_since)
             for partition_id, reader in self.readers.items()
             if reader.empty_since is not None and partition_id not in self._lost
-        }
+        ]
 
-    def _heads(self, partition_ids: Iterable[str], first: FirstLanding) -> dict[str, Head | None]:
-        """Where the chains end. One with a damaged record counts as open: it waits, its children do, and no other."""
-        known = dict[str, Head | None]()
-        for partition_id, found in heads(self._head, partition_ids):
-            if isinstance(found, StuckError) and partition_id not in self._damaged:
-                self._damaged.add(partition_id)
-                self._unbegun[partition_id] = first.landed_at
-                self.troubles.append(found)
-            known[partition_id] = Head(0, 0, None, first.landed_at) if isinstance(found, StuckError) else found
-        return known
+    def _head(self, partition_id: str) -> Head | StuckError | None:
+        try:
+            return self._ended.get(partition_id) or self.chains.head(self.place(partition_id))
+        except StuckError as exc:
+            return exc
 
-    def _head(self, partition_id: str) -> Head | None:
-        return self._ended.get(partition_id) or self.chains.head(self.place(partition_id))
-
-    def _reader(self, partition: Partition, head: Head) -> PartitionReader:
-        return PartitionReader(
-            log=self.log,
-            name=self.name,
-            partition=partition,
-            head=head,
-            until=self.until,
-            new_lines=self.new_lines,
-            piece_bytes=self.piece_bytes,
-            now=self.now,
-            kept=max(KEPT, self.live.retention - MARGIN),
-            is_done=self._is_landed(head),
-        )
+    def _sound(self, partition_id: str, head: Head | StuckError | None, first: FirstLanding) -> Head | None:
+        """A chain with a damaged record counts as open: it waits, its children do, and no other."""
+        if not isinstance(head, StuckError):
+            return head
+        if partition_id not in self._damaged:
+            self._damaged.add(partition_id)
+            self._unbegun[partition_id] = first.landed_at
+            self.troubles.append(head)
+        return Head(0, 0, None, first.landed_at)
 
     def _is_landed(self, head: Head) -> bool:
         """Whether an earlier landing with the same bound landed what a partition had by then."""
         if self.live.tells_gaps:  # it does not tell when records came; a reading has an end in any case
             return False
-        return self.until < self.began_at and head.landed_to is not None and head.landed_to > self.until
+        until = self.of.until
+        return until < self.began_at and head.landed_to is not None and head.landed_to > until
 
     def _first_landing(self, listed: set[str]) -> FirstLanding:
         """When the log was first landed, and what it had then."""
-        known = self.chains.first_landing(self.name, self.live.log_id)
+        name, log_id = self.of.name, self.live.log_id
+        known = self.chains.first_landing(name, log_id)
         if known is not None:
             return known
         first = FirstLanding(landed_at=self.began_at, partitions=tuple(sorted(listed)))
         if not self.writes:
             return first
-        self.chains.begin_log(self.name, self.live.log_id, first)
-        return self.chains.first_landing(self.name, self.live.log_id) or first
+        self.chains.begin_log(name, log_id, first)
+        return self.chains.first_landing(name, log_id) or first
 
     def _begun(self, partition: Partition, heads: Mapping[str, Head | None], first: FirstLanding) -> Head | None:
         """Begin the chain of a partition; None if it cannot be read now.
@@ -276,7 +411,7 @@ class Partitions:
         of a topic begins at the earliest record that it has when it is first seen, or at its beginning, if others were
         landed before it was there: then what retention has removed of it is told.
         """
-        was_there, now = partition.partition_id in first.partitions, self.now()
+        was_there, now = partition.partition_id in first.partitions, self.of.now()
         landed = [found for each in partition.parents if (found := heads.get(each)) is not None]
         known = [each for each in landed if each.after or not was_there]  # an empty one tells nothing of that time
         # A parent that the log had since the first landing, and that is gone without a chain, was never landed.
@@ -299,23 +434,18 @@ class Partitions:
             gap=not is_told and (is_orphan or (is_late and not known)),
         )
         if not self.writes:
-            after, since = int(origin.after), origin.whole_since
-            anchor = int(origin.first or after)
-            return Head(after, anchor, whole_since=None if origin.first else since, latest=since, gap=origin.gap)
+            return Head.begun(origin)
         if is_told:
             self.check()
-        self.chains.begin(self.place(partition.partition_id), origin)
-        head = self.chains.head(self.place(partition.partition_id))
-        if head is None:
-            raise AssertionError("a chain that was begun has a head")
-        return head
+        return self.chains.begin(self.place(partition.partition_id), origin)
 
     def _earliest(self, partition: Partition) -> tuple[int, bool]:
         """The position of the earliest record that a partition has now, and whether that is what its log has left.
 
         Without any record it is 0, unless the log tells where the next one would be.
         """
-        with closing(self.log.read(self.name, partition.partition_id, 0, self.piece_bytes)) as batches:
+        of = self.of
+        with closing(of.log.read(of.name, partition.partition_id, 0, of.piece_bytes)) as batches:
             for batch in batches:
                 if batch.kept_from is not None:
                     return batch.kept_from, True
@@ -328,15 +458,12 @@ class Partitions:
     def _end(self, partition_id: str, head: Head) -> None:
         """End the chain of a partition that the log lists no more: all its records are older than the retention."""
         # It is listed again, or records are still there, or may be landed.
-        if self.now() - head.latest < KEPT or partition_id in self._lost or partition_id in self._damaged:
+        if self.of.now() - head.latest < KEPT or partition_id in self._lost or partition_id in self._damaged:
             return
-        end = str(head.after)
-        link = LandedLink(after=end, last=end, manifest_id="", arrived_at=head.latest, gap=True, closes=True)
-        self.gone[partition_id] = PartitionLink(partition_id=partition_id, link=link)
-
-
-def with_manifest(links: Sequence[PartitionLink], manifest_id: str) -> list[PartitionLink]:
-    """Links for a manifest."""
-    return [
-        each.model_copy(update={"link": each.link.model_copy(update={"manifest_id": manifest_id})}) for each in links
-    ]
+        if any(link.partition_id == partition_id for link in self.gone):
+            return
+        end, at = str(head.after), head.latest
+        ends = {"after": end, "last": end}
+        self.gone.append(
+            LandedLink(partition_id=partition_id, manifest_id="", arrived_at=at, gap=True, closes=True, **ends)
+        )

@@ -13,7 +13,7 @@ from compactor.adapters.local.machine import MachineProcesses
 from compactor.adapters.local.native.kernel import NativeGrok
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
-from compactor.core.errors import OperatorError, SettingsError
+from compactor.core.errors import SettingsError
 from compactor.core.logs.names import KAFKA, LogName
 from compactor.core.logs.ports import Partition
 from compactor.core.partitions import first_folders
@@ -44,7 +44,7 @@ from compactor.sources.planner import Planner
 from compactor.sources.unplanned import EVERYTHING, FileScope, Unplanned, check_prefix, listed_below
 from compactor.upkeep.catalog_columns import CatalogColumns
 from compactor.upkeep.cleaner import retention_task
-from compactor.upkeep.tasks import IsStopping, Task, Tasks
+from compactor.upkeep.tasks import Task, Tasks
 from compactor.wiring.components import Replacements
 from compactor.wiring.engine_choice import SourceChoice, source_choice
 from compactor.wiring.job.table_components import TableComponents
@@ -56,24 +56,10 @@ if TYPE_CHECKING:
     from compactor.ops.rebuild.replacing import Replacer
     from compactor.sources.landing.lander import Lander
     from compactor.sources.landing.lines import RecordLines
-    from compactor.sources.landing.loop import LandingLoop
     from compactor.sources.spill import SpilledFile
 
 
 CLOSING_SECONDS = 24 * 3600.0
-
-PLANNING_SECONDS = 60.0
-"""The time between two looks whether a topic or stream is to be landed; each look says when the next one is."""
-
-
-def _step(loop: "LandingLoop", is_stopping: IsStopping) -> float:
-    return loop.step(is_stopping=is_stopping)
-
-
-def _plan_all(loop: "LandingLoop", is_stopping: IsStopping) -> None:
-    failed = loop.plan_all(is_stopping=is_stopping).values()
-    for error in sorted(failed, key=lambda each: not isinstance(each, OperatorError)):
-        raise error
 
 
 class App(TableComponents):
@@ -191,31 +177,28 @@ class App(TableComponents):
         """What lands each topic and stream, in a thread of its own: it may not answer."""
         if not self.settings.logs:
             return
-        from compactor.ledger.landing.notes import LandingNotes  # noqa: PLC0415 - only landing needs it
-        from compactor.sources.landing.loop import LandingLoop  # noqa: PLC0415 - as above
+        from compactor.ledger.landing.progress import LandingNotes  # noqa: PLC0415 - only landing needs it
+        from compactor.sources.landing.lander import LandingTurns  # noqa: PLC0415 - as above
 
-        builder = self.settings.builder
+        builder, notes = self.settings.builder, LandingNotes(self.state, self.run_id)
         for log in self.settings.logs:
-            loop = LandingLoop(
+            turns = LandingTurns(
                 log=log,
                 every_seconds=builder.max_wait_seconds,
                 max_manifests=builder.max_manifests_per_plan,
                 new_lander=partial(self.lander, log.scheme),
-                notes=LandingNotes(self.state, self.run_id),
+                notes=notes,
                 metrics=self.metrics,
-                clock=self.clock,
-                # All shards of a job would land the same records, of which one would get them.
-                leads=self.share.leads,
             )
             yield Task(
                 name=f"landing {log}",
-                every_seconds=PLANNING_SECONDS,
-                run=partial(_step, loop),
+                every_seconds=builder.max_wait_seconds,
+                run=turns.take,
                 has_note=False,
                 thread=f"landing {log}",
-                first_pause_seconds=1.0,
-                longest_pause_seconds=600.0,
-                at_start=partial(_plan_all, loop),
+                # All shards of a job would land the same records, of which one would get them.
+                leads=self.share.leads,
+                at_start=turns.land_all,
             )
 
     def lander(self, scheme: str) -> "Lander":

@@ -11,7 +11,7 @@ from compactor.cli.entry import compactor as command
 from compactor.cli.plan_result import landed_log, show_log
 from compactor.core.errors import RecordUnreadable
 from compactor.core.logs.names import LogGap, LogName
-from compactor.sources.landing.result import LandingResult
+from compactor.sources.landing.lander import LandingResult
 from tests.support.settings_files import write_settings
 
 TOPIC, STREAM = LogName("kafka", "main", "events"), LogName("kinesis", "main", "events")

@@ -27,10 +27,10 @@ from compactor.control.snapshot import (
 )
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
+from compactor.ledger.landing.progress import LogSeen
 from compactor.settings.control_policy import Policy
 from compactor.settings.sections import Control
 from compactor.settings.types import MaintenanceWindow
-from compactor.sources.landing.seen import LogSeen
 from tests.support.recent_commits import recent_commit
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)  # a Wednesday

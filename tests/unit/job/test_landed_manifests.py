@@ -140,7 +140,7 @@ def test_a_planned_manifest_that_is_lost(
     [partition] = log.create(TOPIC, "one", 1)
     partition.append(*[b'{"id": "%d"}' % each for each in range(3)])
     app = kafka_app(tmp_path, log)
-    [plan] = app.lander("kafka").land(TOPIC, max_manifests=9).totals.manifests
+    [plan] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
     uri = app.layout.manifest(plan.manifest_id)
     data = app.store.read(uri)
     found = LOST[how](data)
@@ -177,7 +177,7 @@ def test_a_manifest_that_a_planner_has_not_bound(made: Scene) -> None:
     manifest = planned(made)
     made.store.delete([LAYOUT.accepted(manifest.manifest_id)])
     assert reason(made, manifest) == ""
-    assert made.plan().totals.manifests == []
+    assert made.plan().manifests == []
 
 
 def test_a_draft_that_cannot_be_read_is_told(made: Scene) -> None:
@@ -211,7 +211,7 @@ def test_a_manifest_that_is_bound_with_other_bytes(made: Scene) -> None:
     record = accepted.model_copy(update={"digest": digest(data), "manifest": later(manifest)})
     made.store.put(LAYOUT.accepted(manifest.manifest_id), record.model_dump_json().encode())
     made.store.delete([LAYOUT.manifest(manifest.manifest_id)])
-    assert len(made.plan().totals.manifests) == 1
+    assert len(made.plan().manifests) == 1
     assert made.store.read(LAYOUT.manifest(manifest.manifest_id)) == data
     assert reason(made, later(manifest)) == ""
 
@@ -241,7 +241,7 @@ def test_the_id_of_a_planned_manifest_is_taken(tmp_path: Path, content: bytes) -
     for number, partition in enumerate(partitions):
         partition.append(*[b'{"id": "%d"}' % each for each in range(3 * number, 3 * number + 3)])
     app = kafka_app(tmp_path, log)
-    [plan] = app.lander("kafka").land(TOPIC, max_manifests=9).totals.manifests
+    [plan] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
     uri = app.layout.manifest(plan.manifest_id)
     data = app.store.read(uri)
     app.store.delete([uri, app.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
@@ -253,7 +253,7 @@ def test_the_id_of_a_planned_manifest_is_taken(tmp_path: Path, content: bytes) -
     assert any(f"`compactor plan {TOPIC}` writes it as a redrive of this id" in each.expected for each in told) or (
         content == b"part"
     )
-    [again] = app.lander("kafka").land(TOPIC, max_manifests=9).totals.manifests
+    [again] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
     assert again.manifest_id == f"{plan.manifest_id}-r1"
     assert kafka_app(tmp_path, log).verifier().verify_all().discrepancies == []
     kafka_app(tmp_path, log).threaded_job(1).run(once=True)
@@ -274,12 +274,12 @@ def test_a_redrive_of_what_was_planned_is_gone_or_damaged(tmp_path: Path, damage
     [partition] = log.create(TOPIC, "one", 1)
     partition.append(b'{"id": "0"}')
     app = kafka_app(tmp_path, log)
-    [plan] = app.lander("kafka").land(TOPIC, max_manifests=9).totals.manifests
+    [plan] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
     uri = app.layout.manifest(plan.manifest_id)
     app.store.delete([uri, app.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
     app.store.put(uri, b"no manifest")
     kafka_app(tmp_path, log).threaded_job(1).run(once=True)
-    [again] = app.lander("kafka").land(TOPIC, max_manifests=9).totals.manifests
+    [again] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
     holder = app.ledger.accepted(plan.manifest_id)
     assert holder is not None
     if damage == "deleted":

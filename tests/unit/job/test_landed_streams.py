@@ -146,7 +146,7 @@ def test_landed_objects_expire_with_the_archive(lake: Lake) -> None:
 def test_manifests_that_no_plan_wrote(lake: Lake) -> None:
     """Landed objects and gaps have one manifest; what claims to be a redrive has to be on record."""
     before = lake.call("verify", "--deep")
-    [planned] = lake.plan.totals.manifests
+    [planned] = lake.plan.manifests
     accepted = lake.app.ledger.accepted(planned.manifest_id)
     assert accepted is not None
     assert accepted.manifest is not None
@@ -192,7 +192,7 @@ def test_a_manifest_of_landed_objects_that_is_lost(
 ) -> None:
     """`verify` says what to do, and the next plan writes it again, also of a stream that is deleted meanwhile."""
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
+    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).manifests
     uri = lake.layout.manifest(plan.manifest_id)
     lake.app.store.delete([uri]) if content is None else lake.app.store.put(uri, content)
     monkeypatch.setattr(unwritten, "REWRITE_SECONDS", 0.0)
@@ -211,14 +211,14 @@ def test_a_manifest_of_landed_objects_that_is_lost(
 def test_the_id_of_a_manifest_of_landed_objects_is_taken(lake: Lake) -> None:
     """Something was refused under its name before its planner bound the id: a redrive of it has the objects."""
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
+    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).manifests
     uri = lake.layout.manifest(plan.manifest_id)
     lake.app.store.delete([uri, lake.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
     lake.app.store.put(uri, b"no manifest")
     lake.run()
     [told] = lake.call("verify", code=3)["discrepancies"]
     assert f"`compactor plan {STREAM}` writes it as a redrive of this id" in told["expected"]
-    [again] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
+    [again] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).manifests
     assert again.manifest_id == f"{plan.manifest_id}-r1"
     lake.run()
     found = lake.call("verify", "--deep")
@@ -233,7 +233,7 @@ def test_the_id_of_a_manifest_of_landed_objects_is_taken(lake: Lake) -> None:
 def test_landed_objects_stay_for_a_redrive_of_what_was_planned(lake: Lake) -> None:
     """The id of their manifest is committed with another file, and what was planned for it waits."""
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
+    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).manifests
     uri = lake.layout.manifest(plan.manifest_id)
     manifest = json.loads(lake.app.store.read(uri))
     lake.app.store.delete([uri, lake.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
@@ -292,7 +292,7 @@ def test_what_a_planned_manifest_was_overwritten_with(lake: Lake, how: str) -> N
     """It is a dead letter of its own, settled with the planned one if it adds nothing to it, as each command says."""
     write, is_open = OVERWRITTEN[how]
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).totals.manifests
+    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).manifests
     uri = lake.layout.manifest(plan.manifest_id)
     lake.app.store.put(uri, write(lake, lake.app.store.read(uri)))
     lake.run()

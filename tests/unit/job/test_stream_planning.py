@@ -76,11 +76,11 @@ class Hanging:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.log, name)
 
-    def stream(self, stream: LogName) -> LiveLog | None:
+    def describe(self, stream: LogName) -> LiveLog | None:
         if stream == OTHER:
             self.answering.wait(SECONDS)
             raise StoreUnavailable("no way to Kinesis")
-        return self.log.stream(stream)
+        return self.log.describe(stream)
 
 
 def test_a_stream_that_hangs_holds_up_nothing(tmp_path: Path, kinesis: MemoryKinesis) -> None:

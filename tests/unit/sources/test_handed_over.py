@@ -16,7 +16,7 @@ from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.landing.chains import LogChains
 from compactor.ops.verify.landed import faults_of_landed
 from compactor.ops.verify.planned import unwritten
-from compactor.sources.landing.linked import drafts_left
+from compactor.sources.landing.drafts import Landing, Left
 from tests.support.harness import DiedError
 from tests.support.interleaving import Meddling
 from tests.support.landed import landed_lines
@@ -92,8 +92,8 @@ def each_once(*records: int) -> Counter[bytes]:
 def is_settled(made: Scene) -> bool:
     """Whether no draft is left, and chains and manifests agree."""
     state = made.state()
-    drafts = drafts_left(state, LogChains(state).drafts_folder(TOPIC, "one"))
-    return drafts == ([], []) and not list(faults_of_landed(state)) and not unwritten.unwritten(state)
+    left = Landing(LogChains(state), TOPIC, "one").left()
+    return left == Left() and not list(faults_of_landed(state)) and not unwritten.unwritten(state)
 
 
 def part_of(manifest: Manifest, files: slice, **changed: Any) -> Manifest:
@@ -119,12 +119,12 @@ def test_what_has_the_id_of_a_planned_manifest(other: str) -> None:
     told = [each.expected for each in unwritten.unwritten(made.state())]
     faults = [each.expected for each in faults_of_landed(made.state())]
     assert any(f"`compactor plan {TOPIC}` writes it as a redrive" in each for each in told) or faults
-    [plan] = made.plan().totals.manifests
+    [plan] = made.plan().manifests
     assert plan.manifest_id == redriven_id(draft.manifest_id, 1)
     assert list(faults_of_landed(made.state())) == []
     made.store.delete([LAYOUT.manifest(plan.manifest_id)])
-    assert [each.manifest_id for each in made.plan().totals.manifests] == [plan.manifest_id]
-    assert made.plan().totals.manifests == []  # it waits
+    assert [each.manifest_id for each in made.plan().manifests] == [plan.manifest_id]
+    assert made.plan().manifests == []  # it waits
     take_in(made)
     assert lines(made) == each_once(5, 3)
     made.plan()
@@ -142,7 +142,7 @@ def test_an_object_is_in_another_manifest() -> None:
     log = RedriveLog(state=state)
     log.deliver(on_record(log, holder.key, manifest))
     take_in(made)
-    assert [each.files for each in made.plan().totals.manifests] == [len(draft.files) - 1]
+    assert [each.files for each in made.plan().manifests] == [len(draft.files) - 1]
     take_in(made)
     made.plan()
     assert lines(made) == each_once(5, 3)
@@ -183,7 +183,7 @@ def test_the_id_of_a_redrive_is_taken_before_its_record() -> None:
 
     with suppress(DiedError):
         made.plan(Spoiling(made))
-    assert [each.manifest_id for each in made.plan().totals.manifests] == [redriven_id(draft.manifest_id, 2)]
+    assert [each.manifest_id for each in made.plan().manifests] == [redriven_id(draft.manifest_id, 2)]
     take_in(made)
     made.plan()
     assert lines(made) == each_once(5, 3)
@@ -254,5 +254,5 @@ def test_what_a_job_has_begun_is_not_planned_again(at: int) -> None:
     made.plan(Meddling(made.store, overtake))
     made.plan()
     take_in(made)
-    assert made.plan().totals.manifests == []
+    assert made.plan().manifests == []
     assert set(lines(made).values()) == {1}

@@ -13,8 +13,8 @@ from compactor.ledger.landing.chains import LogChains
 from compactor.ledger.landing.given import names_landed
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
+from compactor.sources.landing.drafts import id_of_draft, is_begun, read_draft
 from compactor.sources.landing.handed_over import is_handed_over
-from compactor.sources.landing.linked import id_of_draft, is_begun, read_draft
 
 REWRITE_SECONDS = 3600.0
 """How long a planned manifest may be absent: a planner may die before it writes it, and the next plan does that."""

@@ -98,8 +98,12 @@ def test_links_that_do_not_follow_each_other() -> None:
     made.plan()
     chains, place = chain_of(made)
     now = made.clock.now()
-    chains.chain(place).create(LandedLink(after="50", last="60", manifest_id="", arrived_at=now, closes=True))
-    chains.chain(place).create(LandedLink(after="60", last="61", manifest_id="", arrived_at=now))
+    chains.chain(place).create(
+        LandedLink(partition_id=place.partition_id, after="50", last="60", manifest_id="", arrived_at=now, closes=True)
+    )
+    chains.chain(place).create(
+        LandedLink(partition_id=place.partition_id, after="60", last="61", manifest_id="", arrived_at=now)
+    )
     assert found(made) == [
         ("records behind position 14", "some behind position 50"),
         ("no records behind its end", "some behind position 60"),

@@ -1,14 +1,47 @@
-"""How far behind logs landing is, from what jobs noted. Logs are not asked."""
+"""How far landing is: one small record of each log, which the next one overwrites, for people to see.
+
+Nothing depends on it. What cannot be written is left out: the next landing writes it anew. Logs are not asked.
+"""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from compactor.core.documents.landing import LandingProgress
+from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.logs.names import LogName
 from compactor.core.text.formatting import count, shown_seconds
-from compactor.ledger.landing.notes import LandingNotes
 from compactor.ledger.state import State
+
+
+def progress_of(state: State, log: LogName) -> LandingProgress | None:
+    """What was noted last of a log; None if nothing was, or if that cannot be read."""
+    with suppress(RecordUnreadable):
+        return LandingProgress.find(state.store, _uri(state, log), "progress")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class LandingNotes:
+    """Writes the notes of one run. All runs of a job write the same records."""
+
+    state: State
+    run_id: str
+
+    def known(self, log: LogName) -> LandingProgress:
+        """What was noted last, with the gaps of this run alone."""
+        found = None
+        with suppress(CompactorError):
+            found = progress_of(self.state, log)
+        if found is None:
+            return LandingProgress(run_id=self.run_id, expected_since=self.state.clock.now())
+        return found if found.run_id == self.run_id else found.model_copy(update={"run_id": self.run_id, "gaps": 0})
+
+    def keep(self, log: LogName, progress: LandingProgress) -> None:
+        """Write a note in place of the last one."""
+        with suppress(CompactorError):
+            self.state.store.put(_uri(self.state, log), progress.to_json())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +102,11 @@ class LogWatch:
         return tuple(self._seen(log, now) for log in self.logs)
 
     def _seen(self, log: LogName, now: datetime) -> LogSeen:
-        note = self._note(log)
+        note = progress_of(self.state, log)
+        if note is None:
+            note = LandingProgress(run_id="", expected_since=self.state.clock.now() if self.may_note else None)
+            if self.may_note:
+                self.state.store.create(_uri(self.state, log), note.to_json())
         unseen_since = note.seen_at or note.expected_since or now
         return LogSeen(
             name=str(log),
@@ -83,6 +120,6 @@ class LogWatch:
             late_seconds=self.late_seconds,
         )
 
-    def _note(self, log: LogName) -> LandingProgress:
-        notes = LandingNotes(self.state)
-        return notes.expected(log) if self.may_note else notes.read(log) or LandingProgress(run_id="")
+
+def _uri(state: State, log: LogName) -> str:
+    return state.layout.landing_progress(log.scheme, log.path)

@@ -1,0 +1,315 @@
+"""Lands pieces of partitions as objects, and gives each object to one manifest.
+
+An object is written before its link, under a name that has the id of its manifest. So no other planner writes it, and
+no other manifest may name it. A planner then writes a draft of the manifest, creates its links, binds the id of the
+manifest to the files whose links it got, and writes it. A link is there for good once it is there. So every planner
+that goes through these steps gets the same manifest, at any time and any number of times: a planner that dies, or that
+is held up for hours, leaves nothing undecided. A draft stays until a job has begun with its manifest: one that is gone
+before is written again. As its id is bound to its bytes, nothing else takes effect under it, and it takes effect once,
+however often it is written. If the id is bound to something else, because that was there before, the manifest becomes
+a redrive; see `handed_over`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from compactor.core.documents.landing import LandedLink, LandingDraft
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import Accepted
+from compactor.core.errors import ObjectNotFound, RecordUnreadable, StoreUnavailable
+from compactor.core.inputs.dates import ARRIVAL
+from compactor.core.layout import base_name, digest, redrive_number, root_id
+from compactor.core.logs.names import LogGap, LogName
+from compactor.core.map_ordered import map_ordered
+from compactor.ledger.landing.chains import Chain, LogChains, PartitionPlace
+from compactor.ledger.landing.given import names_landed
+from compactor.ledger.state import State
+from compactor.sources.landing.handed_over import hand_over, has_same_files
+from compactor.sources.landing.partitions import Piece
+from compactor.telemetry.logs import log_event
+
+SWEEP_SECONDS = 24 * 3600.0
+"""Age at which objects are looked for that no link names: a planner may still be at work on younger ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What came of a draft.
+
+    Attributes:
+        manifest: What was written; None if others have all of its records, or if it has none.
+        links: The links that it got.
+        lost: Those that others got, or that are behind such a one.
+        gaps: Where records may be lost.
+        has_begun: Whether a job has begun with the manifest.
+    """
+
+    manifest: Manifest | None
+    links: Sequence[LandedLink]
+    lost: Sequence[LandedLink] = ()
+    gaps: Sequence[LogGap] = ()
+    has_begun: bool = False
+
+
+@dataclass(slots=True)
+class Left:
+    """The drafts of a log that are to be settled, and why some cannot be read: these stay and hold up nothing else."""
+
+    drafts: list[LandingDraft] = field(default_factory=list)
+    unreadable: list[RecordUnreadable] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Lands the records of one log id."""
+
+    chains: LogChains
+    name: LogName
+    log_id: str
+
+    @property
+    def state(self) -> State:
+        """Has the drafts, links and objects."""
+        return self.chains.state
+
+    def place(self, partition_id: str) -> PartitionPlace:
+        """The chain of a partition."""
+        return PartitionPlace(self.name, self.log_id, partition_id)
+
+    def begin(self, manifest_id: str) -> None:
+        """Mark that objects are being landed for a manifest, so that those without a link are found later."""
+        self.state.store.create(self._mark(manifest_id), b"")
+
+    def land(self, manifest_id: str, piece: Piece) -> LandedLink:
+        """Write the object of a piece, unless it has no line; return the link for it.
+
+        Raises:
+            StoreUnavailable: The object cannot be seen although it was written.
+        """
+        link, store = piece.link(manifest_id), self.state.store
+        if not link.lines:
+            return link
+        place = f"{self.name.scheme}/{self.name.path}/{link.partition_id}"
+        uri = f"{self.state.layout.landed_inputs(manifest_id)}{place}/{link.after}-{link.last}.ndjson.zst"
+        data = piece.lines.to_bytes()
+        store.create(uri, data)
+        info = store.stat(uri)
+        if info is None:
+            raise StoreUnavailable(f"{uri}: it is gone right after it was written")
+        return link.model_copy(update={"uri": uri, "etag": info.etag, "size_bytes": len(data)})
+
+    def drafted(self, manifest_id: str, links: Iterable[LandedLink]) -> LandingDraft:
+        """The manifest of landed objects and of what may be lost, by links in the order of each partition."""
+        now, links, files = self.state.clock.now(), tuple(links), list[ManifestFile]()
+        for link in links:
+            if link.gap:  # guard: a manifest names what may be lost
+                # Reading it finds no record, and says so.
+                files.append(ManifestFile(uri=self._gap(link).uri, size_bytes=0, etag=self.log_id))
+            if link.lines:
+                files.append(ManifestFile(uri=link.uri, size_bytes=link.size_bytes, etag=link.etag))
+        dated = tuple(each.model_copy(update={"event_time": now, "dated_by": ARRIVAL}) for each in files)
+        day = f"{now:%Y-%m-%d}"
+        manifest = Manifest(manifest_id=manifest_id, date=day, created_at=now, files=dated, listed_at=now)
+        return LandingDraft(manifest=manifest, links=links)
+
+    def settle(self, draft: LandingDraft, *, is_new: bool = False) -> Settled:
+        """Create the links of a draft and write its manifest, as far as that was not done.
+
+        Args:
+            draft: What is to be settled. Links of one chain are in order, the first where the chain ended then.
+            is_new: Write the draft first. From then on, others may settle it.
+
+        Raises:
+            StuckError: A record of the manifest, or of a redrive of it, cannot be read.
+        """
+        store, planned = self.state.store, draft.manifest
+        if is_new:
+            store.create(self._draft(planned.manifest_id), draft.to_json())
+        got, lost = list[LandedLink](), list[LandedLink]()
+        for link in draft.links:
+            # Behind a link of others, the next one of this draft would begin where no link ends.
+            # guard: behind a link of others, no link of the same chain is created
+            is_behind_lost = any(other.partition_id == link.partition_id for other in lost)
+            # guard: a manifest has nothing whose link another one has
+            is_got = not is_behind_lost and self._chain(link).create(link).manifest_id == planned.manifest_id
+            (got if is_got else lost).append(link)
+        gaps = [self._gap(link) for link in got if link.gap]
+        uris = {*(link.uri for link in got), *(gap.uri for gap in gaps)}
+        manifest, is_over = None, True
+        if files := tuple(file for file in planned.files if file.uri in uris):
+            manifest, is_over = _written(self.state, planned.model_copy(update={"files": files}))
+        for gap in gaps:
+            log_event("landing.gap", log=self.name.uri, gap=gap.uri)
+        store.delete([link.uri for link in lost if link.uri])  # no one can get a link for them
+        # guard: a draft stays until a job has begun with its manifest
+        over = [self._draft(planned.manifest_id)] if is_over else []
+        store.delete([self._mark(planned.manifest_id), *over])
+        return Settled(manifest, got, lost, gaps, has_begun=is_over and manifest is not None)
+
+    def left(self) -> Left:
+        """Find the drafts whose planner died, and those whose manifest was lost before a job began with it.
+
+        A draft is deleted only once a job has begun: until the id is bound, a planner that has read the draft may
+        still create links for it. Once the id is bound, the manifest can be written from that record alone.
+        """
+        state, found = self.state, Left()
+        drafts = [info.uri for info in state.store.list(self.chains.drafts_folder(self.name, self.log_id))]
+        if not drafts:
+            return found
+        waiting = {root_id(id_of_draft(info.uri)) for info in state.store.list(state.layout.manifests_folder)}
+        absent, over = [uri for uri in drafts if id_of_draft(uri) not in waiting], list[str]()
+        for uri, draft in zip(absent, map_ordered(lambda uri: _left(state, uri), absent), strict=True):
+            if isinstance(draft, RecordUnreadable):
+                found.unreadable.append(draft)
+            elif isinstance(draft, LandingDraft):
+                found.drafts.append(draft)
+            elif draft == "over":
+                over.append(uri)  # guard: a draft goes once a job has begun with its manifest
+        state.store.delete(over)
+        return found
+
+    def sweep(self, *, is_gone: bool = False) -> int:
+        """Delete objects of planners that died before they wrote a draft; returns how many.
+
+        One may go as soon as the link for its records is of another object. Then it can never get a link, however long
+        its planner was held up.
+
+        Args:
+            is_gone: Whether another log has the name by now. No plan goes on with these chains, so they are ended.
+        """
+        store, now, swept = self.state.store, self.state.clock.now(), 0
+        for mark in list(store.list(self.chains.landing_folder(self.name, self.log_id))):
+            if (now - mark.modified_at).total_seconds() < SWEEP_SECONDS:
+                continue
+            manifest_id = base_name(mark.uri)
+            if is_gone and store.stat(self._draft(manifest_id)) is not None:
+                continue  # it names the objects, and is settled once it can be read
+            objects = [info.uri for info in store.list(self.state.layout.landed_inputs(manifest_id))]
+            if is_gone:
+                self._end(objects)
+            links = {uri: self._link_with(uri) for uri in objects}
+            useless = [uri for uri, link in links.items() if link is not None and link.uri != uri]
+            store.delete(useless)
+            swept += len(useless)
+            if None not in links.values():
+                store.delete([mark.uri])
+        return swept
+
+    def _link_with(self, uri: str) -> LandedLink | None:
+        """The link that has the first record of an object; None if there may still be one of this object."""
+        partition_id, after = _range_of(uri)
+        chain = self.chains.chain(self.place(partition_id))
+        link = chain.at(after) or chain.link_with(after)  # the chain may go past by a longer link
+        if link is not None:
+            return link
+        last = chain.last()
+        return last if last is not None and last.closes else None  # guard: an object that may still get a link stays
+
+    def _end(self, objects: Iterable[str]) -> None:
+        """End the chains of the partitions of some objects."""
+        for partition_id in sorted({_range_of(uri)[0] for uri in objects}):
+            chain = self.chains.chain(self.place(partition_id))
+            while (last := chain.last()) is None or not last.closes:
+                end, now = "0" if last is None else last.last, self.state.clock.now()
+                ends = {"after": end, "last": end}
+                chain.create(LandedLink(partition_id=partition_id, manifest_id="", arrived_at=now, closes=True, **ends))
+
+    def _chain(self, link: LandedLink) -> Chain:
+        return self.chains.chain(self.place(link.partition_id))
+
+    def _gap(self, link: LandedLink) -> LogGap:
+        return self.place(link.partition_id).gap(link)
+
+    def _draft(self, manifest_id: str) -> str:
+        return f"{self.chains.drafts_folder(self.name, self.log_id)}{manifest_id}.json"
+
+    def _mark(self, manifest_id: str) -> str:
+        return f"{self.chains.landing_folder(self.name, self.log_id)}{manifest_id}"
+
+
+def _range_of(uri: str) -> tuple[str, int]:
+    """The partition of an object, and the position behind which its records are, by its name."""
+    folder, _, name = uri.rpartition("/")
+    return base_name(folder), int(name.partition("-")[0])
+
+
+def _written(state: State, planned: Manifest) -> tuple[Manifest | None, bool]:
+    """Bind the id of a manifest and write it; return what was written, and whether a job has begun with it."""
+    record = state.ledger.accept(
+        Accepted(
+            manifest_id=planned.manifest_id,
+            kind="manifest",
+            date=planned.date,
+            digest=digest(planned.to_json()),
+            source_uri=state.layout.manifest(planned.manifest_id),
+            accepted_at=state.clock.now(),
+            manifest=planned,
+        )
+    )
+    begun = _is_begun(state, record)
+    _write_bound(state, record, is_begun=begun)
+    if record.manifest is not None and has_same_files(record.manifest, planned):
+        return planned, begun
+    # guard: what is planned for an id that something else has becomes a redrive
+    made, has_begun = hand_over(state, record, planned)
+    has_planned = record.manifest is not None and names_landed(state, record.manifest)
+    return made, has_begun and (begun or not has_planned)
+
+
+def _write_bound(state: State, record: Accepted, *, is_begun: bool) -> bool:
+    """Write the manifest that an id is bound to, unless a job has begun with it; False if that is no planned one."""
+    if record.manifest is None or not names_landed(state, record.manifest):
+        return False
+    data = record.manifest.to_json()
+    is_its = record.digest == digest(data)
+    if is_its and not is_begun:
+        state.store.create(state.layout.manifest(record.manifest_id), data)
+    return is_its
+
+
+def _left(state: State, uri: str) -> LandingDraft | RecordUnreadable | str:
+    """A draft to be settled, or why it cannot be read; else `over`, `written` anew, or `gone` since it was listed."""
+    try:
+        bound = state.ledger.accepted(id_of_draft(uri))
+    except RecordUnreadable as exc:
+        return exc
+    begun = bound is not None and _is_begun(state, bound)
+    try:
+        draft = read_draft(state, uri)
+    except ObjectNotFound:
+        return "gone"
+    except RecordUnreadable as exc:
+        if bound is None or not _write_bound(state, bound, is_begun=begun):
+            return exc
+        return "over" if begun else "written"
+    is_its = bound is not None and bound.manifest is not None and has_same_files(bound.manifest, draft.manifest)
+    return "over" if begun and is_its else draft
+
+
+def read_draft(state: State, uri: str) -> LandingDraft:
+    """Read one draft.
+
+    Raises:
+        ObjectNotFound: Its manifest needs it no longer.
+        RecordUnreadable: It is damaged.
+    """
+    expected = (
+        "the draft of a manifest; restore an earlier version of it: nothing else says what the manifest is to have"
+    )
+    return LandingDraft.read(state.store.read(uri), uri, expected)
+
+
+def id_of_draft(uri: str) -> str:
+    """The id of the manifest of a draft."""
+    return base_name(uri).removesuffix(".json")
+
+
+def is_begun(state: State, manifest_id: str) -> bool:
+    """Whether a job has begun with a planned manifest, so that its records are all that it needs."""
+    accepted = state.ledger.accepted(manifest_id)
+    return accepted is not None and accepted.kind == "manifest" and _is_begun(state, accepted)
+
+
+def _is_begun(state: State, record: Accepted) -> bool:
+    # Redrives of a manifest that no job has begun with are among its records, too.
+    return any(redrive_number(name) is None for name in state.ledger.record_names(record.key))
