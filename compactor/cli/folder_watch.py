@@ -1,15 +1,11 @@
-"""`compact --watch`: compacts files as they come, until a signal. Lists the sources; needs no Spark.
-
-Where inotify tells of all changes, a change ends the pause between two listings, and the pauses without one are long.
-"""
+"""`compact --watch`: compacts files as they come, until a signal. Lists the sources; needs no Spark."""
 
 import time
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from compactor.adapters.local.folder_events import FolderEvents
 from compactor.api.compact_result import CompactResult
 from compactor.api.folder_run import FolderRun
 from compactor.cli.ui.compact_screen import envelope_fields, field_lines, left_out_fields, quarantined_fields
@@ -19,7 +15,7 @@ from compactor.cli.ui.signals import StopSignals
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, OperatorError, SettingsError
 from compactor.core.inputs.source_places import in_words
-from compactor.core.layout import canonical, is_s3, is_within
+from compactor.core.layout import is_s3
 from compactor.core.rules.backoff import pause_seconds
 from compactor.core.text.formatting import count, duration
 from compactor.sources.folders.planning import FolderPlanner
@@ -29,8 +25,6 @@ from compactor.wiring.job.app import App
 
 POLL_SECONDS = 1.0
 POLL_S3_SECONDS = 10.0  # each listing is paid for
-IDLE_SECONDS = 30.0  # where a change ends the pause
-SOONEST_SECONDS = 0.1  # from one listing to the next, however many changes there are
 _LISTING_SHARE = 10  # a listing may take a tenth of the time
 _FIRST_PAUSE_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -51,7 +45,6 @@ class FolderWatch:
     max_wait_seconds: float
     as_json: bool = False
     _stopped: Event = field(default_factory=Event, init=False)
-    _events: FolderEvents = field(init=False)
     _files: int = field(default=0, init=False)
     _rows: int = field(default=0, init=False)
     _told: set[str] = field(default_factory=set, init=False)
@@ -67,10 +60,10 @@ class FolderWatch:
             raise SettingsError(["--watch: the engine is spark -> expected the native one: install its wheel"])
         check_folders(self.run.folder.paths)
         planner = self.run.folder_planner(app)
-        with closing(events_of(planner)) as self._events, StopSignals() as signals:
+        with StopSignals() as signals:
             signals.attach(self._stop)
             self.run = replace(self.run, stopping=lambda: nullcontext(signals), may_be_empty=True, sleep=self._pause)
-            say(f"watching {in_words(self.run.folder.paths.sources)}{self._how(planner)}; Ctrl-C ends it")
+            say(f"watching {in_words(self.run.folder.paths.sources)}{_how(planner)}; Ctrl-C ends it")
             code = self._batches(planner, app.manifest_bytes, signals)
         echo(f"watched: {count(self._files, 'file')}, {count(self._rows, 'row')}", err=self.as_json)
         return code
@@ -123,23 +116,11 @@ class FolderWatch:
             waited = now - since if since is not None else 0.0
             if new_bytes and (sum(new_bytes) >= target_bytes or waited >= self.max_wait_seconds):
                 return
-            soonest = max(SOONEST_SECONDS, _LISTING_SHARE * (now - began))
-            pause = max(_poll_seconds(planner), soonest)
-            if since is not None:
-                self._pause(min(pause, self.max_wait_seconds - waited))
-            elif self._events.wait(max(IDLE_SECONDS, soonest) if self._events.tells_all else pause):
-                self._pause(now + soonest - time.monotonic())
-
-    def _how(self, planner: FolderPlanner) -> str:
-        """How new files are found, where that takes longer than a moment."""
-        every = f", listed every {duration(_poll_seconds(planner))}"
-        if any(is_s3(source.folder) for source in planner.sources):
-            return every
-        return f"{every} ({self._events.hindrance})" if self._events.hindrance else ""
+            pause = max(_poll_seconds(planner), _LISTING_SHARE * (now - began))
+            self._pause(pause if since is None else min(pause, self.max_wait_seconds - waited))
 
     def _stop(self) -> None:
         self._stopped.set()
-        self._events.wake()
 
     def _pause(self, seconds: float) -> None:
         self._stopped.wait(max(seconds, 0))
@@ -165,18 +146,10 @@ class FolderWatch:
         self._told = set(lines)
 
 
-def events_of(planner: FolderPlanner) -> FolderEvents:
-    """The changes below the local ones of some sources."""
-    sources = [source for source in planner.sources if not is_s3(source.folder)]
-
-    def takes(path: str) -> bool:
-        below = [source for source in sources if is_within(path, source.folder)]
-        return any(each.reaches(path) and (planner.with_hidden or not each.is_hidden(path)) for each in below)
-
-    events = FolderEvents([canonical(source.folder).rstrip("/") or "/" for source in sources], takes)
-    if len(sources) < len(planner.sources):
-        events.hindrance = "S3 tells of no changes"
-    return events
+def _how(planner: FolderPlanner) -> str:
+    """How often new files are looked for, where that takes longer than a moment."""
+    seconds = _poll_seconds(planner)
+    return f", listed every {duration(seconds)}" if seconds > POLL_SECONDS else ""
 
 
 def _poll_seconds(planner: FolderPlanner) -> float:

@@ -59,8 +59,9 @@ def watching(raw: Path, out: Path) -> subprocess.Popen[bytes]:
 
 
 @extras.NATIVE.needed
-def test_files_become_rows_as_they_come(tmp_path: Path) -> None:
-    """In an empty folder at first, through a kill, and until Ctrl-C: each line is one row, and the end is clean.
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_files_become_rows_as_they_come(tmp_path: Path, number: int) -> None:
+    """In an empty folder at first, through a kill, and until a signal: each line is one row, and the end is clean.
 
     The first files give the columns their types.
     """
@@ -74,42 +75,16 @@ def test_files_become_rows_as_they_come(tmp_path: Path) -> None:
     killed.communicate()
     again = watching(raw, out)
     wait_for(out, {1: 1, 2: 1, 3: 1})
-    write(raw / "c.ndjson", 4)
+    (raw / "new" / "er").mkdir(parents=True)
+    write(raw / "new" / "er" / "c.ndjson", 4)
     wait_for(out, {1: 1, 2: 1, 3: 1, 4: 1})
-    again.send_signal(signal.SIGINT)
+    again.send_signal(number)
     told, errors = again.communicate(timeout=WAIT_SECONDS)
     assert again.returncode in {0, INTERRUPTED}, errors  # it was still verifying
     assert b"1 file, 1 row in " in told
     assert b"Traceback" not in errors
     verified = CliRunner().invoke(command, ["--config", f"{out}.compactor/compactor.toml", "verify", "--deep"])
     assert verified.exit_code == 0
-
-
-ONLY_EVENTS = """
-import compactor.__main__, compactor.cli.folder_watch as watch
-watch.POLL_SECONDS = watch.IDLE_SECONDS = 3600.0
-compactor.__main__.main()
-"""
-
-
-@extras.NATIVE.needed
-@pytest.mark.skipif(sys.platform != "linux", reason="inotify is of Linux")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_change_ends_the_pause(tmp_path: Path, number: int) -> None:
-    """Files become rows long before the next listing is due, also in folders that come; and so does a signal."""
-    raw, out = tmp_path / "raw", tmp_path / "rows"
-    raw.mkdir()
-    words = [sys.executable, "-c", ONLY_EVENTS, "compact", "--watch", "--max-wait", "0", "--types", "infer"]
-    watch = subprocess.Popen([*words, str(raw), str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    for id_, name in enumerate(("a.ndjson", "new/er/b.ndjson"), start=1):
-        (raw / name).parent.mkdir(parents=True, exist_ok=True)
-        write(raw / name, id_)
-        wait_for(out, dict.fromkeys(range(1, id_ + 1), 1))
-    watch.send_signal(number)
-    told, errors = watch.communicate(timeout=WAIT_SECONDS)
-    assert (watch.returncode in {0, INTERRUPTED}, b"Traceback" in errors) == (True, False), errors
-    assert f"watching {raw}; Ctrl-C".encode() in errors
-    assert b"watched: 2 files, 2 rows" in told
 
 
 @pytest.mark.parametrize(("number", "kill"), [(1, signal.SIGINT), (300, signal.SIGTERM), (1500, signal.SIGINT)])

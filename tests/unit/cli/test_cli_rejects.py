@@ -34,19 +34,19 @@ def test_each_line_with_its_fault(workspace: Workspace) -> None:
     result = workspace.call("rejects")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        f"{bad}:1:10: invalid_json: a comma before '}}'; expected another key, or no comma",
+        f"{bad}:1:10: invalid_json: found '}}'; expected a key in double quotes",
         '  {"id": 1,}',
         "           ^",
         f"{bad}:2:14: invalid_utf8: byte 0xe9 is not UTF-8 (invalid continuation byte); in Latin-1 it is é",
         r'  {"name": "caf\xe9"}',
         "               ^",
-        f"{bad}:5:3: invalid_json: a control character (0x1b) in a string; expected \\u001b",
+        f"{bad}:5:3: invalid_json: found '\\x1b'; expected an escape of the control character, such as \\t",
         r'  ["\x1b[31m"]',
         "    ^",
         f"{bad}:6:17: invalid_json: found '\\x07'; expected a value",
         r'  {"n": "日", "x": \x07}',
         "                   ^",
-        f"{flawed}:2:1: invalid_json: found text; expected an object in braces",
+        f"{flawed}:2:1: invalid_json: found 'n'; expected a value",
         "  not json",
         "  ^",
         "",

@@ -1,11 +1,10 @@
 """Writes objects to S3 as their bytes come, in a fixed amount of memory."""
 
 from base64 import b64encode
-from bisect import bisect_right
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from io import SEEK_CUR, SEEK_END, SEEK_SET
+from io import BytesIO
 from typing import Any, Self
 from uuid import uuid4
 
@@ -15,86 +14,18 @@ from zlib_ng.zlib_ng import crc32
 from compactor.adapters.aws.errors import error_code, translated
 from compactor.core.errors import CompactorError, ObjectNotFound, StoreUnavailable
 
-# The content of one request to S3: pieces that are sent as they came, and not copied into one.
-
-
-_KEPT_BYTES = 64 * 1024
-"""A piece that is shorter is copied, beside others: many short ones would take far more memory than their bytes."""
-
-
-class Part:
-    """A file of pieces. Its length is that of all of them."""
-
-    def __init__(self) -> None:
-        self._pieces: list[memoryview] = []
-        self._starts: list[int] = []
-        self._short = bytearray()  # copies that are no piece yet
-        self._length = 0
-        self._position = 0
-
-    def __len__(self) -> int:
-        return self._length
-
-    def add(self, piece: memoryview) -> None:
-        """Append bytes. They are not copied if they are many, cannot change, and most of what is held with them."""
-        if len(piece) >= _KEPT_BYTES and isinstance(piece.obj, bytes) and 2 * len(piece) >= len(piece.obj):
-            self._end_short()
-            self._append(piece)
-        else:
-            self._short += piece
-        self._length += len(piece)
-
-    def crc32(self) -> int:
-        """The checksum of all bytes."""
-        self._end_short()
-        checksum = 0
-        for piece in self._pieces:
-            checksum = crc32(piece, checksum)
-        return checksum
-
-    def tell(self) -> int:
-        """Where the next byte is read."""
-        return self._position
-
-    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
-        """Go to another byte, as in any file; where that is."""
-        self._position = max(0, offset + {SEEK_SET: 0, SEEK_CUR: self._position, SEEK_END: self._length}[whence])
-        return self._position
-
-    def read(self, size: int = -1) -> bytes | memoryview:
-        """Up to so many bytes, or fewer where a piece ends: a view of it. All that are left if no size is given."""
-        if size < 0:
-            return b"".join(iter(lambda: self.read(self._length or 1), b""))
-        self._end_short()
-        if self._position >= self._length:
-            return b""
-        index = bisect_right(self._starts, self._position) - 1
-        begin = self._position - self._starts[index]
-        found = self._pieces[index][begin : begin + size]
-        self._position += len(found)
-        return found
-
-    def _end_short(self) -> None:
-        if self._short:
-            self._append(memoryview(self._short))
-            self._short = bytearray()
-
-    def _append(self, piece: memoryview) -> None:
-        self._starts.append(self._starts[-1] + len(self._pieces[-1]) if self._pieces else 0)
-        self._pieces.append(piece)
-
 
 def send_checksum_first(params: dict[str, Any], **_: object) -> None:
-    """Put the checksum of a `Part` into a header of its request: a handler of botocore's event `before-call`.
+    """Put the checksum of a body in memory into a header of its request: a handler of botocore's event `before-call`.
 
     botocore would compute it by zlib, which takes eight times as long, and send it behind the body, in chunks, over
     HTTPS. What it has been told of the checksum stays, so that it signs the same [botocore.httpchecksum].
     """
     told = params["context"].get("checksum", {}).get("request_algorithm")
     body = params["body"]
-    if isinstance(body, Part) and isinstance(told, dict) and told["algorithm"] == "crc32":
+    if isinstance(body, BytesIO) and isinstance(told, dict) and told["algorithm"] == "crc32":
         told["in"] = "header"
-        params["headers"][told["name"]] = b64encode(body.crc32().to_bytes(4, "big")).decode()
+        params["headers"][told["name"]] = b64encode(crc32(body.getbuffer()).to_bytes(4, "big")).decode()
 
 
 _PART_BYTES = 16 * 1024 * 1024  # of which an object has 10,000 at most [S3 API], so it can have 156 GiB
@@ -109,9 +40,8 @@ _MET = {"PreconditionFailed", "NoSuchUpload", "ConditionalRequestConflict"}
 class S3Writer:
     """A new object: sent in one request if it fits into one part, else in parts while further bytes come.
 
-    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent; and of a piece that is in two
-    parts, all, which is 16 MiB more at most. The client retries transient errors by itself. Errors name the object by
-    its `uri`.
+    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent. The client retries transient
+    errors by itself. Errors name the object by its `uri`.
 
     With `only_new`, S3 refuses the object if there is one. The client may have repeated a request whose answer was
     lost, so the one that is there is looked at: by its metadata, this writer knows its own.
@@ -124,7 +54,7 @@ class S3Writer:
         # guard: a new object on S3 never replaces another one
         self._only_new: dict[str, Any] = {"IfNoneMatch": "*"} if only_new else {}
         self._marked: dict[str, Any] = {"Metadata": {_WRITER: uuid4().hex}} if only_new else {}
-        self._filling = Part()
+        self._filling = BytesIO()
         self._upload: dict[str, str] = {}
         self._threads = ThreadPoolExecutor(_PARTS_UNDER_WAY, thread_name_prefix="upload")
         self._parts: list[Future[dict[str, Any]]] = []
@@ -135,10 +65,10 @@ class S3Writer:
         rest = memoryview(data)
         while rest:
             # Not as soon as it is full: the last part is sent at the end.
-            if len(self._filling) == _PART_BYTES:
+            if self._filling.tell() == _PART_BYTES:
                 self._send_part()
-            room = _PART_BYTES - len(self._filling)
-            self._filling.add(rest[:room])
+            room = _PART_BYTES - self._filling.tell()
+            self._filling.write(rest[:room])
             rest = rest[room:]
 
     def abort(self) -> None:
@@ -163,13 +93,14 @@ class S3Writer:
                 self._upload = {**self._object, "UploadId": begun["UploadId"]}
             if len(self._parts) >= _PARTS_UNDER_WAY:
                 self._parts[-_PARTS_UNDER_WAY].result()
+            self._filling.seek(0)
             self._parts.append(self._threads.submit(self._send, len(self._parts) + 1, self._filling))
         except BaseException:
             self._has_hole = True
             raise
-        self._filling = Part()
+        self._filling = BytesIO()
 
-    def _send(self, number: int, body: Part) -> dict[str, Any]:
+    def _send(self, number: int, body: BytesIO) -> dict[str, Any]:
         with translated(self._uri):
             answer = self._client.upload_part(**self._upload, **_CHECKSUM, PartNumber=number, Body=body)
         # Servers other than AWS may not support checksums.
@@ -179,6 +110,7 @@ class S3Writer:
         if self._has_hole:
             raise StoreUnavailable(f"{self._uri}: a part was not written, so the object was not created")
         if not self._upload:
+            self._filling.seek(0)
             with self._only_if_new():
                 self._client.put_object(**self._object, **self._only_new, **self._marked, Body=self._filling)
             return
