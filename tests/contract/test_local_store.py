@@ -86,7 +86,7 @@ def test_a_crash_leaves_nothing_that_shows(tmp_path: Path, monkeypatch: pytest.M
         patch.setattr("os.unlink", die)
         patch.setattr("compactor.adapters.local.store.os.link", die)
         if step == "replace":
-            patch.setattr("compactor.adapters.local.durable.place.__defaults__", (die,))
+            patch.setattr("compactor.adapters.local.store.LocalStore._place.__defaults__", (die,))
         with pytest.raises(Died):
             STORE.create(f"{tmp_path}/a", b"1") if step == "link" else STORE.put(f"{tmp_path}/a", b"1")
     assert len(inside(tmp_path)) == 1

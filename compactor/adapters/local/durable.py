@@ -1,7 +1,7 @@
 """Writes files on a local disk atomically and durably: a file is complete and on disk, or absent."""
 
 # Names are used literally; pathlib would normalise them.
-# ruff: noqa: PTH102, PTH106, PTH108, PTH112, PTH118, PTH120
+# ruff: noqa: PTH101, PTH102, PTH105, PTH106, PTH108, PTH112, PTH118, PTH120
 
 import errno
 import os
@@ -130,26 +130,6 @@ def remove_empty_folders(folder: str, levels: int) -> None:
             folder = os.path.dirname(folder)
 
 
-def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], None] = os.replace) -> None:
-    """Write a file under a temporary name beside its target, then rename it. Missing folders are created.
-
-    `fill` writes the file durably to the path that it is given. `move` may be `link`, to fail if the target exists.
-    An OSError of either is raised.
-    """
-
-    def fill_and_move(temporary: str) -> None:
-        try:
-            fill(temporary)
-            move(temporary, target)
-        finally:
-            # Also after os.replace: POSIX rename of one link onto another link of the same file does nothing.
-            _remove(temporary)
-
-    folder = os.path.dirname(target)
-    _in_folder(folder, fill_and_move)
-    sync_folder(folder)
-
-
 def link(temporary: str, target: str) -> None:
     """Give a new file its name, unless another file has it.
 
@@ -182,6 +162,29 @@ def placed(target: str, mode: int = SHARED, move: Callable[[str, str], None] = o
             removing.callback(_remove, temporary)
             yield handle
         move(temporary, target)
+    sync_folder(folder)
+
+
+def place_link(source: str, target: str, mode: int) -> None:
+    """Give a file that never changes a second name, in place of another file with that name.
+
+    Raises:
+        OSError: Among others because the file system makes no link here.
+    """
+
+    def linked(temporary: str) -> str:
+        os.link(source, temporary)
+        return temporary
+
+    folder = os.path.dirname(target)
+    temporary = _in_folder(folder, linked)
+    try:
+        if mode == PRIVATE:  # an engine in another process may have written the source
+            os.chmod(temporary, mode)
+        sync(temporary)
+        os.replace(temporary, target)
+    finally:
+        _remove(temporary)  # also after a rename: that of a link onto another link of the same file does nothing
     sync_folder(folder)
 
 

@@ -1,7 +1,7 @@
 """Objects as files on a local disk or a disk that all machines of a cluster mount."""
 
 # Names are used literally; pathlib would normalise them.
-# ruff: noqa: PTH101, PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
+# ruff: noqa: PTH108, PTH112, PTH114, PTH116, PTH120
 
 import errno
 import os
@@ -96,7 +96,7 @@ class LocalStore:
         for _ in range(_TRIES):
             with durable.translated(uri, writing=True):
                 try:
-                    durable.place(path, lambda temporary: _write(temporary, data, self._mode(path)), durable.link)
+                    self._place(path, data, durable.link)
                 except FileExistsError:
                     if os.path.isdir(path):
                         raise AccessError(f"{uri}: is a folder, expected an object or no object") from None
@@ -110,13 +110,11 @@ class LocalStore:
 
     def put(self, uri: str, data: bytes) -> None:
         with durable.translated(uri, writing=True):
-            path = _path(uri)
-            durable.place(path, lambda temporary: _write(temporary, data, self._mode(path)))
+            self._place(_path(uri), data)
 
     def upload(self, uri: str, path: Path) -> None:
-        with path.open("rb"), durable.translated(uri, writing=True):
-            mode = self._mode(_path(uri))
-            durable.place(_path(uri), lambda temporary: _write_file(temporary, str(path), mode))
+        with path.open("rb") as file, durable.translated(uri, writing=True):
+            self._place(_path(uri), file)
 
     def writer(self, uri: str) -> AbstractContextManager["LocalWriter"]:
         return self._writer(uri, os.replace)
@@ -144,26 +142,34 @@ class LocalStore:
                 placing.close()
 
     def copy(self, source: str, target: str) -> None:
-        mode = self._mode(_path(target))
         with durable.translated(source):
-            path = os.path.realpath(_path(source))
             handle, _ = self._open(_path(source))
-            if self._is_confined(_path(source)):
-                with os.fdopen(handle, "rb") as file, durable.translated(target, writing=True):
-                    durable.place(_path(target), lambda temporary: _write_from(temporary, file, mode))
-                return
-            os.close(handle)
+        with os.fdopen(handle, "rb") as file, durable.translated(target, writing=True):
+            if self._is_confined(_path(source)) or not self._linked(source, target):
+                self._place(_path(target), file)
 
-        def fill(temporary: str) -> None:
-            try:
-                _link_or_copy(path, temporary, mode)
-            except FileNotFoundError:
-                if not os.path.lexists(path):
-                    raise ObjectNotFound(f"{source}: was deleted during the copy") from None
+    def _linked(self, source: str, target: str) -> bool:
+        """Make a copy by a hard link; return whether one can be made."""
+        path = os.path.realpath(_path(source))
+        try:
+            durable.place_link(path, _path(target), self._mode(_path(target)))
+        except FileNotFoundError:
+            if not os.path.lexists(path):
+                raise ObjectNotFound(f"{source}: was deleted during the copy") from None
+            raise
+        except OSError as exc:
+            if exc.errno not in _NO_LINK:
                 raise
+            return False
+        return True
 
-        with durable.translated(target, writing=True):
-            durable.place(_path(target), fill)
+    def _place(self, path: str, content: bytes | BinaryIO, move: Callable[[str, str], None] = os.replace) -> None:
+        """Write a file that is there when it is whole."""
+        with durable.placed(path, self._mode(path), move) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                shutil.copyfileobj(content, file, 1024 * 1024)
 
     def delete(self, uris: Iterable[str]) -> None:
         for uri in uris:
@@ -325,34 +331,6 @@ def _bytes_from(file: FileIO, start: int, length: int, size: int) -> bytes:
     while len(data) < left and (more := file.read(left - len(data))):  # a signal, or another kind of disk
         data += more
     return data
-
-
-def _write(path: str, data: bytes, mode: int) -> None:
-    with durable.new_file(path, mode) as handle, os.fdopen(handle, "wb", closefd=False) as file:
-        file.write(data)
-
-
-def _write_file(path: str, source: str, mode: int) -> None:
-    with open(source, "rb") as reader:
-        _write_from(path, reader, mode)
-
-
-def _write_from(path: str, reader: BinaryIO, mode: int) -> None:
-    with durable.new_file(path, mode) as handle, os.fdopen(handle, "wb", closefd=False) as file:
-        shutil.copyfileobj(reader, file, 1024 * 1024)
-
-
-def _link_or_copy(source: str, target: str, mode: int) -> None:
-    try:
-        os.link(source, target)
-    except OSError as exc:
-        if exc.errno not in _NO_LINK:
-            raise
-        _write_file(target, source, mode)
-    else:
-        if mode == durable.PRIVATE:  # an engine in another process may have written the source
-            os.chmod(target, mode)
-        durable.sync(target)
 
 
 def _entries(prefix: str, below: str, on_denied: OnDenied | None = None) -> Iterator[tuple[str, os.DirEntry[str]]]:
