@@ -1,9 +1,9 @@
 """The port of the engines, which turn the lines of a manifest into Parquet. Callers do not know which engine runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Literal, Protocol
+from datetime import date, datetime
+from typing import Any, Literal, Protocol
 
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import FileReport
@@ -11,7 +11,7 @@ from compactor.core.partitions import PartitionField, PartitionValues
 from compactor.ndjson.files.file_walk import OnChangedFile
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
-from compactor.schema.schema import KeyLimits, SchemaVersion
+from compactor.schema.schema import NO_NEW_KEYS, KeyLimits, SchemaVersion
 
 EngineName = Literal["native", "spark"]
 """The names of the engines in settings and ledger."""
@@ -41,6 +41,38 @@ class EngineRules:
     target_file_bytes: int
     compression: str
     formats: Formats = Formats()  # noqa: RUF009 - it is frozen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowPlan:
+    """The columns of the rows of a manifest and how to write them.
+
+    Attributes:
+        manifest_id: The value of the column `_manifest_id`.
+        date: The value of the column `file_date`.
+        processed_at: The value of the column `_processed_at`.
+        metadata_columns: Names of the columns that the compactor adds.
+        compression: Parquet's codec.
+        target_file_bytes: The size of a file at which the next one begins.
+        rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait for the columns
+            of those that may get one.
+        key_limits: Which keys without a column to collect. All others go to the rescued data in any case.
+        held_bytes: Bytes of records to hold back from the output, so that their file can be withdrawn.
+        pages_bytes: Bytes of the pages of all columns together. The length of a file counts those in the making before
+            they are compressed, so they have to be a small part of it.
+    """
+
+    manifest_id: str
+    date: date
+    processed_at: datetime
+    schema: SchemaVersion
+    metadata_columns: Sequence[str]
+    compression: str
+    target_file_bytes: int
+    rescues_unknown: bool = False
+    key_limits: KeyLimits = NO_NEW_KEYS
+    held_bytes: int = 0
+    pages_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +106,19 @@ class StageRequest:
     processed_at: datetime
     on_inspected: Callable[[], None]
     place: str = ""
+
+    def row_plan(self, schema: SchemaVersion, rules: EngineRules, **further: Any) -> RowPlan:
+        """How to write the rows with the columns of a schema version."""
+        return RowPlan(
+            manifest_id=self.manifest.manifest_id,
+            date=date.fromisoformat(self.manifest.date),
+            processed_at=self.processed_at,
+            schema=schema,
+            metadata_columns=rules.metadata_columns,
+            compression=rules.compression,
+            target_file_bytes=rules.target_file_bytes,
+            **further,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Counts the values of a column by what they look like, in bounded memory. Profiles of parts can be merged. No I/O."""
+"""Counts the values of a column by what they look like, in bounded memory. No I/O."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -132,7 +132,6 @@ class Digits:
         beyond_double: How many a double would change.
         first_beyond_double: The first of them.
         beyond_decimal: How many a decimal of any precision would change: -0, and those with huge exponents.
-        first_beyond_decimal: The first of them.
     """
 
     whole: int = 0
@@ -140,32 +139,19 @@ class Digits:
     beyond_double: int = 0
     first_beyond_double: Example | None = None
     beyond_decimal: int = 0
-    first_beyond_decimal: Example | None = None
 
     def add(self, example: Example, text: str) -> None:
         """Add a number."""
         parts = significant(text)
         if parts is None or (parts[0] and not parts[1]):
             self.beyond_decimal += 1
-            self.first_beyond_decimal = _first(self.first_beyond_decimal, example)
         else:
             _, digits, shift = parts
             self.whole = max(self.whole, len(digits) + shift)
             self.scale = max(self.scale, -shift)
         if not is_exact_double(text):
             self.beyond_double += 1
-            self.first_beyond_double = _first(self.first_beyond_double, example)
-
-    def merged(self, other: "Digits") -> "Digits":
-        """The digits of both."""
-        return Digits(
-            whole=max(self.whole, other.whole),
-            scale=max(self.scale, other.scale),
-            beyond_double=self.beyond_double + other.beyond_double,
-            first_beyond_double=_first(self.first_beyond_double, other.first_beyond_double),
-            beyond_decimal=self.beyond_decimal + other.beyond_decimal,
-            first_beyond_decimal=_first(self.first_beyond_decimal, other.first_beyond_decimal),
-        )
+            self.first_beyond_double = self.first_beyond_double or example
 
 
 @dataclass(slots=True)
@@ -173,14 +159,12 @@ class ColumnProfile:
     """The values of one key.
 
     Attributes:
-        first: Where the key was first seen, and its position among the keys of that line.
         nulls: How many values are null. A missing value is none at all.
         shapes: How many of the others have each shape.
         examples: The first of each shape.
         formats: How many times have each format.
     """
 
-    first: tuple[Place, int]
     nulls: int = 0
     shapes: Counter[Shape] = field(default_factory=Counter)
     examples: dict[Shape, Example] = field(default_factory=dict)
@@ -206,31 +190,16 @@ class ColumnProfile:
         elif shape in TIMES:
             self.formats[time_format(text)] += 1
 
-    def merged(self, other: "ColumnProfile") -> "ColumnProfile":
-        """The profile of the values of both. The order does not matter."""
-        examples = {
-            shape: _first(self.examples.get(shape), other.examples.get(shape))
-            for shape in self.examples.keys() | other.examples.keys()
-        }
-        return ColumnProfile(
-            first=min(self.first, other.first),
-            nulls=self.nulls + other.nulls,
-            shapes=self.shapes + other.shapes,
-            examples={shape: example for shape, example in examples.items() if example is not None},
-            formats=self.formats + other.formats,
-            digits=self.digits.merged(other.digits),
-        )
-
 
 @dataclass(slots=True)
 class TableProfile:
-    """The columns of some lines.
+    """The columns of some lines, which are added in the order of their places.
 
     Attributes:
         max_keys: The most keys to count; it bounds the memory.
         records: How many lines are records.
         other_lines: How many are neither records nor blank.
-        columns: By key.
+        columns: By key, in first-seen order.
         has_further_keys: There were keys beyond `max_keys`, which are not counted.
     """
 
@@ -243,33 +212,11 @@ class TableProfile:
     def add(self, place: Place, values: Mapping[str, tuple[str, str]]) -> None:
         """Add a record, as `compactor.ndjson.rawjson.values` gives it."""
         self.records += 1
-        for position, (key, (source, text)) in enumerate(values.items()):
+        for key, (source, text) in values.items():
             column = self.columns.get(key)
             if column is None:
                 if len(self.columns) >= self.max_keys:
                     self.has_further_keys = True
                     continue
-                column = self.columns[key] = ColumnProfile((place, position))
+                column = self.columns[key] = ColumnProfile()
             column.add(place, source, text)
-
-    def merged(self, other: "TableProfile") -> "TableProfile":
-        """The profile of the lines of both. The order does not matter, unless there are further keys."""
-        merged = TableProfile(self.max_keys, self.records + other.records, self.other_lines + other.other_lines)
-        columns = {**self.columns, **other.columns}
-        for key in self.columns.keys() & other.columns.keys():
-            columns[key] = self.columns[key].merged(other.columns[key])
-        kept = sorted(columns, key=lambda key: columns[key].first)[: self.max_keys]
-        merged.columns = {key: columns[key] for key in kept}
-        merged.has_further_keys = self.has_further_keys or other.has_further_keys or len(columns) > self.max_keys
-        return merged
-
-    def in_order(self) -> Iterator[tuple[str, ColumnProfile]]:
-        """Keys and columns in first-seen order."""
-        yield from sorted(self.columns.items(), key=lambda item: item[1].first)
-
-
-def _first(one: Example | None, other: Example | None) -> Example | None:
-    """The example that is read first."""
-    if one is None or other is None:
-        return one or other
-    return min(one, other)

@@ -165,7 +165,7 @@ def suggestion(
     """
     lines = [*(_comment(line) for line in header)]
     used = set(RESERVED_NAMES)
-    fitting = [(key, each) for key, each in profile.in_order() if len(key) <= rules.max_key_characters]
+    fitting = [(key, each) for key, each in profile.columns.items() if len(key) <= rules.max_key_characters]
     for key, column in fitting[: rules.max_columns]:
         name = column_name(key, used, names=rules.names)
         used.add(name)

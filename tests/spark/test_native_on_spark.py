@@ -9,7 +9,7 @@ from compactor.core.errors import AccessError
 from compactor.engines.native.bin_task import BinTask
 from tests.support.engine_workspace import EngineWorkspace
 from tests.support.extras import NATIVE
-from tests.support.native_rows import plan_of, schema_of
+from tests.support.native_rows import plan_of, rules_of, schema_of
 
 pytestmark = NATIVE.needed
 
@@ -47,9 +47,7 @@ def test_an_error_of_a_task_keeps_its_kind(new_s3_workspace):
         staging="s3://no-such-bucket-anywhere/staging/",
         number=0,
         plan=plan_of(schema_of({"id": "string"})),
-        limits=workspace.app.limits,
-        on_changed_file="skip",
-        target_file_bytes=1 << 27,
+        rules=rules_of(workspace.app.limits),
     )
     with pytest.raises(AccessError, match="no-such-bucket-anywhere"):
         SparkBinWorkers(session=workspace.app.spark, store_spec=workspace.app.store_spec).write_bins("m", [task])

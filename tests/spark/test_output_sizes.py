@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.spark.conversion import ConvertTask, convert
+from compactor.engines.engine import RowPlan
 from compactor.schema.schema import Column, SchemaVersion
 
 MIB = 1024 * 1024
@@ -70,18 +71,21 @@ def test_both_partitionings_write_the_planned_files(spark, tmp_path, partitionin
     now = datetime(2025, 12, 21, tzinfo=UTC)
     columns = (Column(key="v", name="v", added_in=1),)
     task = ConvertTask(
-        manifest_id="m",
+        plan=RowPlan(
+            manifest_id="m",
+            date=now.date(),
+            processed_at=now,
+            schema=SchemaVersion(version=1, created_at=now, manifest_id="m", columns=columns),
+            metadata_columns=(),
+            compression="snappy",
+            target_file_bytes=MIB,
+        ),
         sources=sources,
-        schema=SchemaVersion(version=1, created_at=now, manifest_id="m", columns=columns),
         column_keys=("v",),
         overflow_keys=(),
-        metadata_columns=(),
-        processed_at=now,
-        date=now.date(),
         target=f"{tmp_path}/out/",
         files=3,
         partitioning=partitioning,
-        compression="snappy",
     )
     assert convert(spark, task) == 0
     outputs = list((tmp_path / "out").glob("*.parquet"))

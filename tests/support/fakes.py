@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from compactor.adapters.memory.store import MemoryWriter
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.engines.engine import Staged, StagedOutput, StageRequest
+from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.rows_place import RowsPlace, writing
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
 from compactor.ndjson.codecs import decode
@@ -61,9 +61,7 @@ class PlainEngine:
             manifest_id=request.manifest.manifest_id,
             files=tuple(enumerate(request.manifest.files)),
             staging=request.staging,
-            limits=self._limits,
-            on_changed_file="skip",
-            formats=self._formats,
+            rules=EngineRules(self._limits, "skip", (), 1 << 27, "snappy", self._formats),
             refused={},
             task_number=0,
             key_limits=request.key_limits,

@@ -9,8 +9,11 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from compactor.adapters.local.native.kernel import NativeKernel
-from compactor.engines.native.kernel import Kernel, RowPlan
+from compactor.engines.engine import EngineRules, RowPlan
+from compactor.engines.native.kernel import Kernel
+from compactor.ndjson.files.file_walk import OnChangedFile
 from compactor.ndjson.inspection import inspect_lines, refusals
+from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, Receiver, Reject
 from compactor.ndjson.rawjson import texts
@@ -18,6 +21,7 @@ from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import DeclaredColumn, KeyLimits, SchemaVersion, extend
 
 WIDE = Limits(max_line_bytes=1 << 24, max_decompressed_bytes=1 << 30)
+ALL_LINES = Formats()
 WITHOUT_LIMITS = KeyLimits(max_new_columns=1 << 20, max_key_characters=1 << 20)
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
@@ -60,6 +64,7 @@ def plan_of(
     held_bytes: int = 1 << 24,
     pages_bytes: int = 1 << 25,
     key_limits: KeyLimits = WITHOUT_LIMITS,
+    target_file_bytes: int = 1 << 27,
 ) -> RowPlan:
     return RowPlan(
         schema=schema,
@@ -70,9 +75,20 @@ def plan_of(
         rescues_unknown=rescues,
         key_limits=key_limits,
         compression="snappy",
+        target_file_bytes=target_file_bytes,
         held_bytes=held_bytes,
         pages_bytes=pages_bytes,
     )
+
+
+def rules_of(
+    limits: Limits = WIDE,
+    *,
+    formats: Formats = ALL_LINES,
+    on_changed_file: OnChangedFile = "skip",
+) -> EngineRules:
+    """The settings of an engine of tests."""
+    return EngineRules(limits, on_changed_file, (), 1 << 27, "snappy", formats)
 
 
 def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int = 1 << 20) -> tuple[list[Reject], int]:

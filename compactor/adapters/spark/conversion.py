@@ -4,7 +4,7 @@ import math
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
@@ -15,6 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from compactor.core.errors import SettingsError, StagingError
 from compactor.core.text.json_numbers import NUMBER
+from compactor.engines.engine import RowPlan
 from compactor.engines.spark.names import hadoop_encoded, spark_path
 from compactor.ledger.sizing import SIZE_TOLERANCE, Partitioning
 from compactor.ndjson.inspection import BLANK
@@ -169,18 +170,13 @@ class ConvertTask:
         target: The folder to write to; ends with `/`.
     """
 
-    manifest_id: str
+    plan: RowPlan
     sources: Mapping[str, str]
-    schema: SchemaVersion
     column_keys: tuple[str, ...]
     overflow_keys: tuple[str, ...]
-    metadata_columns: Sequence[str]
-    processed_at: datetime
-    date: date
     target: str
     files: int
     partitioning: Partitioning
-    compression: str
 
 
 def convert(session: SparkSession, task: ConvertTask) -> int | None:
@@ -201,17 +197,17 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
     raw = _reader(session, keys).option("mode", "FAILFAST").json(_paths(task.sources))
     # Keys may contain any character, or differ only in case: from here on columns are named by position.
     rows = raw.toDF(*columns)
-    if "_source_file" in task.metadata_columns:
+    if "_source_file" in task.plan.metadata_columns:
         rows = _with_origins(rows, _origins(session, task.sources))
     observation = Observation()
-    typed_positions = _typed_positions(task.schema, keys)
+    typed_positions = _typed_positions(task.plan.schema, keys)
     if typed_positions:
         rows = _with_values(rows, typed_positions).observe(observation, F.sum(_MISFITS).alias(_MISFITS))
     selected = _with_null_columns(rows.select(*_output_columns(task, keys)), task)
     partitioned = selected.coalesce(task.files) if _coalesces(task, raw) else selected.repartition(task.files)
-    session.sparkContext.setLocalProperty("spark.job.description", f"convert {task.manifest_id}")
+    session.sparkContext.setLocalProperty("spark.job.description", f"convert {task.plan.manifest_id}")
     try:
-        partitioned.write.option("compression", task.compression).parquet(spark_path(task.target.rstrip("/")))
+        partitioned.write.option("compression", task.plan.compression).parquet(spark_path(task.target.rstrip("/")))
     except Exception as exc:
         message = str(exc)
         if _MALFORMED in message:
@@ -219,7 +215,7 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
         _, marker, behind = message.partition(_UNKNOWN_FILE)
         if marker:
             file_name = "".join(behind.split(maxsplit=1)[:1])  # white space in it is escaped
-            raise StagingError(f"manifest {task.manifest_id}: Spark reports {marker}{file_name}") from exc
+            raise StagingError(f"manifest {task.plan.manifest_id}: Spark reports {marker}{file_name}") from exc
         raise
     return int(observation.get[_MISFITS] or 0) if typed_positions else 0
 
@@ -329,15 +325,15 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
     position = {key: number for number, key in enumerate(keys)}
     metadata = {
         "_source_file": F.col("origin"),
-        "_processed_at": F.timestamp_micros(F.lit((task.processed_at - _EPOCH) // timedelta(microseconds=1))),
-        "_manifest_id": F.lit(task.manifest_id),
-        FILE_DATE: F.lit(task.date),
+        "_processed_at": F.timestamp_micros(F.lit((task.plan.processed_at - _EPOCH) // timedelta(microseconds=1))),
+        "_manifest_id": F.lit(task.plan.manifest_id),
+        FILE_DATE: F.lit(task.plan.date),
     }
     return [
-        *[_named(metadata[name], name, METADATA_IDS[name]) for name in metadata_names(task.metadata_columns)],
+        *[_named(metadata[name], name, METADATA_IDS[name]) for name in metadata_names(task.plan.metadata_columns)],
         *[
             _named(_output_column(task, each, position), each.name, each.field_id)
-            for each in task.schema.columns
+            for each in task.plan.schema.columns
             if each.key in position or each.type != "string"
         ],
     ]
@@ -349,12 +345,12 @@ def _with_null_columns(selected: DataFrame, task: ConvertTask) -> DataFrame:
     One call adds them all, where a call of its own for each would take the driver longer than many rows take Spark.
     """
     found = {field.name: field for field in selected.schema}
-    own = metadata_names(task.metadata_columns)
-    if len(found) == len(own) + len(task.schema.columns):
+    own = metadata_names(task.plan.metadata_columns)
+    if len(found) == len(own) + len(task.plan.schema.columns):
         return selected
     nulls = {
         each.name: StructField(each.name, StringType(), metadata={_FIELD_ID: each.field_id} if each.field_id else None)
-        for each in task.schema.columns
+        for each in task.plan.schema.columns
     }
     return selected.to(StructType([found.get(name) or nulls[name] for name in (*own, *nulls)]))
 
@@ -376,7 +372,7 @@ def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
     overflow = [(key, F.col(f"c{position[key]}")) for key in task.overflow_keys]
     misfits = [
         (column.key, F.when(_is_misfit(position[column.key]), F.col(f"c{position[column.key]}")))
-        for column in task.schema.columns
+        for column in task.plan.schema.columns
         if column.key is not None and column.key in position and column.is_typed
     ]
     # Misfits are rare: build no map for a row in which all values fit.

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import date
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -26,7 +25,7 @@ from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageReq
 from compactor.engines.parquet_files import parquet_facts
 from compactor.engines.spark.footers import WholeFooterTask, copy_with_whole_footer
 from compactor.engines.spark.input_files import InspectedFile
-from compactor.engines.spark.python_rows import CELLS_PER_BYTE, RowsPlan
+from compactor.engines.spark.python_rows import CELLS_PER_BYTE
 from compactor.ledger.sizing import partitioning, planned_files
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion
@@ -183,15 +182,7 @@ class SparkEngine:
         """Have inspection make rows for the columns of a schema, which stays from here on."""
         ratio = request.ratio or _LARGEST_RATIO
         files = planned_files(inspection.decoded_bytes, ratio, self.rules.target_file_bytes)
-        rows = RowsPlan(
-            manifest_id=request.manifest.manifest_id,
-            schema=schema,
-            metadata_columns=self.rules.metadata_columns,
-            processed_at=request.processed_at,
-            date=date.fromisoformat(request.manifest.date),
-            compression=self.rules.compression,
-            target_file_bytes=self.rules.target_file_bytes,
-        )
+        rows = request.row_plan(schema, self.rules)
         return KeyPlan(schema.keys, NO_NEW_KEYS, rows, tasks=files)
 
     def _convert(self, conversion: _Conversion, staging: str) -> _Converted | None:
@@ -211,18 +202,13 @@ class SparkEngine:
     def _convert_to(self, target: str, files: int, sources: Mapping[str, str], conversion: _Conversion) -> int | None:
         request = conversion.request
         task = ConvertTask(
-            manifest_id=request.manifest.manifest_id,
+            plan=request.row_plan(conversion.schema, self.rules),
             sources=sources,
-            schema=conversion.schema,
             column_keys=_column_keys(conversion),
             overflow_keys=conversion.overflow_keys,
-            metadata_columns=self.rules.metadata_columns,
-            processed_at=request.processed_at,
-            date=date.fromisoformat(request.manifest.date),
             target=target,
             files=files,
             partitioning=partitioning(files, request.manifests_in_flight, self.session.sparkContext.defaultParallelism),
-            compression=self.rules.compression,
         )
         return convert(self.session, task)
 

@@ -16,10 +16,9 @@ from compactor.core.errors import CompactorError
 from compactor.core.logs.names import is_log
 from compactor.core.ports import ObjectStore
 from compactor.core.rules.packing import spread
-from compactor.engines.engine import EngineRules
+from compactor.engines.engine import EngineRules, RowPlan
 from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
-from compactor.engines.spark.python_rows import RowsPlan
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import KeyLimits, first_sources
 from compactor.telemetry.error_text import described
@@ -71,7 +70,7 @@ class KeyPlan:
 
     known: frozenset[str]  # the keys that have a column
     limits: KeyLimits  # which other keys to collect
-    rows: RowsPlan | None = None  # if not None, inspection makes the rows as well
+    rows: RowPlan | None = None  # if not None, inspection makes the rows as well
     tasks: int = 0  # the most tasks; 0 for some of each core
 
 
@@ -144,9 +143,7 @@ def inspect_on_executors(
             manifest_id=manifest.manifest_id,
             files=tuple(share),
             staging=staging,
-            limits=rules.limits,
-            on_changed_file=rules.on_changed_file,
-            formats=rules.formats,
+            rules=rules,
             discovery=discovery,
             refused={index: refused[index] for index, _ in share if index in refused},
             task_number=number,

@@ -12,16 +12,16 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.ports import ObjectStore, ObjectWriter
-from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace, RowPlan
+from compactor.engines.engine import EngineRules, RowPlan
+from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace
 from compactor.engines.rows_place import RowsPlace, writing
 from compactor.ledger.sizing import closes_file
-from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
+from compactor.ndjson.files.file_walk import FileWalk, OpenedFile, WalkedFile
 from compactor.ndjson.files.line_fields import PathValues, places_in
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors
 from compactor.ndjson.inspection import BLANK_LINE, inspect_lines, refusals
-from compactor.ndjson.kinds.formats import Formats
-from compactor.ndjson.lines import Judged, Limits, LineCounts, Receiver, Refused, Reject
+from compactor.ndjson.lines import Judged, LineCounts, Receiver, Refused, Reject
 from compactor.schema.schema import NO_NEW_KEYS
 
 
@@ -173,7 +173,6 @@ class BinTask:
         stored_bytes: Their total length as stored, as far as it is known.
         staging: The attempt's folder; ends with `/`.
         number: Distinguishes the tasks of an attempt.
-        target_file_bytes: The output size at which the next output file begins.
         place: Where the files of rows go; None to stage them.
     """
 
@@ -182,10 +181,7 @@ class BinTask:
     staging: str
     number: int
     plan: RowPlan
-    limits: Limits
-    on_changed_file: OnChangedFile
-    target_file_bytes: int
-    formats: Formats = Formats()  # noqa: RUF009 - it is frozen
+    rules: EngineRules
     place: RowsPlace | None = None
 
 
@@ -230,17 +226,6 @@ class BinResult:
         return sum(file.report.records for file in self.files)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rescan:
-    """The outcome of a pass that has to be repeated.
-
-    Attributes:
-        unreadable: By index, the files to leave out of the next pass.
-    """
-
-    unreadable: Mapping[int, _Walked]
-
-
 @scratch_errors()
 def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinResult:
     """Do a task. A second run of it touches nothing that the first one reported.
@@ -263,7 +248,7 @@ def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinRe
         outcome = _Pass(store, task, new_kernel, number).run(unreadable)
         if isinstance(outcome, BinResult):
             return outcome
-        unreadable = outcome.unreadable
+        unreadable = outcome
     raise StagingError(f"manifest {task.plan.manifest_id}: files of bin {task.number} change again and again")
 
 
@@ -280,25 +265,28 @@ class _Pass:
         # A task that Spark believes lost may still run beside its repetition: neither may overwrite the other's files.
         self._name = f"{task.number:06d}-{number}-{uuid4().hex[:8]}"
         place = task.place or RowsPlace(f"{task.staging}out/")
-        self._outputs = BinOutputs(store, self._kernel, place, f"{self._name}-", task.target_file_bytes)
+        self._outputs = BinOutputs(store, self._kernel, place, f"{self._name}-", task.plan.target_file_bytes)
         self._walk = FileWalk(
             store,
             task.plan.manifest_id,
-            task.on_changed_file,
-            task.limits,
-            task.formats,
+            task.rules.on_changed_file,
+            task.rules.limits,
+            task.rules.formats,
             counted_bytes=max(task.stored_bytes // 64, 256 * 1024),
         )
         self._needs_rescan = False
         self._sampled: frozenset[int] = frozenset()
         self._path_values: PathValues | None = None
 
-    def run(self, unreadable: Mapping[int, _Walked]) -> BinResult | _Rescan:
+    def run(self, unreadable: Mapping[int, _Walked]) -> BinResult | dict[int, _Walked]:
         """Read the files and stage their rows and rejects.
 
         Args:
             unreadable: By index, the files that an earlier pass found unreadable. They are left out; but those with too
                 many rejects are sampled again.
+
+        Returns:
+            The outcome; or the unreadable files by index, if they are to be left out of another pass.
         """
         walked = {index: file for index, file in unreadable.items() if not file.report.reject_rows}
         self._sampled = frozenset(unreadable.keys() - walked.keys())
@@ -312,7 +300,7 @@ class _Pass:
                     outputs.commit()
             if self._needs_rescan:  # guard: a pass with rows of a file that is not taken in counts for nothing
                 # All unreadable files are known by now, so one more pass is enough.
-                return _Rescan({index: file for index, file in walked.items() if file.found is None})
+                return {index: file for index, file in walked.items() if file.found is None}
             rejects_uri = f"{self._task.staging}rejects/{self._name}.parquet" if rejects.rows else None
             if rejects_uri is not None:
                 self._store.upload(rejects_uri, path)
@@ -342,7 +330,7 @@ class _Pass:
         try:
             with closing(self._walk.decoded(file)) as decoded:
                 split = self._walk.splitter(file)
-                counts = split(decoded, Receiver(self._task.limits, self._judge, on_reject, PIECE_BYTES))
+                counts = split(decoded, Receiver(self._task.rules.limits, self._judge, on_reject, PIECE_BYTES))
         except (FileError, ObjectChanged, ObjectNotFound):
             # guard: rows of a file that turns out broken are withdrawn, or the pass is done again
             self._needs_rescan |= not kernel.withdraw_file()
@@ -359,7 +347,7 @@ class _Pass:
         """
         with closing(self._walk.decoded(file)) as decoded:
             split = self._walk.splitter(file)
-            inspect_lines(decoded, self._task.limits, on_reject=on_reject, split=split, key_limits=NO_NEW_KEYS)
+            inspect_lines(decoded, self._task.rules.limits, on_reject=on_reject, split=split, key_limits=NO_NEW_KEYS)
         raise FileError(FileStatus.CHANGED, "replaced while its manifest was read")
 
     def _judge(self, piece: bytes) -> Judged:

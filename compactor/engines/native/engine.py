@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from itertools import accumulate
 from typing import Protocol, TypeVar
 
@@ -11,9 +10,8 @@ from compactor.core.errors import AccessError, StagingError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.rules.packing import spread
-from compactor.engines.engine import ColumnsFor, EngineRules, Staged, StagedOutput, StageRequest
+from compactor.engines.engine import EngineRules, RowPlan, Staged, StagedOutput, StageRequest
 from compactor.engines.native.bin_task import BinFile, BinResult, BinTask
-from compactor.engines.native.kernel import RowPlan
 from compactor.engines.rows_place import RowsPlace
 from compactor.ledger.sizing import leeway, planned_files
 from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources
@@ -81,67 +79,31 @@ def _joined(bins: Sequence[_Bin], is_right: Callable[[int], bool]) -> list[_Bin]
 
 
 @dataclass(frozen=True, slots=True)
-class BinInput:
-    """A file of the manifest.
-
-    Attributes:
-        index: Its position in the manifest.
-        stored_bytes: Its length according to the manifest or the store; 0 if it does not exist.
-    """
-
-    index: int
-    file: ManifestFile
-    stored_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns to write with.
-
-    Attributes:
-        rescues_unknown: Some keys got no column, so that the values of all that have none are rescued.
-    """
-
-    schema: SchemaVersion
-    rescues_unknown: bool
-
-
-@dataclass(frozen=True, slots=True)
 class WrittenBin:
-    """A bin that has been written with the columns of `schema`."""
+    """A bin that has been written."""
 
-    inputs: Sequence[BinInput]
-    schema: SchemaVersion
+    task: BinTask
     result: BinResult
 
     @property
     def is_lacking(self) -> bool:
         """Whether rows are missing because a column is missing. Parquet has no rows without columns."""
-        return self.result.lacks_columns or (self.result.records > 0 and not self.schema.columns)
+        return self.result.lacks_columns or (self.result.records > 0 and not self.task.plan.schema.columns)
 
 
 def _files(bins: Sequence[WrittenBin]) -> list[BinFile]:
     return sorted((file for each in bins for file in each.result.files), key=lambda file: file.index)
 
 
-def new_keys(bins: Sequence[WrittenBin]) -> dict[str, str]:
-    """The keys without a column in first-seen order, with the first file that has each."""
-    return first_sources((file.report.origin_uri, file.new_keys) for file in _files(bins))
+def _new_keys(bins: Sequence[WrittenBin]) -> tuple[dict[str, str], str]:
+    """The keys without a column in first-seen order, with the first file that has each.
 
-
-def further_from(bins: Sequence[WrittenBin]) -> str:
-    """The first file with keys that were not collected; empty if there is none."""
-    return next((file.report.origin_uri for file in _files(bins) if file.has_further_keys), "")
-
-
-def columns_of(bins: Sequence[WrittenBin], columns_for: ColumnsFor) -> Columns:
-    """The columns for the keys of bins that lack some; one for the empty key if their records have no keys at all."""
-    keys, further = new_keys(bins), further_from(bins)
-    if not keys and not further:
-        keys = {EMPTY_KEY: next(file.report.origin_uri for file in _files(bins) if file.report.records)}
-    schema = columns_for(keys, rescued_from=further)
-    refused = keys.keys() - schema.keys - schema.retired_keys
-    return Columns(schema, rescues_unknown=bool(refused))
+    Returns:
+        Also the first file with keys that were not collected; empty if there is none.
+    """
+    files = _files(bins)
+    keys = first_sources((file.report.origin_uri, file.new_keys) for file in files)
+    return keys, next((file.report.origin_uri for file in files if file.has_further_keys), "")
 
 
 def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> Staged:
@@ -152,15 +114,15 @@ def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> St
         schema: The version with a column for every key.
         redone: Number of bins that were written again.
     """
-    outputs = [StagedOutput(uri, each.schema) for each in bins for uri in each.result.outputs]
+    keys, further = _new_keys(bins)
     return Staged(
         reports=tuple(file.report for file in _files(bins)),
         schema=schema,
-        outputs=tuple(outputs),
+        outputs=tuple(StagedOutput(uri, each.task.plan.schema) for each in bins for uri in each.result.outputs),
         rejects=tuple(each.result.rejects_uri for each in bins if each.result.rejects_uri is not None),
         rescued_values=sum(each.result.rescued_values for each in bins),
         redone_bins=redone,
-        refused_keys=schema.refused(new_keys(bins), has_further=bool(further_from(bins))),
+        refused_keys=schema.refused(keys, has_further=bool(further)),
     )
 
 
@@ -233,118 +195,105 @@ class NativeEngine:
             if rounds == ROUNDS:
                 where = f"manifest {request.manifest.manifest_id}"
                 raise StagingError(f"{where}: files had new keys each of the {ROUNDS} times they were read")
-            columns = columns_of(bins, request.columns_for)
-            again = [bins[number].inputs for number in lacking]
-            for number, each in zip(lacking, self._write(request, columns, again, rounds), strict=True):
+            plan = self._wider_plan(request, bins)
+            again = [replace(bins[number].task, plan=plan) for number in lacking]
+            for number, each in zip(lacking, self._write(request, again, f"{rounds}/"), strict=True):
                 bins[number] = each
             redone += len(lacking)
-        newest = max((each.schema for each in bins), key=lambda schema: schema.version)
+        newest = max((each.task.plan.schema for each in bins), key=lambda schema: schema.version)
         if not request.declared_keys <= newest.keys:
             newest = request.columns_for({})
         return staged(bins, newest, redone)
 
     def _written(self, request: StageRequest) -> list[WrittenBin]:
         """Write all bins with the columns known so far."""
-        columns = Columns(request.schema, rescues_unknown=not request.key_limits.max_new_columns)
-        inputs = self._inputs(request.manifest)
-        stored_bytes = sum(each.stored_bytes for each in inputs)
+        plan = self._plan(request, request.schema, rescues_unknown=not request.key_limits.max_new_columns)
+        lengths = self._stored_bytes(request.manifest)
         ratio = request.stored_ratio
         # Smaller input makes one file whatever the ratio, and rewriting it for new keys costs no more than a sample. A
         # single file has one task whatever the ratio, and a sample of it would be all of it.
-        is_large = len(inputs) > 1 and stored_bytes > min(2 * SAMPLE_BYTES, self.rules.target_file_bytes)
-        if is_large and (ratio is None or not columns.schema.columns):
-            columns, sampled = self._sample(request, columns, inputs)
+        is_large = len(lengths) > 1 and sum(lengths) > min(2 * SAMPLE_BYTES, self.rules.target_file_bytes)
+        if is_large and (ratio is None or not plan.schema.columns):
+            plan, sampled = self._sample(request, plan, lengths)
             ratio = ratio or sampled
         bins = bins_of(
-            inputs,
-            lambda each: each.stored_bytes,
+            range(len(lengths)),
+            lengths.__getitem__,
             ratio=ratio or UNKNOWN_RATIO,
             target_file_bytes=self.rules.target_file_bytes,
         )
-        return self._write(request, columns, bins, 0)
+        return self._write(request, [self._task(request, plan, numbers, lengths) for numbers in bins], "0/")
 
-    def _inputs(self, manifest: Manifest) -> list[BinInput]:
-        unknown = (file for file in manifest.files if file.size_bytes is None)
-        asked = map_ordered(self._stored_bytes, unknown)
-        return [
-            BinInput(index, file, next(asked) if file.size_bytes is None else file.size_bytes)
-            for index, file in enumerate(manifest.files)
-        ]
+    def _stored_bytes(self, manifest: Manifest) -> list[int]:
+        """The length of each file according to the manifest or the store; 0 if it does not exist."""
+        asked = map_ordered(self._asked_bytes, (file for file in manifest.files if file.size_bytes is None))
+        return [next(asked) if file.size_bytes is None else file.size_bytes for file in manifest.files]
 
-    def _stored_bytes(self, file: ManifestFile) -> int:
+    def _asked_bytes(self, file: ManifestFile) -> int:
         try:
             found = self.store.stat(file.uri)
         except AccessError:  # the file's task will report it
             return 0
         return found.size_bytes if found is not None else 0
 
-    def _sample(
-        self, request: StageRequest, columns: Columns, inputs: Sequence[BinInput]
-    ) -> tuple[Columns, float | None]:
+    def _sample(self, request: StageRequest, plan: RowPlan, lengths: Sequence[int]) -> tuple[RowPlan, float | None]:
         """Find the first keys, and measure the size of their rows, in the first files of a manifest.
 
         The sample is whole files from the beginning, so that columns have the same order as without sampling.
 
         Returns:
-            The columns with the keys of the sample; and Parquet bytes per stored byte, None if it was not measured.
+            The plan with columns for the keys of the sample; and Parquet bytes per stored byte, None if it was not
+            measured.
         """
-        ends = list(accumulate(each.stored_bytes for each in inputs))
+        ends = list(accumulate(lengths))
         count = min(sum(end < SAMPLE_BYTES for end in ends) + 1, len(ends))
         if ends[count - 1] > 4 * SAMPLE_BYTES:
-            return columns, None
+            return plan, None
         for number in (1, 2):
-            written = self._write(request, columns, [inputs[:count]], number, folder="sample")
+            task = replace(self._task(request, plan, range(count), lengths), place=None)
+            written = self._write(request, [task], f"sample{number}/")
             if not written[0].is_lacking:
-                return columns, max(written[0].result.output_bytes, 1) / ends[count - 1]
-            if not new_keys(written) and not further_from(written):
+                return plan, max(written[0].result.output_bytes, 1) / ends[count - 1]
+            if not any(_new_keys(written)):
                 break  # its records have no keys, but those of the rest of the manifest may
-            columns = columns_of(written, request.columns_for)
-        return columns, None
+            plan = self._wider_plan(request, written)
+        return plan, None
 
-    def _write(
-        self,
-        request: StageRequest,
-        columns: Columns,
-        bins: Sequence[Sequence[BinInput]],
-        round_number: int,
-        *,
-        folder: str = "",
-    ) -> list[WrittenBin]:
-        """Write bins; into a folder of the staging if one is given, for what does not count."""
-        plan = RowPlan(
-            schema=columns.schema,
-            metadata_columns=self.rules.metadata_columns,
-            manifest_id=request.manifest.manifest_id,
-            processed_at=request.processed_at,
-            date=date.fromisoformat(request.manifest.date),
-            rescues_unknown=columns.rescues_unknown
-            and columns.schema.has_rescued
-            and request.declared_keys <= columns.schema.keys,
+    def _wider_plan(self, request: StageRequest, bins: Sequence[WrittenBin]) -> RowPlan:
+        """A plan with the columns that bins lack; with one for the empty key if their records have no keys at all."""
+        keys, further = _new_keys(bins)
+        if not keys and not further:
+            keys = {EMPTY_KEY: next(file.report.origin_uri for file in _files(bins) if file.report.records)}
+        schema = request.columns_for(keys, rescued_from=further)
+        return self._plan(request, schema, rescues_unknown=bool(keys.keys() - schema.keys - schema.retired_keys))
+
+    def _plan(self, request: StageRequest, schema: SchemaVersion, *, rescues_unknown: bool) -> RowPlan:
+        """A plan. If some keys got no column, the values of all that have none are rescued."""
+        return request.row_plan(
+            schema,
+            self.rules,
+            rescues_unknown=rescues_unknown and schema.has_rescued and request.declared_keys <= schema.keys,
             key_limits=request.key_limits,
-            compression=self.rules.compression,
             held_bytes=min(HELD_BYTES, self.rules.target_file_bytes // HELD_PARTS),
             pages_bytes=min(PAGES_BYTES, self.rules.target_file_bytes // PAGES_PARTS),
         )
-        task = BinTask(
-            files=(),
-            stored_bytes=0,
-            staging=f"{request.staging}{folder}{round_number}/",
+
+    def _task(self, request: StageRequest, plan: RowPlan, numbers: Sequence[int], lengths: Sequence[int]) -> BinTask:
+        files = request.manifest.files
+        return BinTask(
+            files=tuple((number, files[number]) for number in numbers),
+            stored_bytes=sum(lengths[number] for number in numbers),
+            staging="",
             number=0,
             plan=plan,
-            limits=self.rules.limits,
-            formats=self.rules.formats,
-            on_changed_file=self.rules.on_changed_file,
-            target_file_bytes=self.rules.target_file_bytes,
-            place=RowsPlace.final(request.place, self.rules.compression) if request.place and not folder else None,
+            rules=self.rules,
+            place=RowsPlace.final(request.place, self.rules.compression) if request.place else None,
         )
-        tasks = [
-            replace(
-                task,
-                files=tuple((each.index, each.file) for each in inputs),
-                stored_bytes=sum(each.stored_bytes for each in inputs),
-                number=number,
-            )
-            for number, inputs in enumerate(bins)
+
+    def _write(self, request: StageRequest, tasks: Sequence[BinTask], folder: str) -> list[WrittenBin]:
+        """Write bins, with a folder of the staging for what does not go to the place of their task."""
+        numbered = [
+            replace(task, staging=f"{request.staging}{folder}", number=number) for number, task in enumerate(tasks)
         ]
-        results = self.workers.write_bins(request.manifest.manifest_id, tasks)
-        return [WrittenBin(inputs, columns.schema, result) for inputs, result in zip(bins, results, strict=True)]
+        results = self.workers.write_bins(request.manifest.manifest_id, numbered)
+        return [WrittenBin(task, result) for task, result in zip(numbered, results, strict=True)]

@@ -1,42 +1,9 @@
-"""The port of the kernel, which turns lines into Parquet, and the plan it follows."""
+"""The port of the kernel, which turns lines into Parquet."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Callable
 from typing import Protocol
 
-from compactor.schema.schema import KeyLimits, SchemaVersion
-
-
-@dataclass(frozen=True, slots=True)
-class RowPlan:
-    """The columns of rows and how to write them.
-
-    Attributes:
-        metadata_columns: Names of the columns that the compactor adds.
-        manifest_id: The value of the column `_manifest_id`.
-        processed_at: The value of the column `_processed_at`.
-        date: The value of the column `file_date`.
-        rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait for the columns
-            of those that may get one.
-        key_limits: Which keys without a column to collect. All others go to the rescued data in any case.
-        compression: Parquet's codec.
-        held_bytes: Bytes of records to hold back from the output, so that their file can be withdrawn.
-        pages_bytes: Bytes of the pages of all columns together. The length of a file counts those in the making before
-            they are compressed, so they have to be a small part of it.
-    """
-
-    schema: SchemaVersion
-    metadata_columns: Sequence[str]
-    manifest_id: str
-    processed_at: datetime
-    date: date
-    rescues_unknown: bool
-    key_limits: KeyLimits
-    compression: str
-    held_bytes: int
-    pages_bytes: int
-
+from compactor.engines.engine import RowPlan
 
 RefusedPlace = tuple[int, int, int, str]
 """A line that is not a record: its number in its block, from 0; the offsets of its first byte and of its line feed in

@@ -12,14 +12,14 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import ObjectChanged
 from compactor.core.ports import ObjectStore
+from compactor.engines.engine import EngineRules, RowPlan
 from compactor.engines.spark.names import spark_reads_as_is, spark_reads_name
-from compactor.engines.spark.python_rows import PythonRows, RowsPlan
-from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile
+from compactor.engines.spark.python_rows import PythonRows
+from compactor.ndjson.files.file_walk import FileWalk, OpenedFile
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors
 from compactor.ndjson.inspection import Discovery, Inspected, NewKeys, inspect_lines
-from compactor.ndjson.kinds.formats import Formats
-from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.lines import Reject
 from compactor.schema.schema import KeyLimits
 
 _WRITE_BUFFER_BYTES = 1024 * 1024
@@ -43,15 +43,13 @@ class InspectTask:
     manifest_id: str
     files: tuple[tuple[int, ManifestFile], ...]
     staging: str
-    limits: Limits
-    on_changed_file: OnChangedFile
+    rules: EngineRules
     refused: Mapping[int, frozenset[bytes]]
     task_number: int
     discovery: Discovery = "full"
     known_keys: frozenset[str] = frozenset()
     key_limits: KeyLimits = KeyLimits()  # noqa: RUF009 - it is frozen
-    rows: RowsPlan | None = None
-    formats: Formats = Formats()  # noqa: RUF009
+    rows: RowPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,8 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
     """
-    with FileWalk(store, task.manifest_id, task.on_changed_file, task.limits, task.formats) as walk:
+    rules = task.rules
+    with FileWalk(store, task.manifest_id, rules.on_changed_file, rules.limits, rules.formats) as walk:
         path = walk.folder / "rejects.parquet"
         with RejectsWriter(path) as rejects:
             inspector = _Inspector(store, task, walk)
@@ -178,7 +177,7 @@ class _Inspector:
         uri, codec = file.opened.uri, file.codec
         refused = self.task.refused.get(file.index)
         inspect = partial(self._pass, file, refused)
-        is_text = self.task.formats.grok is not None
+        is_text = self.task.rules.formats.grok is not None
         is_other = file.opened.is_part or file.path_values is not None
         makes_rows = self.task.rows is not None
         copied = makes_rows or refused is not None or is_other or is_text or not spark_reads_name(uri, codec)
@@ -207,7 +206,7 @@ class _Inspector:
             target = stack.enter_context(copy.open("wb", _WRITE_BUFFER_BYTES)) if copy else None
             return inspect_lines(
                 stack.enter_context(closing(self.walk.decoded(file))),
-                self.task.limits,
+                self.task.rules.limits,
                 on_reject=on_reject,
                 on_good=partial(self._write, file, target) if target else None,
                 refused=_as_in_file(file, refused or frozenset()),

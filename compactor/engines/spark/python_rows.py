@@ -6,7 +6,6 @@ only the keys that it is told one by one, so records with very many keys without
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import date, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -16,13 +15,14 @@ from uuid import uuid4
 import pyarrow as pa
 
 from compactor.core.ports import ObjectStore
+from compactor.engines.engine import RowPlan
 from compactor.engines.parquet_files import arrow_field
 from compactor.engines.partitioned.partition_files import ROW_GROUP_BYTES, PartitionFiles
 from compactor.engines.rows_place import RowsPlace
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import ColumnType, value_of
 from compactor.schema.field_ids import METADATA_IDS
-from compactor.schema.schema import FILE_DATE, METADATA_TYPES, SchemaVersion, metadata_names
+from compactor.schema.schema import FILE_DATE, METADATA_TYPES, metadata_names
 
 CELLS_PER_BYTE = 1
 """From so many cells a decoded byte on, Python takes less time than the JVM: with 200 columns, a third to half."""
@@ -31,23 +31,6 @@ _MOST_ROWS = 2**15 - 1  # of a table: places of values have 16 bits
 _CELL_BYTES = 2.25  # such a place, and whether there is a value
 _LINE_BYTES = 16 * 1024 * 1024  # of the records of a table; one may be longer
 _PLACE = pa.int16()
-
-
-@dataclass(frozen=True, slots=True)
-class RowsPlan:
-    """How to make the rows of a manifest.
-
-    Attributes:
-        compression: The codec of Parquet.
-    """
-
-    manifest_id: str
-    schema: SchemaVersion
-    metadata_columns: tuple[str, ...]
-    processed_at: datetime
-    date: date
-    compression: str
-    target_file_bytes: int
 
 
 @dataclass(slots=True)
@@ -82,7 +65,7 @@ class PythonRows:
         rescued_values: The values so far that do not fit the type of their column.
     """
 
-    def __init__(self, plan: RowsPlan) -> None:
+    def __init__(self, plan: RowPlan) -> None:
         self.rescued_values = 0
         self._plan = plan
         metadata = metadata_names(plan.metadata_columns)

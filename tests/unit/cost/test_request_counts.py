@@ -11,6 +11,7 @@ from compactor.adapters.memory.store import MemoryStore
 from compactor.core.rules.sharding import Shard
 from compactor.cost import cost
 from compactor.cost.cost import Requests
+from compactor.engines.engine import EngineRules
 from compactor.engines.spark.input_files import InspectTask, inspect_files
 from compactor.job.shards import REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import Heartbeat, Runs
@@ -126,7 +127,9 @@ def test_an_inspected_file(size: int) -> None:
     harness = Harness(store=raw)
     store = FaultyStore(raw)
     file = harness.named("s3://raw/file.ndjson")
-    task = InspectTask("m1", ((0, file),), "s3://own/staging/", LIMITS, "skip", {}, 0)
+    task = InspectTask(
+        "m1", ((0, file),), "s3://own/staging/", EngineRules(LIMITS, "skip", (), 1 << 27, "snappy"), {}, 0
+    )
     result = inspect_files(store, task)
     assert result.files[0].report.size_bytes == size
     assert result.files[0].readable_uri == file.uri

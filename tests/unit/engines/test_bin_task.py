@@ -21,10 +21,9 @@ from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, S
 from compactor.engines.native import bin_task
 from compactor.engines.native.bin_task import MAX_PASSES, BinResult, BinTask, RefusedPlaces, write_bin
 from compactor.ledger.sizing import is_right_sized
-from compactor.ndjson.lines import Limits
 from tests.support import extras
 from tests.support.fakes import FaultyStore
-from tests.support.native_rows import plan_of, schema_of
+from tests.support.native_rows import plan_of, rules_of, schema_of
 
 COUNTS = st.integers(0, 2**32 - 1)
 PLACES = st.lists(st.tuples(st.integers(0, 2**20), COUNTS, COUNTS, st.sampled_from(["", "not_json", "ĝ"])))
@@ -97,9 +96,7 @@ def task_of(store, contents: dict[str, bytes], **changes) -> BinTask:
         "staging": STAGING,
         "number": 3,
         "plan": plan_of(SCHEMA, metadata=("_source_file",)),
-        "limits": Limits(max_line_bytes=16 * MIB, max_decompressed_bytes=1 << 30),
-        "on_changed_file": "skip",
-        "target_file_bytes": 128 * MIB,
+        "rules": rules_of(),
     }
     return BinTask(**{**settings, **changes})
 
@@ -209,7 +206,7 @@ def test_a_file_that_ends_too_early_leaves_nothing_behind(store, body):
 @pytest.mark.parametrize(("times", "status"), [(1, "compacted"), (9, "changed")])
 def test_a_file_that_is_replaced_while_it_is_read_is_begun_anew(store, times, status):
     """If the settings say so, and a few times only; no row of another version remains."""
-    task = task_of(store, {"1": GOOD, "2": LONG + LONG}, on_changed_file="read")
+    task = task_of(store, {"1": GOOD, "2": LONG + LONG}, rules=rules_of(on_changed_file="read"))
     store.replace["/raw/2"] = times
     result = write_bin(store, task, NativeKernel)
     assert result.files[1].report.status == status
@@ -218,7 +215,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_begun_anew(store, times, st
 
 def test_files_that_change_in_every_pass_end_the_task(store):
     """Passes are bounded, whatever happens to the files."""
-    task = task_of(store, {"1": LONG + LONG}, on_changed_file="read")
+    task = task_of(store, {"1": LONG + LONG}, rules=rules_of(on_changed_file="read"))
     kernels = []
 
     def new_kernel(plan):
@@ -247,9 +244,9 @@ def test_output_files_end_where_they_are_large_enough(store):
     """A bin that turns out larger than planned, or a single large file, makes several files of like size."""
     digits = random.Random(7)
     body = b"".join(b'{"a":"%0200x"}\n' % digits.getrandbits(800) for _ in range(140_000))
-    plan = plan_of(SCHEMA, held_bytes=MIB // 2)
+    plan = plan_of(SCHEMA, held_bytes=MIB // 2, target_file_bytes=4 * MIB)
     for contents in ({"1": body}, {str(at): body[at * 209 * 1000 : (at + 1) * 209 * 1000] for at in range(140)}):
-        result = write_bin(store, task_of(store, contents, plan=plan, target_file_bytes=4 * MIB), NativeKernel)
+        result = write_bin(store, task_of(store, contents, plan=plan), NativeKernel)
         sizes = [store.stat(uri).size_bytes for uri in result.outputs]
         assert len(sizes) > 5
         assert all(is_right_sized(size, 4 * MIB) for size in sizes), sizes

@@ -14,7 +14,7 @@ from compactor.engines.spark.input_files import InspectTask, inspect_files
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from tests.support import extras
-from tests.support.native_rows import plan_of, schema_of
+from tests.support.native_rows import plan_of, rules_of, schema_of
 from tests.unit.cli.zoo import CASES
 
 extras.NATIVE.need()
@@ -33,7 +33,7 @@ def files_in(store: MemoryStore, contents: dict[str, bytes]) -> tuple[tuple[int,
 
 def native(store: MemoryStore, files: tuple[tuple[int, ManifestFile], ...], formats: Formats) -> tuple[FileReport, ...]:
     plan = plan_of(SCHEMA, metadata=("_source_file",))
-    task = BinTask(files, 0, f"{STAGING}native/", 0, plan, LIMITS, "skip", 1 << 27, formats)
+    task = BinTask(files, 0, f"{STAGING}native/", 0, plan, rules_of(LIMITS, formats=formats))
     return tuple(file.report for file in write_bin(store, task, NativeKernel).files)
 
 
@@ -42,7 +42,7 @@ def inspected(store: MemoryStore, task: InspectTask) -> tuple[FileReport, ...]:
 
 
 def inspection(files: tuple[tuple[int, ManifestFile], ...], formats: Formats) -> InspectTask:
-    return InspectTask("m-1", files, f"{STAGING}spark/", LIMITS, "skip", {}, 0, formats=formats)
+    return InspectTask("m-1", files, f"{STAGING}spark/", rules_of(LIMITS, formats=formats), {}, 0)
 
 
 def rejects_in(store: MemoryStore, place: str) -> list[dict[str, object]]:
@@ -91,7 +91,7 @@ def test_a_long_file_of_another_kind_leaves_nothing_behind():
     files = files_in(store, {"1": b'{"id":1}\n', "2": b"a,b\n" + b"1,2\n" * 500_000, "3": b'{"id":2}\n'})
     result = write_bin(
         store,
-        BinTask(files, 0, STAGING, 0, plan_of(SCHEMA, metadata=("_source_file",)), LIMITS, "skip", 1 << 27),
+        BinTask(files, 0, STAGING, 0, plan_of(SCHEMA, metadata=("_source_file",)), rules_of(LIMITS)),
         NativeKernel,
     )
     assert [file.report.status for file in result.files] == ["compacted", "not_ndjson", "compacted"]

@@ -25,6 +25,7 @@ from compactor.ndjson.files.object_reading import MOST_PAUSED_SECONDS, RANGE_BYT
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ndjson.lines import Limits, RejectLimits
 from tests.support.fakes import FaultyStore
+from tests.support.native_rows import rules_of
 
 STAGING = "s3://state/staging/m-1/1/"
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 28)
@@ -58,7 +59,16 @@ def run(
 ) -> InspectTaskResult:
     numbered = tuple((index, named(store, file) if isinstance(file, str) else file) for index, file in enumerate(files))
     return inspect_files(
-        store, InspectTask("m-1", numbered, STAGING, limits, on_changed_file, refused or {}, number, discovery)
+        store,
+        InspectTask(
+            "m-1",
+            numbered,
+            STAGING,
+            rules_of(limits, on_changed_file=on_changed_file),
+            refused or {},
+            number,
+            discovery,
+        ),
     )
 
 
@@ -600,6 +610,6 @@ def test_which_keys_with_a_column_the_records_have(store):
         named(store, second).model_copy(update={"path_columns": {"year": "2026", "other": "1"}}),
         named(store, empty).model_copy(update={"path_columns": {"month": "01"}}),
     ]
-    task = InspectTask("m-1", tuple(enumerate(files)), STAGING, LIMITS, "skip", {}, 7)
+    task = InspectTask("m-1", tuple(enumerate(files)), STAGING, rules_of(LIMITS), {}, 7)
     result = inspect_files(store, replace(task, known_keys=frozenset(["a", "b", "year", "month", "unused"])))
     assert result.present_keys == {"a", "b", "year"}

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import MemoryStore
+from compactor.engines.engine import RowPlan
 from compactor.engines.spark import python_rows
-from compactor.engines.spark.python_rows import PythonRows, RowsPlan
+from compactor.engines.spark.python_rows import PythonRows
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import canonical_text, value_of
 from compactor.schema.schema import RESCUED_TYPE, Column, SchemaVersion
@@ -46,10 +47,18 @@ KEYS = st.sampled_from([*(key.replace("\\", "\\\\").replace('"', '\\"').encode()
 RECORDS = st.lists(st.lists(st.tuples(KEYS, VALUES), max_size=8), max_size=12)
 
 
-def plan(*, target_file_bytes: int = 1 << 30) -> RowsPlan:
+def plan(*, target_file_bytes: int = 1 << 30) -> RowPlan:
     """Rows with all metadata columns."""
     names = ("_source_file", "_processed_at", "_manifest_id")
-    return RowsPlan("m", SCHEMA, names, NOW, date(2025, 12, 21), "snappy", target_file_bytes)
+    return RowPlan(
+        manifest_id="m",
+        date=date(2025, 12, 21),
+        processed_at=NOW,
+        schema=SCHEMA,
+        metadata_columns=names,
+        compression="snappy",
+        target_file_bytes=target_file_bytes,
+    )
 
 
 def made(folder, files, rows_plan):

@@ -122,21 +122,6 @@ def test_every_value_fits_exactly(written: list[str]) -> None:
             assert str(value).startswith("-") == text.startswith("-")
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("abc"), VALUES), max_size=6), st.data())
-def test_parts_in_any_order(records: list[dict[str, str]], data: st.DataObject) -> None:
-    """Profiles of parts merge to the profile of the whole, whichever parts they are."""
-    lines = [_line(record.items()) for record in records]
-    placed = [(Place(0, at), values(line.encode())) for at, line in enumerate(lines)]
-    part_of = data.draw(st.lists(st.integers(0, 2), min_size=len(lines), max_size=len(lines)))
-    merged = TableProfile(10)
-    for number in data.draw(st.permutations(range(3))):
-        part = [each for each, of in zip(placed, part_of, strict=True) if of == number]
-        merged = merged.merged(profile_of(part, max_keys=10))
-    whole = profile_of(placed, max_keys=10)
-    assert merged == whole
-    assert list(merged.in_order()) == list(whole.in_order())
-
-
 @given(st.lists(st.tuples(st.text(max_size=12), VALUES), min_size=1, max_size=6), st.sampled_from(["safe", "exact"]))
 def test_a_suggestion_is_a_schema_file(fields: list[tuple[str, str]], names: str) -> None:
     """Whatever keys and values hold, the file declares each key once, with its type, and acts on no terminal."""
@@ -153,7 +138,7 @@ def test_a_suggestion_is_a_schema_file(fields: list[tuple[str, str]], names: str
 
 def test_what_the_comments_say() -> None:
     """Counts, formats, and an example of each kind of misfit with its place."""
-    found = profile('"2026-01-05T10:00:00Z"', '"2026-01-05 10:00:00.5+02:00"', "null").merged(TableProfile(10))
+    found = profile('"2026-01-05T10:00:00Z"', '"2026-01-05 10:00:00.5+02:00"', "null")
     rules = SuggestionRules("safe", 10, 10)
     text = suggestion(found, rules, header=["head"], file_name=lambda number: f"file-{number}")
     assert text == (

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from compactor.core.documents.records import GrokRules
 from compactor.core.errors import StagingError
-from compactor.engines.native.kernel import Kernel, RefusedPlace, RowPlan
+from compactor.engines.engine import RowPlan
+from compactor.engines.native.kernel import Kernel, RefusedPlace
 from compactor.ndjson.grok import Decoded, LineDecoder
 from compactor.ops.verify.values.ports import DigestKernel
 from compactor.schema.column_types import ColumnType
