@@ -27,7 +27,8 @@ from bench.scale.ledger import FIRST_DAY, write_finished
 from bench.scale.probe import settings_at
 from bench.scale.table import FLAT
 from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles, seen_rows
-from compactor.core.documents.closed_dates import ClosedDate, ClosingBegun, ManifestSums, Member
+from compactor.core.documents.closed_dates import ClosedDate, ClosingBegun, Member
+from compactor.core.documents.counts import Counts
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.sources.file_search import Naming
@@ -115,7 +116,7 @@ def _close(dates: ClosedDates, place: int, date: str, closed_at: datetime, manif
         closed_at=closed_at,
         begins_at=closed_at - timedelta(days=1),
         until=closed_at,
-        sums=ManifestSums(manifests=manifests - letters, dead_letters=letters, files=manifests * _FILES),
+        sums=Counts(manifests=manifests - letters, dead_letters=letters),
         members=0,
         member_bytes=0,
         versions=0,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from compactor.core.documents.closed_dates import are_few_rows
+from compactor.core.documents.counts import are_few_rows
 from compactor.core.errors import ExitCode
 from compactor.core.results import as_document
 from compactor.core.text.formatting import count

@@ -209,7 +209,10 @@ class FolderRun:
             return result
         app.publisher.cover_columns(app.registry.latest().version)  # if it was deleted
         verified = self._verified(app)
-        return replace(result, settled=tuple(self._settled(app, verified)), verified=verified.sealed())
+        settled = {(each.manifest_id, each.uri): each for each in self._settled(app, verified)}
+        files = [settled.get((each.manifest_id, each.uri), each) for each in verified.quarantined_files]
+        verified = replace(verified, quarantined_files=files)
+        return replace(result, settled=tuple(settled.values()), verified=verified)
 
     def _settled(self, app: App, report: VerifyResult) -> list[QuarantinedFile]:
         """Settle what was quarantined and is excluded, or gone from the sources since an earlier call; returns it."""
@@ -220,10 +223,7 @@ class FolderRun:
         # A file that was gone before this call could read it is named by this call.
         gone = (each for each in left if each.manifest_id not in ended)
         settled = dismisser.dismiss(excluded, "excluded", "it matches input.exclude")
-        settled += dismisser.removed(gone, self.folder_planner(app).with_rows)
-        found = {(each.manifest_id, each.uri): each for each in settled}
-        report.quarantined_files = [found.get((each.manifest_id, each.uri), each) for each in report.quarantined_files]
-        return settled
+        return [*settled, *dismisser.removed(gone, self.folder_planner(app).with_rows)]
 
     def _planner(self, app: App) -> PatientPlanner:
         return PatientPlanner(self.folder_planner(app), app.clock, self.sleep, on_wait=self._tell_of_wait)

@@ -81,10 +81,8 @@ def verified(
         shown = VerifyProgress(show)
         verifier = app.verifier(deep=deep, on_manifest=shown.on_manifest, compared=shown)
         if manifest_id is not None:
-            result = verifier.verify_manifest(_found(app, manifest_id))
-        else:
-            result = verifier.verify_date(day) if day is not None else verifier.verify_all(closed=closed)
-    return result.sealed()
+            return verifier.verify_manifest(_found(app, manifest_id))
+        return verifier.verify_date(day) if day is not None else verifier.verify_all(closed=closed)
 
 
 def _found(app: App, manifest_id: str) -> ManifestKey:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compactor.core.distributions import Distribution, distribution_of
-from compactor.core.documents.closed_dates import commit_totals
+from compactor.core.documents.counts import counts_of
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import TryAgainError
 from compactor.job.results import FINISHED, Ending, Result, Results
@@ -29,7 +29,7 @@ def batch_metrics(
     fresh = [result for result in results.finished if result.ending is not Ending.ALREADY_DONE]
     wasted = sum(result.wasted for result in results.finished)
     commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
-    found = [commit_totals(commit, with_source=False) for commit in commits]
+    found = [counts_of(commit, with_source=False) for commit in commits]
     hits = [sizing_hits(each, target_file_bytes) for commit in commits for each in sizes_by_partition(commit)]
     counted = sum(files for _, files in hits)
     bytes_in = sum(each.input_bytes for each in found)
@@ -178,7 +178,7 @@ class RunReport:
             self.dead_lettered += 1
             return
         self.committed += 1
-        own, among_all = (commit_totals(result.outcome, with_source=each) for each in (False, True))
+        own, among_all = (counts_of(result.outcome, with_source=each) for each in (False, True))
         self.quarantined_files += own.quarantined_by_status.total()
         self.records += own.rows
         self.rejected_lines += own.rejected_lines

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from compactor.core.documents.closed_dates import commit_totals
+from compactor.core.documents.counts import counts_of
 from compactor.core.documents.records import Accepted, Attempt, Commit, DeadLetter
 from compactor.core.errors import ManifestError, StuckError
 from compactor.core.rules.attempts import Lane
@@ -205,7 +205,7 @@ def log_result(result: Result) -> None:
     """Log how a manifest ended."""
     outcome = result.outcome
     if isinstance(outcome, Commit):
-        found = commit_totals(outcome, with_source=False)
+        found = counts_of(outcome, with_source=False)
         log_event(
             "manifest.committed",
             manifest_id=result.manifest_id,

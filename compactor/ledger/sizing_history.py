@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
 
-from compactor.core.documents.closed_dates import commit_totals
+from compactor.core.documents.counts import counts_of
 from compactor.core.documents.records import Commit, RecentCommit
 from compactor.core.errors import TryAgainError
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
@@ -66,7 +66,7 @@ def revised(known: RecentCommit, commit: Commit) -> RecentCommit:
 
 def summarised(commit: Commit, *, target_file_bytes: int, arrived_at: datetime | None = None) -> RecentCommit:
     """The summary of a commit, whose files should be as large as the target."""
-    own, among_all = (commit_totals(commit, with_source=each) for each in (False, True))
+    own, among_all = (counts_of(commit, with_source=each) for each in (False, True))
     sized = sized_bytes(sizes_by_partition(commit), target_file_bytes)
     return RecentCommit(
         manifest_id=commit.manifest_id,

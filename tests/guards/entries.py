@@ -260,7 +260,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a manifest that is done is marked, so that the next summary takes it in": "pass",
         "of two processes that close a date at once, one gives up": "False",
         "a manifest is in no summary twice": "True",
-        "what an earlier summary has of a rebuilt manifest is taken back": "report.sums",
+        "what an earlier summary has of a rebuilt manifest is taken back": "report + Counts()",
         "a date with a discrepancy stays open": "False",
         "file versions are compared with those of all summaries": "False",
     },

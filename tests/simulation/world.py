@@ -571,4 +571,4 @@ class World:
 def answer(report: VerifyResult) -> dict[str, Any]:
     """What a verification says, in any order, apart from what is settled: summaries only count it."""
     waiting = [each for each in (*report.quarantined_files, *report.dead_letter_manifests) if not each.is_settled]
-    return {"sums": report.sums, "discrepancies": report.discrepancies, "waiting": sorted(waiting, key=repr)}
+    return {"sums": report.by_name, "discrepancies": report.discrepancies, "waiting": sorted(waiting, key=repr)}

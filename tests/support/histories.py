@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.closed_dates import ManifestSums
+from compactor.core.documents.counts import Counts
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
 from compactor.core.ports import ObjectStore
@@ -44,7 +44,7 @@ def verified(harness: Harness, *, by_records: bool = False) -> VerifyResult:
 def answer(report: VerifyResult) -> dict[str, Any]:
     """What a verification says, apart from order, and from settled things, which are only counted once closed."""
     return {
-        "sums": {name: getattr(report, name) for name in ManifestSums.model_fields},
+        "sums": {name: getattr(report, name) for name in Counts().by_name},
         "unfinished": report.unfinished,
         "discrepancies": sorted(map(repr, report.discrepancies)),
         "quarantined": sorted(

@@ -5,8 +5,8 @@ from functools import lru_cache
 from compactor.adapters.local.native.kernel import digest_kernel
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import LineCounts, Reject
-from compactor.ops.verify.values.native_sums import NativeSums
-from compactor.ops.verify.values.row_sums import LineSums, RowShape, Sum
+from compactor.ops.verify.native_sums import NativeSums
+from compactor.ops.verify.row_sums import LineSums, RowShape, Sum
 from compactor.schema.schema import SchemaVersion
 from tests.support.native_rows import WIDE, schema_of
 

@@ -27,7 +27,7 @@ from compactor.cli.ui.words import counted_words, misfit_fields, quarantined_wor
 from compactor.core.rules.next_steps import quarantined_steps
 from compactor.core.text.formatting import by_name, count, fates, size
 from compactor.core.text.safe_text import Suggestions, quoted
-from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult
+from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult, result_of
 from compactor.settings.settings import Settings
 from compactor.table.listed import held_count_words, waiting_words
 
@@ -105,16 +105,7 @@ def _verify_streams(
 
 def show_verifications(found: Mapping[str, VerifyResult]) -> None:
     """Print the figures of each stream and of all, and where to find what does not add up."""
-    total = VerifyResult()
-    figures = (
-        *("manifests", "lines", "rows", "rejected_lines", "blank_lines", "erased_lines"),
-        "dead_letters",
-    )
-    for each in found.values():
-        for figure in figures:
-            setattr(total, figure, getattr(total, figure) + getattr(each, figure))
-        total.files_by_status += each.files_by_status
-        total.discrepancies += each.discrepancies
+    total = result_of(found.values())
     erased: dict[str, Callable[[tuple[str, VerifyResult]], str]] = {}
     if total.erased_lines:
         erased["erased"] = lambda each: f"{each[1].erased_lines:,}"

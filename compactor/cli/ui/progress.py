@@ -13,7 +13,7 @@ from compactor.api.progress import Step
 from compactor.cli.ui.failures import say
 from compactor.cli.ui.output import waiting
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
-from compactor.core.documents.closed_dates import commit_totals
+from compactor.core.documents.counts import counts_of
 from compactor.core.documents.records import Commit
 from compactor.core.text.formatting import by_name, count, duration, rate
 from compactor.job.results import Result, log_result
@@ -69,7 +69,7 @@ class LiveLine:
             self._phases.pop(result.manifest_id, None)
             if isinstance(outcome, Commit):
                 self._committed += 1
-                found = commit_totals(outcome, with_source=False)
+                found = counts_of(outcome, with_source=False)
                 self._rows += found.rows
                 self._input_bytes += found.input_bytes
             else:

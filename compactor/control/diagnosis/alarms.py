@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from compactor.control.diagnosis.health import Condition, Finding, begun_work, columns_nearly_full, finding, is_late
 from compactor.control.diagnosis.symptoms import STALL_RESTARTS, Case
 from compactor.control.snapshot import JobRun, JobState, Source
-from compactor.core.documents.closed_dates import are_few_rows
+from compactor.core.documents.counts import are_few_rows
 from compactor.core.rules.next_steps import Cause, quarantined_steps
 from compactor.core.text.formatting import by_name, count, percent, shown_seconds
 from compactor.core.text.safe_text import Suggestions

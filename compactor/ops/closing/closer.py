@@ -10,15 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from compactor.core.documents.closed_dates import (
-    ClosedDate,
-    ClosedTotals,
-    ClosingBegun,
-    DoubledVersion,
-    ManifestSums,
-    added,
-    totals_with,
-)
+from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun, DoubledVersion, totals_with
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -31,8 +23,7 @@ from compactor.ops.closing.report import ClosingReport, LeftOpen, Summarised
 from compactor.ops.closing.settling import settled_files, settled_letters
 from compactor.ops.closing.version_index import VersionIndex, shared_within
 from compactor.ops.verify.doubled import doubled_versions
-from compactor.ops.verify.report import sums_of
-from compactor.ops.verify.verifier import Verifier
+from compactor.ops.verify.verifier import Verifier, superseded_counts
 from compactor.telemetry.logs import log_event
 
 
@@ -180,10 +171,7 @@ class Closer:
         if unfinished := len(found.keys) - len(draft.members):
             report.left_open.append(LeftOpen(found.date, f"{count(unfinished, 'manifest')} not done"))
             return False
-        superseded = ManifestSums()
-        for sums in map_ordered(lambda each: sums_of(self.state.ledger.outcome_of(*each)), found.superseded):
-            superseded = added(superseded, sums)
-        draft.complete(self.state, verified, superseded)
+        draft.complete(self.state, verified, superseded_counts(self.state, found.superseded))
         return True
 
     def _write(self, found: _Candidates, draft: Draft, index: VersionIndex, report: ClosingReport) -> None:

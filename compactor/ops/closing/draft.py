@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compactor.core.documents.closed_dates import DoubledVersion, ManifestSums, Member, OpenFile, OpenLetter, added
+from compactor.core.documents.closed_dates import DoubledVersion, Member, OpenFile, OpenLetter
+from compactor.core.documents.counts import Counts
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.layout import ManifestKey
 from compactor.ledger.history.closed_dates import DIGEST_BYTES, Versions
@@ -33,7 +34,7 @@ class Draft:
     until: datetime
     members: list[Member] = field(default_factory=list)
     versions: Versions = field(default_factory=Versions.none)
-    sums: ManifestSums = field(default_factory=ManifestSums)
+    sums: Counts = field(default_factory=Counts)
     letters: list[OpenLetter] = field(default_factory=list)
     quarantined: list[OpenFile] = field(default_factory=list)
     doubled: list[DoubledVersion] = field(default_factory=list)
@@ -53,7 +54,7 @@ class Draft:
             kept = sum(sum(file.rejects.values()) for file in outcome.files) - counted
         self.members.append(Member(key.id, outcome.generation, kept, counted))
 
-    def complete(self, state: State, report: VerifyResult, superseded: ManifestSums) -> None:
+    def complete(self, state: State, report: VerifyResult, superseded: Counts) -> None:
         """Take over what the verification of the members has found.
 
         Args:
@@ -63,7 +64,7 @@ class Draft:
         """
         self.versions = in_order(self.versions)
         # guard: what an earlier summary has of a rebuilt manifest is taken back
-        self.sums = added(report.sums, superseded, sign=-1)
+        self.sums = report - superseded
         self.letters = [
             OpenLetter(manifest_id=each.manifest_id, date=self.date, reason=each.reason, message=each.message)
             for each in open_letters(state, report.dead_letter_manifests)

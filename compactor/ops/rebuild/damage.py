@@ -10,6 +10,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.verify.files import CommitFiles
+from compactor.ops.verify.report import Discrepancy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +23,10 @@ class Damage:
     def of_published(self, commit: Commit) -> str:
         """What is wrong with the files of a commit that is done; empty if nothing is."""
         finals = {file.final for file in _files(commit)}
-        found = [each for each in self.files.published(commit).discrepancies if each.where in finals]
-        faults = [f"{each.where}: expected {each.expected}, found {each.found}" for each in found]
-        return _first_of(faults, len(finals), "files lost or damaged")
+        faults = (each for each in self.files.published(commit) if isinstance(each, Discrepancy))
+        found = [each for each in faults if each.where in finals]
+        words = [f"{each.where}: expected {each.expected}, found {each.found}" for each in found]
+        return _first_of(words, len(finals), "files lost or damaged")
 
     def of_staged(self, commit: Commit) -> str:
         """Which files of a commit that is not done are neither staged nor published; empty if all are there."""

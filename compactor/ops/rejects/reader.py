@@ -7,7 +7,7 @@ from functools import cached_property
 from heapq import merge
 from itertools import chain, groupby
 
-from compactor.core.documents.closed_dates import without_zeros
+from compactor.core.documents.counts import without_zeros
 from compactor.core.documents.records import Commit, FileReport, RedrivenInput
 from compactor.core.errors import StagingError
 from compactor.core.layout import ManifestKey

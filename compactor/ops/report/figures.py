@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Self, TypeVar
 
 from compactor.core.distributions import Distribution
-from compactor.core.documents.closed_dates import quarantined_of
+from compactor.core.documents.counts import quarantined_of
 from compactor.core.documents.records import FileStatus
 from compactor.core.rules.next_steps import Cause
 from compactor.ledger.accounts.account import QuarantinedFile

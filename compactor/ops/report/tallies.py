@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from compactor.core.distributions import Distribution
-from compactor.core.documents.closed_dates import bytes_per_byte, commit_totals, without_zeros
+from compactor.core.documents.counts import bytes_per_byte, counts_of, without_zeros
 from compactor.core.documents.records import Accepted, Commit, Done
 from compactor.core.layout import redrive_number, root_id
 from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
@@ -85,7 +85,7 @@ def commit_facts(
     # Clocks differ: what seems to end before it began took no time.
     duration_seconds = max(0.0, (done.done_at - commit.started_at).total_seconds())
     late = 0 if sla_seconds is None else sum(seconds > sla_seconds for seconds in arrivals)
-    found, clock_off = commit_totals(commit, with_source=with_source), moment - done.done_at
+    found, clock_off = counts_of(commit, with_source=with_source), moment - done.done_at
     return CommitFacts(
         moment=moment,
         sums={

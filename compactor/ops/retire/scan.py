@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from compactor.core.documents.changes import Why, taken_by
-from compactor.core.documents.closed_dates import added
+from compactor.core.documents.counts import Counts
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.layout import ManifestKey, digest
 from compactor.core.ports import ObjectInfo
@@ -182,9 +182,7 @@ class RetireScanner:
             sums += [self._dates.read(place).sums] if fresh else []
         if not manifests:
             return None
-        total = sums[0]
-        for each in sums[1:]:
-            total = added(total, each)
+        total = sum(sums, Counts())
         name = f"{places[-1]:08d}-{digest(repr(sorted(manifests.items())).encode())[:_NAME_CHARACTERS]}"
         return Retirable(name, manifests, self._sizes(date, manifests, total.rows, total.rejected_lines))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from compactor.core.distributions import distribution_of
-from compactor.core.documents.closed_dates import without_zeros
+from compactor.core.documents.counts import without_zeros
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.sizing import with_share

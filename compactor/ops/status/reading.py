@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.control.gathering import living_runs
-from compactor.core.documents.closed_dates import bytes_per_byte
+from compactor.core.documents.counts import bytes_per_byte
 from compactor.core.documents.records import DeadLetter, RecentCommit
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import id_from_name, is_delivery

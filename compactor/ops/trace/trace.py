@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
-from compactor.core.documents.closed_dates import Totals
+from compactor.core.documents.counts import Counts
 from compactor.core.documents.records import Accepted, FileReport
 from compactor.core.inputs.dates import RULES
 from compactor.core.inputs.source_places import HIDING
@@ -83,7 +83,13 @@ class TracedAttempt:
     passing: bool = False  # whether the failure does not count against the manifest
 
 
-@as_document(shows=("meaning", "needs_operator"))
+@as_document(
+    shows=(
+        *("meaning", "needs_operator"),
+        *("lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines", "erased_lines", "rejects_by_reason"),
+    ),
+    omits=("counts",),
+)
 @dataclass(slots=True)
 class TraceResult(Sealable):
     """What is known of a file, a manifest or an output. Texts are empty where they do not apply."""
@@ -107,7 +113,7 @@ class TraceResult(Sealable):
     # The manifest's files of rejects; of an input file, those that have rejects of it
     rejects: list[str] = field(default_factory=list)
     rejected: list[TracedReject] = field(default_factory=list)  # its first rejected lines
-    counts: Totals | None = None  # the lines of an input file that is compacted, as they are now; else null
+    counts: Counts | None = None  # the lines of an input file that is compacted, as they are now; else null
     redriven_from: str = ""  # the manifest that this one redrives
     origin: str = ""  # the file whose rejected lines this file holds
     redriven_as: list[TracedRedrive] = field(default_factory=list)  # later manifests that have it again
@@ -142,6 +148,16 @@ class TraceResult(Sealable):
     def rejected_lines(self) -> int | None:
         """Those of the lines that are rejected; None as above."""
         return self.counts.rejected_lines if self.counts is not None else None
+
+    @property
+    def unkept_rejects(self) -> int | None:
+        """Those of the rejected lines that are only counted; None as above."""
+        return self.counts.unkept_rejects if self.counts is not None else None
+
+    @property
+    def erased_lines(self) -> int | None:
+        """Lines whose row or reject was erased on request, which no other count has; None as above."""
+        return self.counts.erased_lines if self.counts is not None else None
 
     @property
     def blank_lines(self) -> int | None:

@@ -8,7 +8,7 @@ from itertools import chain, islice
 import orjson
 
 from compactor.core.documents.changes import Part
-from compactor.core.documents.closed_dates import totals_of, without_zeros
+from compactor.core.documents.counts import file_counts
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, RedrivenInput
 from compactor.core.errors import AccessError, ObjectNotFound, StagingError
@@ -411,8 +411,7 @@ class Tracer:
         redriven = redriven_lines(self.state, account)
         again = [each for each in redriven.reports if each.origin_uri == report.origin_uri and each.uri != report.uri]
         is_own = not report.source_uri  # not redriven lines, whose totals are those of the file that they are from
-        trace.counts = totals_of([report, *(again if is_own else ())], with_source=is_own)
-        trace.counts.rejects_by_reason = without_zeros(trace.counts.rejects_by_reason)
+        trace.counts = file_counts([report, *(again if is_own else ())], with_source=is_own)
         uris = {each.uri for each in again}
         for made in redriven.commits:
             if any(file.uri in uris and file.records for file in made.files):

@@ -5,7 +5,6 @@ before their manifest is decided. Until then, and if another attempt is decided,
 row too many, unless readers list the folders because there is no table.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -15,55 +14,47 @@ from compactor.core.documents.changes import Part
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectChanged, ObjectNotFound, RecordUnreadable, StagingError, StuckError
-from compactor.core.layout import Layout, ManifestKey, canonical, folder, is_data
+from compactor.core.layout import ManifestKey, canonical, folder, is_data
 from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import folders, parse_fields
-from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectInfo
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.ledger.visible import Moved, Visible
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
-from compactor.ops.verify.report import Discrepancy, Orphan
+from compactor.ops.verify.report import Discrepancy, ExpiredFiles, Finding, Orphan, VerifyResult
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import METADATA_COLUMNS
 
 Owner = ManifestKey | None
 OwnerOf = Callable[[str], Owner]
 
-Surplus = Discrepancy | Orphan
 
-
-def surplus_everywhere(state: State, *, has_table: bool = False) -> Iterator[Surplus]:
-    """Search the folders of all dates, even of dates without any record; see `InPlaceFiles` for those of a table."""
-    in_place = InPlaceFiles(state) if has_table else None
-    store, layout = state.store, state.layout
+def surplus(state: State, date: str | None = None, *, has_table: bool = False) -> Iterator[Finding]:
+    """Search the folders of a date, or of all dates, even of those without any record."""
+    layout, in_place = state.layout, InPlaceFiles(state) if has_table else None
+    outputs = state.store.list(layout.output_folder_of(date) if date else folder(layout.output))
     # Outside the folders of dates there may be other tables.
-    outputs = (info for info in store.list(folder(layout.output)) if layout.output_owner(info.uri))
-    yield from _surplus(state, outputs, layout.output_owner, in_place)
-    yield from _surplus(state, store.list(layout.rejects_folder), layout.rejects_owner, in_place)
+    owned = (info for info in outputs if layout.output_owner(info.uri))
+    yield from _surplus(state, owned, layout.output_owner, in_place)
+    rejects = state.store.list(layout.rejects_folder_of(date) if date else layout.rejects_folder)
+    yield from _surplus(state, rejects, layout.rejects_owner, in_place)
 
 
-def surplus_of_date(state: State, date: str, *, has_table: bool = False) -> Iterator[Surplus]:
-    """Search the folders of one date."""
-    in_place = InPlaceFiles(state) if has_table else None
-    for place, owner_of in _places(state.layout, date):
-        yield from _surplus(state, state.store.list(place), owner_of, in_place)
-
-
-def surplus_of_manifest(state: State, key: ManifestKey, *, has_table: bool = False) -> Iterator[Surplus]:
+def surplus_of_manifest(state: State, key: ManifestKey, *, has_table: bool = False) -> Iterator[Finding]:
     """Search the folders of a manifest's date for files that are named after it, also in partitions if it has some."""
-    in_place = InPlaceFiles(state) if has_table else None
+    layout, in_place = state.layout, InPlaceFiles(state) if has_table else None
     if in_place is not None:
-        listed = state.store.list(state.layout.in_place_of(key))
-        yield from _surplus(state, listed, state.layout.output_owner, in_place)
-    for place, owner_of in _places(state.layout, key.date):
-        named_after = _beginning_with(state.store, place, f"{key.id}-")
-        if owner_of == state.layout.output_owner and _has_partitions(state, key):
-            named_after = state.store.list(place)
-        is_other = state.layout.in_place_attempt if in_place is not None else lambda _: None
-        found = [info for info in named_after if owner_of(info.uri) == key and not is_other(info.uri)]
-        yield from _surplus(state, found, owner_of, in_place)
+        yield from _surplus(state, state.store.list(layout.in_place_of(key)), layout.output_owner, in_place)
+    outputs = layout.output_folder_of(key.date)
+    named = state.store.list(outputs) if _has_partitions(state, key) else _beginning_with(state, outputs, key.id)
+    owned = (info for info in named if layout.output_owner(info.uri) == key)
+    others = (info for info in owned if in_place is None or not layout.in_place_attempt(info.uri))
+    yield from _surplus(state, others, layout.output_owner, in_place)
+    rejects = _beginning_with(state, layout.rejects_folder_of(key.date), key.id)
+    owned = (info for info in rejects if layout.rejects_owner(info.uri) == key)
+    yield from _surplus(state, owned, layout.rejects_owner, in_place)
 
 
 def _has_partitions(state: State, key: ManifestKey) -> bool:
@@ -76,28 +67,21 @@ def _has_partitions(state: State, key: ManifestKey) -> bool:
         return False
 
 
-def _beginning_with(store: ObjectStore, place: str, beginning: str) -> Iterator[ObjectInfo]:
-    start = place + beginning
-    return takewhile(lambda info: info.uri.startswith(start), store.list(place, start_after=start))
-
-
-def _places(layout: Layout, date: str) -> list[tuple[str, OwnerOf]]:
-    return [
-        (layout.output_folder_of(date), layout.output_owner),
-        (layout.rejects_folder_of(date), layout.rejects_owner),
-    ]
+def _beginning_with(state: State, place: str, manifest_id: str) -> Iterator[ObjectInfo]:
+    start = f"{place}{manifest_id}-"
+    return takewhile(lambda info: info.uri.startswith(start), state.store.list(place, start_after=start))
 
 
 def _surplus(
     state: State, listed: Iterable[ObjectInfo], owner_of: OwnerOf, in_place: InPlaceFiles | None
-) -> Iterator[Surplus]:
+) -> Iterator[Finding]:
     data = (info for info in listed if is_data(info.uri))
     groups = ((owner, list(infos)) for owner, infos in groupby(data, key=lambda info: owner_of(info.uri)))
     for found in map_ordered(partial(_surplus_of, state, in_place), groups):
         yield from found
 
 
-def _surplus_of(state: State, in_place: InPlaceFiles | None, group: tuple[Owner, list[ObjectInfo]]) -> list[Surplus]:
+def _surplus_of(state: State, in_place: InPlaceFiles | None, group: tuple[Owner, list[ObjectInfo]]) -> list[Finding]:
     owner, infos = group
     try:
         outcome = state.ledger.outcome(owner) if owner and owner.id else None
@@ -110,7 +94,7 @@ def _surplus_of(state: State, in_place: InPlaceFiles | None, group: tuple[Owner,
     if isinstance(outcome, Commit) and outcome.rebuild and not state.ledger.is_done(outcome.key, outcome.generation):
         named |= set(map(canonical, outcome.rebuild.removes))  # they go before the rebuilt files come
     manifest_id = owner.id if owner and outcome else ""
-    found: list[Surplus] = []
+    found: list[Finding] = []
     for info in infos:
         if canonical(info.uri) in named:
             continue
@@ -127,17 +111,6 @@ _SCHEMAS_HELD = 32
 _TRIES = 3  # a driver may publish a file again while it is read
 
 
-@dataclass(slots=True)
-class CommitFindings:
-    """What is wrong with the files of a commit."""
-
-    discrepancies: list[Discrepancy] = field(default_factory=list)  # those of this commit alone
-    expired: Counter[tuple[Part, str]] = field(default_factory=Counter)  # files that are gone under a rule, with words
-    lost_schema: Discrepancy | None = None  # the commit's schema version is missing; many commits may share it
-    verified: int = 0  # files of rows that are as the ledger says, in place or merged
-    missing: int = 0  # files of rows that are gone, without a rule
-
-
 @dataclass(frozen=True, kw_only=True)
 class CommitFiles:
     """Checks the files of commits. Safe for many threads."""
@@ -152,46 +125,39 @@ class CommitFiles:
         object.__setattr__(self, "visible", Visible(self.state))
         object.__setattr__(self, "_columns", lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns))
 
-    def published(self, commit: Commit) -> CommitFindings:
+    def published(self, commit: Commit) -> Iterator[Finding]:
         """Check the files of a commit whose manifest is done."""
-        found = CommitFindings(list(_contradictions(commit)))
-        for version in {commit.schema_version, *[output.version_in(commit) for output in commit.outputs]}:
+        yield from _contradictions(commit)
+        yield from self.lost_schemas(commit)
+        for file in commit.outputs:
+            yield from self._published(commit, "rows", file, self._columns(file.version_in(commit)))
+        for file in commit.rejects:
+            yield from self._published(commit, "rejects", file, list(REJECTS_SCHEMA.names))
+
+    def _published(self, commit: Commit, part: Part, file: StagedFile, columns: list[str] | None) -> Iterator[Finding]:
+        faults = list(self._faults(commit, file, columns))
+        is_gone = bool(faults) and self.state.store.stat(file.final) is None
+        expired = self.visible.taken(part, commit.key, commit.generation) if is_gone else None
+        if expired is not None:  # guard: a file that is gone without a record is missing
+            yield ExpiredFiles(commit.date, part, expired.words)
+            return
+        yield from faults
+        if part == "rows":
+            yield VerifyResult(output_files_verified=int(not faults), output_files_missing=int(is_gone))
+
+    def lost_schemas(self, commit: Commit) -> Iterator[Discrepancy]:
+        """The schema versions of a commit that cannot be read. Many commits may share one."""
+        for version in {commit.schema_version, *(output.version_in(commit) for output in commit.outputs)}:
             if self._columns(version) is None:
                 uri = self.state.layout.schema(version)
-                found.lost_schema = Discrepancy("", uri, "a schema version that commits name", "none that can be read")
-        for output in commit.outputs:
-            faults = self._check_file(commit, output, self._columns(output.version_in(commit)))
-            self._add(found, commit, output, "rows", faults)
-        for rejects in commit.rejects:
-            faults = self._check_file(commit, rejects, list(REJECTS_SCHEMA.names))
-            self._add(found, commit, rejects, "rejects", faults)
-        return found
+                yield Discrepancy("", uri, "a schema version that commits name", "none that can be read")
 
-    def _add(
-        self, found: CommitFindings, commit: Commit, file: StagedFile, part: Part, faults: Iterator[Discrepancy]
-    ) -> None:
-        """Add what is wrong with a file, unless it is gone and expired."""
-        known = list(faults)
-        is_gone = bool(known) and self.state.store.stat(file.final) is None
-        if is_gone:
-            expired = self.visible.taken(part, commit.key, commit.generation)
-            if expired is not None:  # guard: a file that is gone without a record is missing
-                found.expired[part, expired.words] += 1
-                return
-        found.discrepancies += known
-        if part == "rows":
-            found.verified += not known
-            found.missing += is_gone
-
-    def staged(self, commit: Commit) -> CommitFindings:
+    def staged(self, commit: Commit) -> Iterator[Discrepancy]:
         """Check the files of a commit whose manifest is not done yet."""
-        lost = [
-            Discrepancy(commit.manifest_id, file.staged, f"{file.rows} rows, staged or published", "neither")
-            for file in (*commit.outputs, *commit.rejects)
+        for file in (*commit.outputs, *commit.rejects):
             # In this order: a job publishes a file before it deletes it from staging.
-            if all(self.state.store.stat(uri) is None for uri in (file.staged, file.final))
-        ]
-        return CommitFindings(lost)
+            if all(self.state.store.stat(uri) is None for uri in (file.staged, file.final)):
+                yield Discrepancy(commit.manifest_id, file.staged, f"{file.rows} rows, staged or published", "neither")
 
     def _read_columns(self, version: int) -> list[str] | None:
         try:
@@ -199,7 +165,7 @@ class CommitFiles:
         except (ObjectNotFound, StuckError, ValueError):  # ValueError: the object is not a schema version
             return None
 
-    def _check_file(self, commit: Commit, file: StagedFile, columns: list[str] | None) -> Iterator[Discrepancy]:
+    def _faults(self, commit: Commit, file: StagedFile, columns: list[str] | None) -> Iterator[Discrepancy]:
         expected = f"{file.rows} rows, {file.size_bytes} bytes"
         facts = self._facts(file.final)
         if isinstance(facts, str):

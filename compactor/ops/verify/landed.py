@@ -1,25 +1,34 @@
-"""Verifies the chains of what was landed: no gap in a chain, and each object in its manifest, with all of its lines.
+"""Verifies what was landed: no gap in a chain, each object in its manifest with all of its lines, and each draft.
 
 What retention took before it was landed is in a manifest, too, whose reading quarantines it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
+from itertools import chain
 
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Commit, FileStatus
-from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import ManifestKey
+from compactor.core.documents.records import Accepted, Commit, FileStatus
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.layout import ManifestKey, digest
 from compactor.core.logs.names import LogName
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.landing.by_manifest import ByManifest
+from compactor.core.text.safe_text import quoted
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.landing.chains import LogChains, PartitionPlace
+from compactor.ledger.landing.given import names_landed
 from compactor.ledger.state import State
-from compactor.ops.verify.planned.taken_in import Links
+from compactor.ops.verify.grouping import GroupedOnDisk
 from compactor.ops.verify.report import Discrepancy
+from compactor.sources.landing.drafts import id_of_draft, is_begun, read_draft
+from compactor.sources.landing.handed_over import is_handed_over
 
 _Named = Mapping[tuple[str, str], int | None]  # URI and version of its files, with their lines once they are compacted
+
+REWRITE_SECONDS = 3600.0
+"""How long a planned manifest may be absent: a planner may die before it writes it, and the next plan does that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +57,14 @@ def faults_of_landed(state: State) -> Iterator[Discrepancy]:
         RecordUnreadable: A record of a chain is damaged.
     """
     chains = LogChains(state)
-    with ByManifest(_Landed) as landed:
+    with GroupedOnDisk(_Landed) as landed:
         for place in chains.places():
-            yield from _faults(chains, place, landed)
+            yield from _faults_of_chain(chains, place, landed)
         for found in map_ordered(partial(_faults_of_manifest, chains), landed.groups()):
             yield from found
 
 
-def _faults(chains: LogChains, place: PartitionPlace, landed: ByManifest[_Landed]) -> Iterator[Discrepancy]:
+def _faults_of_chain(chains: LogChains, place: PartitionPlace, landed: GroupedOnDisk[_Landed]) -> Iterator[Discrepancy]:
     """What is wrong with the links of a partition by themselves; notes what they give to manifests."""
     try:
         expected, is_closed = int(chains.origin(place).after), False
@@ -77,26 +86,47 @@ def _faults(chains: LogChains, place: PartitionPlace, landed: ByManifest[_Landed
 
 
 def _faults_of_manifest(chains: LogChains, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:
-    manifest_id, landed = group
-    links: Links[_Landed, _Named] = Links(
-        drafts_folder=lambda each: chains.drafts_folder(each.log, each.log_id),
-        read=_named,
-        has=lambda found, each: (each.uri, each.etag) in found,
-    )
-    left, found = links.taken_in(chains.state, manifest_id, landed)
-    return [fault for each in left if (fault := _fault(manifest_id, each, found))]
-
-
-def _fault(manifest_id: str, landed: _Landed, found: _Named | None) -> Discrepancy | None:
-    uri, etag = landed.uri, landed.etag
+    """What links give to a manifest that a job could have taken in by now, and that the manifest does not have."""
+    state, (manifest_id, landed) = chains.state, group
+    found = _taken_in(state, manifest_id, landed)
     if found is None:
-        return Discrepancy(manifest_id, uri, f"manifest {manifest_id} with it", "no such manifest")
-    if (uri, etag) not in found:
-        return Discrepancy(manifest_id, uri, f"version {etag!r} in its manifest", "no such file")
-    # guard: a landed object has as many lines as were landed
-    if (lines := found[uri, etag]) not in {None, landed.lines}:
-        return Discrepancy(manifest_id, uri, f"{landed.lines} landed lines", f"{lines} lines")
-    return None
+        drafts_folders = {each: chains.drafts_folder(each.log, each.log_id) for each in landed}
+        waiting = {folder for folder in set(drafts_folders.values()) if _waits(state, manifest_id, folder)}
+        landed = [each for each in landed if drafts_folders[each] not in waiting]
+        found = _taken_in(state, manifest_id, landed) if landed else None  # a job may have taken it in meanwhile
+    return [fault for each in landed if (fault := _fault_of_object(manifest_id, each, found))]
+
+
+def _taken_in(state: State, manifest_id: str, landed: Sequence[_Landed]) -> _Named | None:
+    """What a manifest, or redrives in its place, have; None if no job took any of them in."""
+    try:
+        accepted = state.ledger.accepted(manifest_id)
+    except RecordUnreadable:  # it is a discrepancy by itself
+        return None
+    if accepted is None:
+        return None
+    made = [(accepted.key, accepted.manifest)] if accepted.manifest is not None else []
+    found = _named(state, made) if made else None
+    if found is not None and all((each.uri, each.etag) in found for each in landed):
+        return found
+    try:
+        redrives = list(_in_its_place(state, accepted))
+    except RecordUnreadable:
+        return found
+    return _named(state, [*made, *redrives]) if redrives else found
+
+
+def _in_its_place(state: State, root: Accepted) -> Iterator[tuple[ManifestKey, Manifest]]:
+    """The manifests that redrives made of a dead letter, or of those of its redrives, as far as none refused them."""
+    for entry in RedriveLog(state=state).entries(root.key):
+        if entry.redrive.kind not in {"manifests", "planned"} or entry.fate == "unwritten":
+            continue
+        manifest = entry.redrive.manifest
+        accepted = state.ledger.accepted(manifest.manifest_id)
+        if accepted is None:  # it waits
+            yield manifest.key, manifest
+        elif accepted.manifest is not None:
+            yield accepted.key, accepted.manifest
 
 
 def _named(state: State, manifests: Sequence[tuple[ManifestKey, Manifest]]) -> _Named:
@@ -111,3 +141,82 @@ def _named(state: State, manifests: Sequence[tuple[ManifestKey, Manifest]]) -> _
             lines = {file.uri: file.lines for file in outcome.files if file.status is FileStatus.COMPACTED}
         found |= {(file.uri, file.etag or ""): lines.get(file.uri) for file in manifest.files}
     return found
+
+
+def _waits(state: State, manifest_id: str, drafts_folder: str) -> bool:
+    """Whether a manifest is written, or will be, because its draft is there."""
+    draft = f"{drafts_folder}{manifest_id}.json"
+    return any(state.store.stat(uri) is not None for uri in (draft, state.layout.manifest(manifest_id)))
+
+
+def _fault_of_object(manifest_id: str, landed: _Landed, found: _Named | None) -> Discrepancy | None:
+    uri, etag = landed.uri, landed.etag
+    if found is None:
+        return Discrepancy(manifest_id, uri, f"manifest {manifest_id} with it", "no such manifest")
+    if (uri, etag) not in found:
+        return Discrepancy(manifest_id, uri, f"version {etag!r} in its manifest", "no such file")
+    # guard: a landed object has as many lines as were landed
+    if (lines := found[uri, etag]) not in {None, landed.lines}:
+        return Discrepancy(manifest_id, uri, f"{landed.lines} landed lines", f"{lines} lines")
+    return None
+
+
+def unwritten(state: State) -> list[Discrepancy]:
+    """One discrepancy for each planned manifest that does not wait as it was planned; the next plan writes it again."""
+    folders = LogChains(state).drafts_folders()
+    drafts = ((place, info.uri) for place, folder in folders for info in state.store.list(folder))
+    return list(chain.from_iterable(map_ordered(lambda each: _faults_of_draft(state, *each), drafts)))
+
+
+def has_draft(state: State, manifest_id: str) -> bool:
+    """Whether the draft of a manifest is there: it stays until a job has begun with it, and `unwritten` tells of it."""
+    drafts = (f"{folder}{manifest_id}.json" for _, folder in LogChains(state).drafts_folders())
+    return any(state.store.stat(draft) is not None for draft in drafts)
+
+
+def _faults_of_draft(state: State, place: str, draft: str) -> list[Discrepancy]:
+    try:
+        return list(_not_as_planned(state, place, draft))
+    except RecordUnreadable as exc:
+        return [Discrepancy(id_of_draft(draft), draft, "records of the manifest that can be read", str(exc))]
+
+
+def _not_as_planned(state: State, place: str, draft: str) -> Iterator[Discrepancy]:
+    manifest_id = id_of_draft(draft)
+    accepted = state.ledger.accepted(manifest_id)
+    if accepted is None:  # its planner died: the next plan goes on with the draft
+        yield from _unreadable(state, manifest_id, draft)
+        return
+    if accepted.manifest is None or not names_landed(state, accepted.manifest):
+        faults = list(_unreadable(state, manifest_id, draft))
+        yield from faults
+        if not faults and not is_handed_over(state, accepted):
+            expected = (
+                f"the manifest that was planned; `compactor plan {quoted(place)}` writes it as a redrive of this id"
+            )
+            yield Discrepancy(manifest_id, accepted.source_uri, expected, "another one, which has the id for good")
+        return
+    found = _found_in_place(state, accepted)
+    if found and not is_begun(state, manifest_id):  # asked last: a job that has begun may have removed it since
+        expected = f"the manifest as it was planned, until a job begins with it; `compactor plan {quoted(place)}`"
+        yield Discrepancy(manifest_id, accepted.source_uri, f"{expected} writes it again", found)
+
+
+def _unreadable(state: State, manifest_id: str, draft: str) -> Iterator[Discrepancy]:
+    try:
+        read_draft(state, draft)
+    except ObjectNotFound:  # settled meanwhile
+        return
+    except RecordUnreadable as exc:
+        found = str(exc).removeprefix(f"{draft}: ")
+        yield Discrepancy(manifest_id, draft, "a draft that can be read, for the next plan to go on with", found)
+
+
+def _found_in_place(state: State, accepted: Accepted) -> str:
+    """What is in place of a manifest; empty if it is there, or may not have been written yet."""
+    try:
+        data = state.store.read(accepted.source_uri)
+    except ObjectNotFound:
+        is_late = state.clock.now() - accepted.accepted_at > timedelta(seconds=REWRITE_SECONDS)
+        return "nothing" if is_late else ""
+    return "" if digest(data) == accepted.digest else "another one, which a job refuses"

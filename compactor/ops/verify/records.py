@@ -1,12 +1,11 @@
 """Verifies the ledger's records of a manifest: whether one is missing, wrong or damaged."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from compactor.core.documents.closed_dates import ManifestSums, added
 from compactor.core.documents.document import Document
 from compactor.core.documents.records import (
     Accepted,
@@ -14,165 +13,76 @@ from compactor.core.documents.records import (
     AttemptFailure,
     AttemptsFolded,
     Commit,
-    DeadLetter,
     Done,
     Redrive,
 )
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey, base_name, done_generation, done_name, redrive_number
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Listed
-from compactor.ledger.accounts.settling import Settling, open_file
-from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.ledger.history.unsummarised import Found, Unsummarised
 from compactor.ledger.ledger import is_done, newest_generation
 from compactor.ledger.state import State
-from compactor.ops.verify.doubled import doubled_versions
-from compactor.ops.verify.planned.unwritten import has_draft
-from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, VerifyResult, sums_of
+from compactor.ops.verify.landed import has_draft
+from compactor.ops.verify.report import Discrepancy, Finding, VerifyResult
 
-
-def superseded_sums(state: State, found: Unsummarised) -> ManifestSums:
-    """What the summaries have of manifests that were rebuilt since.
-
-    Raises:
-        RecordUnreadable: One of the earlier commits is damaged or gone.
-    """
-    total = ManifestSums()
-    for sums in map_ordered(partial(_earlier_sums, state), found.superseded):
-        total = added(total, sums)
-    return total
-
-
-def _earlier_sums(state: State, summarised: Found) -> ManifestSums:
-    try:
-        return sums_of(state.ledger.outcome_of(*summarised))
-    except ObjectNotFound as exc:
-        uri = state.layout.outcome(*summarised)
-        raise RecordUnreadable(f"{uri}: it is gone; expected the commit that a summary has") from exc
-
-
-def summarised_report(state: State, found: Unsummarised, superseded: ManifestSums) -> VerifyResult:
-    """The sums of the summaries, less what was rebuilt since, and what of them still waits for a person.
-
-    Args:
-        state: Has the records.
-        found: What is on record.
-        superseded: What `superseded_sums` says.
-    """
-    totals, rebuilt = found.totals, {key.id for key, _ in found.superseded}
-    report = VerifyResult(closed_dates=len(totals.dates))
-    report.add_sums(totals.sums)
-    report.add_sums(added(ManifestSums(), superseded, sign=-1))
-    report.output_files_summed = report.output_files
-    letters = [
-        DeadLetterManifest(each.manifest_id, each.reason, each.message, redriven=False) for each in totals.letters
-    ]
-    settling = Settling(state, found=found)
-    report.dead_letter_manifests += checked_letters(settling, letters)
-    files = [open_file(each) for each in totals.quarantined if each.manifest_id not in rebuilt]
-    checked = settling.files(files)
-    report.quarantined_files += [replace(each, redriven=bool(each.redriven)) for each in checked]
-    doubled = map_ordered(lambda each: doubled_versions(state, *each.keys), totals.doubled)
-    report.discrepancies += [each for each in doubled if each is not None]
-    return report
-
-
-def faults_of_summaries(state: State) -> list[Discrepancy]:
-    """Summaries of closed dates that are damaged or gone: no other date can be closed until they are made again."""
-    dates = ClosedDates(state.store, state.layout)
-
-    def fault(place: int) -> Discrepancy | None:
-        try:
-            dates.check(place)
-        except RecordUnreadable as exc:
-            return Discrepancy("", state.layout.summary(place), "a whole summary of a closed date", str(exc))
-        return None
-
-    return [each for each in map_ordered(fault, dates.places_to_check()) if each is not None]
-
-
-def checked_letters(settling: Settling, letters: Sequence[DeadLetterManifest]) -> list[DeadLetterManifest]:
-    """Dead letters, with what settled each."""
-    fates = settling.letters([each.manifest_id for each in letters])
-    found = [(each, fates[each.manifest_id]) for each in letters]
-    return [replace(each, redriven=bool(fate.redriven), settled_by=fate.settled_by) for each, fate in found]
-
-
-_ATTEMPT = re.compile(r"attempt-\d+\.json")
-_FAILURE = re.compile(r"attempt-\d+-failed\.json")
-_FOLDED = re.compile(r"attempts-to-\d+\.json")
+_ATTEMPTS: Mapping[re.Pattern[str], type[Document]] = {
+    re.compile(r"attempt-\d+\.json"): Attempt,
+    re.compile(r"attempt-\d+-failed\.json"): AttemptFailure,
+    re.compile(r"attempts-to-\d+\.json"): AttemptsFolded,
+}
 
 T = TypeVar("T")
-Record = TypeVar("Record", bound=Document)
 
 
-@dataclass(slots=True)
-class RecordFindings:
-    """What the records of a manifest say."""
-
-    outcome: Commit | DeadLetter | None = None  # None if there is none, or none that can be read
-    is_done: bool = False  # whether all files that the outcome names must be published
-    discrepancies: list[Discrepancy] = field(default_factory=list)  # what is wrong with the records
-
-
-def verify_records(state: State, listed: Listed) -> RecordFindings:
-    """Verify all records of a manifest. Safe beside a running job."""
-    key = listed.key
-    names: Collection[str] = state.ledger.records(key) if listed.records is None else listed.records
+def read_records(state: State, listed: Listed) -> tuple[Account, list[Discrepancy]]:
+    """Read all records of a manifest: its account, and what is wrong with each. Safe beside a running job."""
+    names = state.ledger.records(listed.key) if listed.records is None else listed.records
     while True:
-        found = _verified(state, key, names)
-        if not found.discrepancies:
-            return found
-        known, names = names, state.ledger.records(key)
-        if names == known:  # else a job added a record meanwhile
-            return found
+        account, faults = _read_all(state, Account(key=listed.key, records=names))
+        if not faults:
+            return account, faults
+        known, names = names, state.ledger.records(listed.key)
+        if names.keys() == known.keys():  # else a job added a record meanwhile
+            return account, faults
 
 
-def _verified(state: State, key: ManifestKey, names: Collection[str]) -> RecordFindings:
-    manifest_id = key.id
-    found = RecordFindings(is_done=is_done(None, names))
-    faults = found.discrepancies
-    accepted = _record(state, manifest_id, state.layout.accepted(manifest_id), Accepted, faults)
-    folder = state.layout.ledger_records(key)
+def _read_all(state: State, account: Account) -> tuple[Account, list[Discrepancy]]:
+    key, names, faults = account.key, account.records, list[Discrepancy]()
+    layout, ledger = state.layout, state.ledger
+    folder, uri = layout.ledger_records(key), layout.accepted(key.id)
+    accepted = _read(faults, key.id, uri, partial(ledger.record, uri, Accepted))
     for name in sorted(names):
         kind = _kind(name)
         if kind is not None:
-            _record(state, manifest_id, folder + name, kind, faults)
+            _read(faults, key.id, folder + name, partial(ledger.record, folder + name, kind))
     generation = max([newest_generation(names) or 1, *(done_generation(name) or 1 for name in names)])
-    uri = state.layout.outcome(key, generation)
+    uri, outcome, is_over = layout.outcome(key, generation), None, is_done(None, names)
     if base_name(uri) in names:
-        found.outcome = _read(manifest_id, uri, lambda: state.ledger.outcome_of(key, generation), faults)
-        found.is_done = done_name(generation) in names
-        faults += _superseded_faults(state, key, generation, names)
-    elif found.is_done:
-        faults.append(Discrepancy(manifest_id, uri, "the outcome of a manifest that is done", "no such record"))
-    if found.outcome is not None:
-        faults += _outcome_faults(state, key, found.outcome, accepted, names)
-    if not found.is_done and not _is_open(state, key, accepted, generation):
-        missing = state.layout.done(key, generation) if found.outcome else uri
-        expected = "a record, or a manifest that is open or waiting"
-        faults.append(Discrepancy(manifest_id, missing, expected, "neither"))
-    return found
+        outcome = _read(faults, key.id, uri, partial(ledger.outcome_of, key, generation))
+        is_over = done_name(generation) in names
+        for earlier in range(1, generation):  # what a rebuild superseded stays on record
+            superseded = layout.outcome(key, earlier)
+            if base_name(superseded) in names:
+                _read(faults, key.id, superseded, partial(ledger.outcome_of, key, earlier))
+            else:
+                faults.append(
+                    Discrepancy(key.id, superseded, "the outcome that a rebuild superseded", "no such record")
+                )
+    elif is_over:
+        faults.append(Discrepancy(key.id, uri, "the outcome of a manifest that is done", "no such record"))
+    account = replace(account, accepted=accepted, outcome=outcome, is_done=is_over)
+    faults += _outcome_faults(state, account)
+    if not is_over and not _is_open(state, key, accepted, generation):
+        missing = layout.done(key, generation) if outcome else uri
+        faults.append(Discrepancy(key.id, missing, "a record, or a manifest that is open or waiting", "neither"))
+    return account, faults
 
 
-def _superseded_faults(
-    state: State, key: ManifestKey, generation: int, names: Collection[str]
-) -> Iterator[Discrepancy]:
-    """What is wrong with the outcomes that a rebuild superseded: they stay on record."""
-    faults: list[Discrepancy] = []
-    for earlier in range(1, generation):
-        uri = state.layout.outcome(key, earlier)
-        if base_name(uri) not in names:
-            faults.append(Discrepancy(key.id, uri, "the outcome that a rebuild superseded", "no such record"))
-        else:
-            _read(key.id, uri, partial(state.ledger.outcome_of, key, earlier), faults)
-    yield from faults
-
-
-def _outcome_faults(
-    state: State, key: ManifestKey, outcome: Commit | DeadLetter, accepted: Accepted | None, names: Collection[str]
-) -> Iterator[Discrepancy]:
+def _outcome_faults(state: State, account: Account) -> Iterator[Discrepancy]:
+    key, outcome, accepted = account.key, account.outcome, account.accepted
+    if outcome is None:
+        return
     uri = state.layout.outcome(key, outcome.generation)
     if outcome.key != key:
         found = f"that of manifest {outcome.manifest_id} of {outcome.date}"
@@ -180,7 +90,7 @@ def _outcome_faults(
     if not isinstance(outcome, Commit):
         return
     attempt = state.layout.attempt(key, outcome.attempt)
-    if base_name(attempt) not in names:
+    if base_name(attempt) not in account.records:
         yield Discrepancy(key.id, attempt, "the attempt that was committed", "no such record")
     if accepted is not None and accepted.manifest is not None:
         named, reported = [file.uri for file in accepted.manifest.files], [file.uri for file in outcome.files]
@@ -211,49 +121,38 @@ def _lost(state: State, key: ManifestKey) -> Discrepancy | None:
     return Discrepancy(key.id, state.layout.ledger_records(key), "the records of an accepted manifest", "no records")
 
 
-def lost_of_accepted(state: State) -> Iterator[Discrepancy | None]:
-    """Accepted manifests that are not archived and have no other record; None for each that is open."""
+def lost_of_accepted(state: State) -> Iterator[Finding]:
+    """Accepted manifests that are not archived and have no other record, and how many of them are open."""
     listed = state.store.list(state.layout.accepted_folder)
     ids = (base_name(info.uri).removesuffix(".json") for info in listed if info.uri.endswith(".json"))
     for found in map_ordered(partial(_lost_of_accepted, state), ids):
         yield from found
 
 
-def _lost_of_accepted(state: State, manifest_id: str) -> list[Discrepancy | None]:
-    uri = state.layout.accepted(manifest_id)
-    faults: list[Discrepancy] = []
-    accepted = _record(state, manifest_id, uri, Accepted, faults)
+def _lost_of_accepted(state: State, manifest_id: str) -> list[Discrepancy] | list[VerifyResult]:
+    uri, faults = state.layout.accepted(manifest_id), list[Discrepancy]()
+    accepted = _read(faults, manifest_id, uri, partial(state.ledger.record, uri, Accepted))
     if accepted is None:
-        # Its other records, if any, have reported this already. Their date is unknown here.
-        begun = any(found.id == manifest_id for found in state.ledger.manifests())
-        return [] if begun else [*faults]
+        return faults
     if accepted.kind in {"revoked", "part"} or state.ledger.record_names(accepted.key):
         return []
     if state.store.stat(state.layout.archived_manifest(accepted.key)) is not None:
         return []
     if _is_open(state, accepted.key, accepted) or has_draft(state, manifest_id):
-        return [None]
+        return [VerifyResult(unfinished=1)]
     lost = _lost(state, accepted.key)  # unless a job finished it meanwhile
     return [lost] if lost else []
 
 
-def _record(state: State, manifest_id: str, uri: str, kind: type[Record], faults: list[Discrepancy]) -> Record | None:
-    return _read(manifest_id, uri, lambda: state.ledger.record(uri, kind), faults)
-
-
 def _kind(name: str) -> type[Document] | None:
-    if _ATTEMPT.fullmatch(name):
-        return Attempt
-    if _FAILURE.fullmatch(name):
-        return AttemptFailure
-    if _FOLDED.fullmatch(name):
-        return AttemptsFolded
     if redrive_number(name) is not None:
         return Redrive
-    return Done if done_generation(name) is not None else None
+    if done_generation(name) is not None:
+        return Done
+    return next((kind for pattern, kind in _ATTEMPTS.items() if pattern.fullmatch(name)), None)
 
 
-def _read(manifest_id: str, uri: str, read: Callable[[], T], faults: list[Discrepancy]) -> T | None:
+def _read(faults: list[Discrepancy], manifest_id: str, uri: str, read: Callable[[], T]) -> T | None:
     try:
         return read()
     except ObjectNotFound:

@@ -6,17 +6,18 @@ meanwhile is no discrepancy. Holds the names of the files that are compared one 
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from compactor.core.documents.records import Commit, DeadLetter, StagedFile
+from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StagingError
 from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.engines.parquet_files import parquet_facts
+from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
@@ -226,17 +227,15 @@ class TableFiles:
         table: The table.
         scope: The files to compare.
         deep: Whether the rows of merged files are compared with those of the files that were merged.
-        summed_files: How many files the table has of the dates that only count in sums.
-        summed_rows: How many rows these have.
+        summed: How many files and rows the table has of the dates that only count in sums.
     """
 
     state: State
     table: ListedTable
     scope: TableScope
     deep: bool = False
-    found: VerifiedTable = field(init=False)
-    summed_files: int = field(default=0, init=False)
-    summed_rows: int = field(default=0, init=False)
+    summed: tuple[int, int] = field(default=(0, 0), init=False)
+    _read: VerifiedTable = field(init=False)
     _live: dict[str, TableFile] = field(default_factory=dict, init=False)
     _missing: dict[str, ManifestKey] = field(default_factory=dict, init=False)
     _faults: list[Discrepancy] = field(default_factory=list, init=False)
@@ -244,83 +243,78 @@ class TableFiles:
 
     def __post_init__(self) -> None:
         """Read the table, before anything is read of the ledger."""
-        self.found = VerifiedTable(self.table.name)
+        self._read = VerifiedTable(self.table.name)
         try:
-            self._read()
+            self._read_table()
         except CompactorError as exc:
-            self.found.error = described(exc)
+            self._read = replace(self._read, error=described(exc))
 
-    def note(self, key: ManifestKey, outcome: Commit | DeadLetter, *, is_done: bool) -> None:
+    def note(self, account: Account) -> None:
         """Compare the files of one manifest with the table."""
-        if not isinstance(outcome, Commit) or outcome.key != key:
+        commit = account.commit
+        if commit is None or commit.key != account.key:
             return  # an outcome in the wrong place is a discrepancy by itself
-        if not is_done and needs_table(outcome):
-            self._open.append(outcome)
-        for file in outcome.outputs:
+        if not account.is_done and needs_table(commit):
+            self._open.append(commit)
+        for file in commit.outputs:
             live = self._live.pop(file.final, None)
             if live is not None:
-                self._faults += differing(self.table, outcome, file, live)
-            elif is_done:
-                self._missing[file.final] = key
+                self._faults += differing(self.table, commit, file, live)
+            elif account.is_done:
+                self._missing[file.final] = account.key
 
-    def add_to(self, report: VerifyResult) -> None:
-        """Add the table and its discrepancies, after all manifests were noted."""
-        found = report.table = self.found
+    def result(self) -> VerifyResult:
+        """The table and its discrepancies, after all manifests were noted."""
+        found = self._read
         if not found.error:
             try:
                 self._look_again()
             except CompactorError as exc:
-                found.error = described(exc)
-        waiting = self._waiting()
-        if (first := min(waiting, key=lambda each: each.decided_at, default=None)) is not None:
-            found.waiting_seconds = (self.state.clock.now() - first.decided_at).total_seconds()
-            if found.waiting_seconds > self.table.late_seconds:
+                found = replace(found, error=described(exc))
+        open_now = list(map_ordered(partial(unlisted, self.state, self.table), self._open))
+        held = [each.fault for each in open_now if each.fault is not None]  # a discrepancy at any age
+        self._faults += held
+        waiting = sorted((each.commit for each in open_now if each.waits), key=lambda each: each.decided_at)
+        found = replace(found, waiting=len(waiting), held=len(held))
+        if waiting:
+            seconds = (self.state.clock.now() - waiting[0].decided_at).total_seconds()
+            found = replace(found, waiting_seconds=seconds)
+            if seconds > self.table.late_seconds:
                 expected = f"no manifest waits for it for longer than {shown_seconds(self.table.late_seconds)}"
-                words = waiting_words(found.waiting, found.waiting_seconds)
-                self._fault(first.manifest_id, self.table.name, expected, words)
-        report.discrepancies += [each for each in self._faults if each not in report.discrepancies]
+                self._fault(waiting[0].manifest_id, self.table.name, expected, waiting_words(len(waiting), seconds))
+        return VerifyResult(table=found, discrepancies=self._faults)
 
-    def _read(self) -> None:
+    def _read_table(self) -> None:
         catalog = self.table.catalog()
         head = catalog.head()
         if head is None:
             return
-        self.found.last_batch, self.found.snapshot_id = head.fence, head.snapshot_id
         owner = self.state.layout.table_owner
         if head.owner != owner:
             self._fault("", self.table.name, f"a table of {owner}", f"a table of {head.owner}")
-        log = ChangeLog(self.state)
         listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
+        files = rows = 0
         merged = list[LiveFile]()
-        for each in looked_up(log, listed):
+        for each in looked_up(ChangeLog(self.state), listed):
             committed = [file for file in each.committed if self.scope.has(self.state.layout, file)]
             if committed:
-                self.found.files += 1
-                self.found.rows += each.file.records
+                files += 1
+                rows += each.file.records
                 merged += [each] if each.merged is not None else []
             for file in committed:
                 self._note_live(file)
+        self._read = VerifiedTable(self.table.name, files, rows, head.fence, head.snapshot_id)
         check = partial(merged_faults, self.state, self.table.name, deep=self.deep)
         for faults in map_ordered(check, merged):
             self._faults += faults
 
     def _note_live(self, file: TableFile) -> None:
         if self.scope.is_summed(self.state.layout, file):
-            self.summed_files += 1
-            self.summed_rows += file.records
+            self.summed = (self.summed[0] + 1, self.summed[1] + file.records)
         elif file.uri in self._live:
             self._fault("", file.uri, f"once in table {self.table.name}", "more than once")
         else:
             self._live[file.uri] = file
-
-    def _waiting(self) -> list[Commit]:
-        """Count what waits for the table and what is held back from it, which is a discrepancy at any age."""
-        open_now = list(map_ordered(partial(unlisted, self.state, self.table), self._open))
-        faults = [each.fault for each in open_now if each.fault is not None]
-        self._faults += faults
-        waiting = [each.commit for each in open_now if each.waits]
-        self.found.waiting, self.found.held = len(waiting), len(faults)
-        return waiting
 
     def _look_again(self) -> None:
         """Add what of the files that seem to be missing or surplus still is."""

@@ -1,49 +1,36 @@
 """Proves from what is stored that every line of a manifest is where the ledger says: `compactor verify`."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from compactor.core.documents.closed_dates import ManifestSums
-from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
-from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
-from compactor.core.layout import ManifestKey, redriven_owner
+from compactor.core.documents.counts import Counts, counts_of
+from compactor.core.documents.records import Commit, DeadLetter, FileStatus
+from compactor.core.errors import ObjectNotFound, OperatorError, RecordUnreadable, StoreUnavailable
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.account import Account, QuarantinedFile, quarantined_files
 from compactor.ledger.accounts.reading import Listed, Scope, accounts
 from compactor.ledger.accounts.reading import listed as listed_in
-from compactor.ledger.accounts.settling import Settling
-from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
+from compactor.ledger.accounts.settling import Settling, open_file
+from compactor.ledger.history.closed_dates import ClosedDates
+from compactor.ledger.history.unsummarised import Found, Unsummarised, read_unsummarised
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
 from compactor.ndjson.grok import DecoderOf, no_decoder
-from compactor.ops.verify.doubled import DoubledFiles
-from compactor.ops.verify.files import (
-    CommitFiles,
-    CommitFindings,
-    surplus_everywhere,
-    surplus_of_date,
-    surplus_of_manifest,
-)
-from compactor.ops.verify.landed import faults_of_landed
-from compactor.ops.verify.planned.unwritten import unwritten
-from compactor.ops.verify.records import (
-    RecordFindings,
-    checked_letters,
-    faults_of_summaries,
-    lost_of_accepted,
-    lost_of_archived,
-    summarised_report,
-    superseded_sums,
-    verify_records,
-)
-from compactor.ops.verify.report import Discrepancy, VerifyResult
-from compactor.ops.verify.values.ports import NewDigestKernel
+from compactor.ops.verify.doubled import add_versions, doubled_files, doubled_versions
+from compactor.ops.verify.files import CommitFiles, surplus, surplus_of_manifest
+from compactor.ops.verify.grouping import GroupedOnDisk
+from compactor.ops.verify.landed import faults_of_landed, unwritten
+from compactor.ops.verify.records import lost_of_accepted, lost_of_archived, read_records
+from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, Finding, VerifyResult, result_of
 from compactor.schema.registry import SchemaRegistry
 from compactor.table.listed import ListedTable
 
 if TYPE_CHECKING:
+    from compactor.ops.verify.native_sums import NewDigestKernel
     from compactor.ops.verify.table_files import TableFiles
 
 _SHOWN_CHARACTERS = 500
@@ -76,7 +63,7 @@ class Verifier:
     decoder_of: DecoderOf = no_decoder  # makes what reads lines of text again
     table: ListedTable | None = None  # lists the output
     deep: bool = False  # compare values as well
-    new_kernel: NewDigestKernel | None = None  # makes what adds up rows, where it is installed
+    new_kernel: "NewDigestKernel | None" = None  # makes what adds up rows, where it is installed
     on_manifest: OnManifest | None = None
     compared: ComparedBytes | None = None
     _files: CommitFiles = field(init=False)  # one for all threads, because it collects faults
@@ -89,92 +76,25 @@ class Verifier:
         return self.verify_manifests([key])
 
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyResult:
-        """Verify some manifests, and that no file that is named after one of them is surplus."""
-        listed = self._listed(keys=frozenset(keys))
-        report = self._verified_manifests(Scope(keys=keys), with_sources=False, table=listed)
-        self._add_surplus(report, keys)
-        if listed is not None:
-            listed.add_to(report)
-        return report
+        """Verify some manifests, and that no file that is named after one of them is surplus.
+
+        Of a single manifest its own lines count, also if they are redriven ones.
+        """
+        table = self._table(keys=frozenset(keys))
+        of_manifests = self._manifests(Scope(keys=keys), with_source=False, table=table)
+        return result_of(chain(of_manifests, self._surplus_of(keys), _of_table(table)))
 
     def verify_date(self, date: str) -> VerifyResult:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
-        listed = self._listed(dates=frozenset({date}))
-        report = self._verified_manifests(Scope(date=date), table=listed)
-        self._add_folders(report, date)
-        if listed is not None:
-            listed.add_to(report)
-        return report
+        table = self._table(dates=frozenset({date}))
+        return result_of(chain(self._manifests(Scope(date=date), table=table), self._folders(date), _of_table(table)))
 
     def verify_all(self, *, closed: bool = False) -> VerifyResult:
         """Verify everything. Of closed dates the summaries are believed, unless `closed` asks for their records, too.
 
         To compare values, the records of all dates are read.
         """
-        report = self._verified_all(closed=closed)
-        report.discrepancies += unwritten(self.state)  # guard: a planned manifest that is lost is found
-        report.discrepancies += faults_of_landed(self.state)
-        seen = expired_seen(self.state)
-        report.retired_dates, report.expiring = seen.retired_dates, seen.expiring
-        return report
-
-    def _verified_all(self, *, closed: bool) -> VerifyResult:
-        if self.deep or closed:
-            report = self._verify_records()
-            report.discrepancies += faults_of_summaries(self.state)
-            return report
-        try:
-            found = read_unsummarised(self.state)
-            superseded = ManifestSums() if found is None else superseded_sums(self.state, found)
-        except RecordUnreadable as exc:
-            report = self._verify_records()
-            expected = "summaries of closed dates, and the earlier commits in them, that can be read"
-            report.discrepancies.append(Discrepancy("", self.state.layout.closed_folder, expected, str(exc)))
-            return report
-        return self._verify_records() if found is None else self._verify_unsummarised(found, superseded)
-
-    def _verify_unsummarised(self, found: Unsummarised, superseded: ManifestSums) -> VerifyResult:
-        """Verify what is in no summary, and add the summaries."""
-        listed = self._listed(summed_dates=found.totals.dates.keys(), fresh=frozenset(found.keys))
-        report = summarised_report(self.state, found, superseded)
-        summed = (report.output_files, report.rows)
-        self._add_manifests(report, Scope(keys=found.keys), found=found, table=listed)
-        for date in found.open_dates:
-            self._add_folders(report, date)
-        self._add_surplus(report, (key for key in found.keys if key.date in found.totals.dates))
-        if listed is not None:
-            listed.add_to(report)
-            if not listed.found.error and (listed.summed_files, listed.summed_rows) != summed:
-                self._add_listed_of(report, frozenset(found.totals.dates))
-        return report
-
-    def _listed(self, **scope: Collection[Any]) -> "TableFiles | None":
-        """The files of the table that are in a `TableScope`, read now; None without a table."""
-        if self.table is None:
-            return None
-        from compactor.ops.verify.table_files import TableFiles, TableScope  # noqa: PLC0415 - few outputs are in a table
-
-        return TableFiles(state=self.state, table=self.table, scope=TableScope(**scope), deep=self.deep)
-
-    def _add_listed_of(self, report: VerifyResult, dates: Collection[str]) -> None:
-        """Compare the table with the records of closed dates, whose sums differ, to find the files or that none is."""
-        listed, known = self._listed(dates=dates), report.table
-        if listed is None:
-            return
-        for account in chain.from_iterable(accounts(self.state, Scope(date=date)) for date in sorted(dates)):
-            if account.outcome is not None:
-                listed.note(account.key, account.outcome, is_done=account.is_done)
-        listed.add_to(report)
-        if known is not None and not listed.found.error:
-            report.table = known
-
-    def _add_surplus(self, report: VerifyResult, keys: Iterable[ManifestKey]) -> None:
-        for key in keys:
-            report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
-
-    def _add_folders(self, report: VerifyResult, date: str) -> None:
-        report.add_surplus(surplus_of_date(self.state, date, has_table=self.table is not None))
-        report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
+        return result_of(self._everything(closed=closed))
 
     def verify_for_summary(self, date: str | None, keys: Sequence[ManifestKey], on_found: OnFound) -> VerifyResult:
         """Verify manifests that go into a summary, except that no file version of theirs is compacted twice.
@@ -184,142 +104,227 @@ class Verifier:
             keys: The manifests; those of a closed date are searched for surplus files one by one.
             on_found: Called with the outcome of each that is done.
         """
-        report = VerifyResult(deep=self.deep)
-        self._add_manifests(report, Scope(keys=keys), on_found=on_found, with_doubled=False)
-        if date is not None:
-            self._add_folders(report, date)
+        of_manifests = self._manifests(Scope(keys=keys), on_found=on_found, with_doubled=False)
+        return result_of(chain(of_manifests, self._surplus_of(keys) if date is None else self._folders(date)))
+
+    def _everything(self, *, closed: bool) -> Iterator[Finding]:
+        found = superseded = unreadable = None
+        if not (self.deep or closed):
+            try:
+                if (found := read_unsummarised(self.state)) is not None:
+                    superseded = superseded_counts(self.state, found.superseded)
+            except RecordUnreadable as exc:
+                expected = "summaries of closed dates, and the earlier commits in them, that can be read"
+                unreadable = Discrepancy("", self.state.layout.closed_folder, expected, str(exc))
+        if found is not None and superseded is not None:
+            yield from self._unsummarised(found, superseded)
         else:
-            self._add_surplus(report, keys)
-        return report
+            yield from self._all_records()
+        if unreadable is not None:
+            yield unreadable
+        if self.deep or closed:
+            yield from _faults_of_summaries(self.state)
+        yield from unwritten(self.state)  # guard: a planned manifest that is lost is found
+        yield from faults_of_landed(self.state)
+        seen = expired_seen(self.state)
+        yield VerifyResult(retired_dates=seen.retired_dates, expiring=seen.expiring)
 
-    def _verify_records(self) -> VerifyResult:
+    def _all_records(self) -> Iterator[Finding]:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
-        listed = self._listed()
-        report = self._verified_manifests(Scope(), table=listed)
-        report.add_surplus(surplus_everywhere(self.state, has_table=self.table is not None))
-        report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder)
-        for lost in lost_of_accepted(self.state):
-            if lost is None:
-                report.unfinished += 1
-            else:
-                report.discrepancies.append(lost)
-        if listed is not None:
-            listed.add_to(report)
-        return report
+        table = self._table()
+        yield from self._manifests(Scope(), table=table)
+        yield from surplus(self.state, has_table=self.table is not None)
+        yield from lost_of_archived(self.state, self.state.layout.archive_folder)
+        yield from lost_of_accepted(self.state)
+        yield from _of_table(table)
 
-    def _verified_manifests(
-        self, scope: Scope, *, with_sources: bool = True, table: "TableFiles | None" = None
-    ) -> VerifyResult:
-        """Verify manifests.
+    def _unsummarised(self, found: Unsummarised, superseded: Counts) -> Iterator[Finding]:
+        """Verify what is in no summary, and add the summaries."""
+        closed, summed = found.totals.dates.keys(), found.totals.sums - superseded
+        table = self._table(summed_dates=closed, fresh=frozenset(found.keys))
+        yield VerifyResult(**summed.by_name, closed_dates=len(closed), output_files_summed=summed.output_files)
+        yield from self._left_open(found)
+        yield from self._manifests(Scope(keys=found.keys), found=found, table=table)
+        for date in found.open_dates:
+            yield from self._folders(date)
+        yield from self._surplus_of(key for key in found.keys if key.date in closed)
+        if table is not None:
+            compared = table.result()
+            yield compared
+            if not compared.table_error and table.summed != (summed.output_files, summed.rows):
+                yield from self._table_of_dates(frozenset(closed))
 
-        A redrive has the date of the manifest that rejected its lines, so both are among those of a date. Of a single
-        manifest its own lines count.
-        """
-        report = VerifyResult(deep=self.deep)
-        if self.deep and self.compared is not None:
-            self.compared.expect(sum(map(_input_bytes, accounts(self.state, scope))))
-        self._add_manifests(report, scope, with_sources=with_sources, table=table)
-        return report
+    def _left_open(self, found: Unsummarised) -> Iterator[Finding]:
+        """What of the summaries still waits for a person."""
+        totals, rebuilt = found.totals, {key.id for key, _ in found.superseded}
+        letters = [DeadLetterManifest(each.manifest_id, each.reason, each.message) for each in totals.letters]
+        files = [open_file(each) for each in totals.quarantined if each.manifest_id not in rebuilt]
+        yield _settled(Settling(self.state, found=found), files, letters)
+        yield from filter(None, map_ordered(lambda each: doubled_versions(self.state, *each.keys), totals.doubled))
 
-    def _add_manifests(
+    def _table(self, **scope: Collection[Any]) -> "TableFiles | None":
+        """The files of the table that are in a `TableScope`, read now; None without a table."""
+        if self.table is None:
+            return None
+        from compactor.ops.verify.table_files import TableFiles, TableScope  # noqa: PLC0415 - few outputs are in a table
+
+        return TableFiles(state=self.state, table=self.table, scope=TableScope(**scope), deep=self.deep)
+
+    def _table_of_dates(self, dates: Collection[str]) -> Iterator[VerifyResult]:
+        """Compare the table with the records of closed dates, whose sums differ, to find the files or that none is."""
+        table = self._table(dates=dates)
+        if table is not None:
+            for date in sorted(dates):
+                for account in accounts(self.state, Scope(date=date)):
+                    table.note(account)
+            found = table.result()
+            yield found if found.table_error else replace(found, table=None)
+
+    def _surplus_of(self, keys: Iterable[ManifestKey]) -> Iterator[Finding]:
+        for key in keys:
+            yield from surplus_of_manifest(self.state, key, has_table=self.table is not None)
+
+    def _folders(self, date: str) -> Iterator[Finding]:
+        yield from surplus(self.state, date, has_table=self.table is not None)
+        yield from lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
+
+    def _manifests(
         self,
-        report: VerifyResult,
         scope: Scope,
         *,
-        with_sources: bool = True,
+        with_source: bool = True,
         found: Unsummarised | None = None,
         on_found: OnFound = lambda *_: None,
         with_doubled: bool = True,
         table: "TableFiles | None" = None,
-    ) -> None:
-        """Verify manifests, add them to a report, and compare their files with those that the table lists.
+    ) -> Iterator[Finding]:
+        """Verify manifests, and compare their files with those that the table lists.
 
-        `found` is what is in no summary, if it was read before.
+        Args:
+            scope: The manifests.
+            with_source: Whether the manifests that rejected redriven lines are among them, as they are for a date.
+            found: What is in no summary, if it was read before.
+            on_found: As for `verify_for_summary`.
+            with_doubled: Whether to look for file versions that two of them have compacted.
+            table: The table.
         """
-        known, report.quarantined_files = report.quarantined_files, []
-        known_letters, report.dead_letter_manifests = report.dead_letter_manifests, []
-        with DoubledFiles(self.state) as doubled:
-            for key, records, files in map_ordered(self._verified, listed_in(self.state, scope)):
-                self._add(report, records, files, with_source=with_sources)
+        if self.deep and self.compared is not None:
+            self.compared.expect(sum(map(_input_bytes, accounts(self.state, scope))))
+        files, letters = list[QuarantinedFile](), list[DeadLetterManifest]()
+        with GroupedOnDisk(ManifestKey) as versions:
+            verified = partial(self._verified, with_source=with_source)
+            for account, findings in map_ordered(verified, listed_in(self.state, scope)):
+                yield from findings
+                commit, letter = account.commit, account.letter
                 # An outcome in the wrong place is a discrepancy by itself.
-                if with_doubled and isinstance(records.outcome, Commit) and records.outcome.key == key:
-                    doubled.add(records.outcome)  # guard: a file whose rows are there twice is found
-                if table is not None and records.outcome is not None:
-                    table.note(key, records.outcome, is_done=records.is_done)
-                if records.outcome is not None and records.is_done:
-                    on_found(key, records.outcome)
+                if with_doubled and commit is not None and commit.key == account.key:
+                    add_versions(versions, commit)  # guard: a file whose rows are there twice is found
+                if table is not None:
+                    table.note(account)
+                if account.outcome is not None and account.is_done:
+                    on_found(account.key, account.outcome)
+                    files += quarantined_files(commit) if commit is not None else ()
+                if letter is not None and account.is_done:
+                    letters.append(DeadLetterManifest(letter.manifest_id, letter.reason, letter.message))
+                if self.deep and commit is not None and account.is_done:
+                    yield from self._compared(commit, findings, with_source=with_source)
                 if self.on_manifest is not None:
                     self.on_manifest()
-            report.discrepancies += doubled.found()
+            yield from doubled_files(self.state, versions)
         for uri, fault in self._files.visible.faults.items():
-            damaged = Discrepancy("", uri, "a record that can be read", fault)
-            report.discrepancies += [] if damaged in report.discrepancies else [damaged]
-        settling = Settling(self.state, found=found)
-        checked = settling.files(report.quarantined_files)
-        report.quarantined_files = [*known, *(replace(each, redriven=bool(each.redriven)) for each in checked)]
-        report.dead_letter_manifests = [*known_letters, *checked_letters(settling, report.dead_letter_manifests)]
+            yield Discrepancy("", uri, "a record that can be read", fault)
+        yield replace(_settled(Settling(self.state, found=found), files, letters), deep=self.deep)
 
-    def _verified(self, listed: Listed) -> tuple[ManifestKey, RecordFindings, CommitFindings]:
+    def _verified(self, listed: Listed, *, with_source: bool) -> tuple[Account, list[Finding]]:
         """What is found about a manifest, apart from its values."""
-        records = verify_records(self.state, listed)
-        files = CommitFindings()
-        if isinstance(records.outcome, Commit):
-            check = self._files.published if records.is_done else self._files.staged
-            files = check(records.outcome)
-        return listed.key, records, files
+        account, faults = read_records(self.state, listed)
+        findings: list[Finding] = [*faults]
+        if account.commit is not None:
+            check = self._files.published if account.is_done else self._files.staged
+            findings += check(account.commit)
+        if not account.is_done:
+            findings.append(VerifyResult(unfinished=1))
+        elif account.outcome is not None:
+            findings.append(VerifyResult(**counts_of(account.outcome, with_source=with_source).by_name))
+        return account, findings
 
-    def _why_gone(self, commit: Commit, file: FileReport) -> str:
-        """Why an input file expired; empty if no rule says so: only redriven lines are the compactor's own."""
-        if redriven_owner(file.uri, self.state.layout.redriven_folder) != commit.manifest_id:
-            return ""
-        expired = self._files.visible.taken("redriven", commit.key, commit.generation)
-        return "" if expired is None else expired.words
-
-    def _add(self, report: VerifyResult, records: RecordFindings, files: CommitFindings, *, with_source: bool) -> None:
-        outcome = records.outcome
-        if outcome is not None:
-            for (part, why), number in files.expired.items():
-                report.add_expired(outcome.date, part, why, number)
-        report.discrepancies += [*records.discrepancies, *files.discrepancies]
-        if files.lost_schema is not None and files.lost_schema not in report.discrepancies:
-            report.discrepancies.append(files.lost_schema)
-        if not records.is_done:
-            report.unfinished += 1
-        elif isinstance(outcome, DeadLetter):
-            report.add_dead_letter(outcome)
-        elif outcome is not None:
-            report.add_commit(outcome, with_source=with_source)
-            report.output_files_verified += files.verified
-            report.output_files_missing += files.missing
-            gone = {part for part, _ in files.expired}
-            if self.deep and files.lost_schema is None and "rows" not in gone:
-                self._compare(outcome, report, with_source=with_source, with_rejects="rejects" not in gone)
-
-    def _compare(self, commit: Commit, report: VerifyResult, *, with_source: bool, with_rejects: bool) -> None:
+    def _compared(self, commit: Commit, findings: Sequence[Finding], *, with_source: bool) -> Iterator[Finding]:
+        """Compare the values of a commit, as far as its files are there."""
+        gone = {each.part for each in findings if isinstance(each, ExpiredFiles)}
+        if "rows" in gone or any(self._files.lost_schemas(commit)):
+            return
         if commit.erased is not None:  # the sums of what is left tell nothing of the lines that it is from
             compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
-            report.inputs_erased += sum(not (with_source and file.source_uri) for file in compacted)
+            yield VerifyResult(inputs_erased=sum(not (with_source and file.source_uri) for file in compacted))
             return
         # Few calls compare values, and what does so takes a tenth of a second to load.
-        from compactor.ops.verify.values.contents import DeepVerifier  # noqa: PLC0415
-        from compactor.table.merging.committed_rows import CommittedRows  # noqa: PLC0415
+        from compactor.ops.verify.contents import DeepVerifier  # noqa: PLC0415
 
+        verifier = DeepVerifier(
+            state=self.state,
+            registry=self.registry,
+            visible=self._files.visible,
+            decoder_of=self.decoder_of,
+            new_kernel=self.new_kernel,
+            on_read=self.compared.read if self.compared is not None else lambda _: None,
+        )
         try:
-            verifier = DeepVerifier(
-                store=self.state.store,
-                registry=self.registry,
-                rows=CommittedRows(self.state.store, self._files.visible),
-                decoder_of=self.decoder_of,
-                new_kernel=self.new_kernel,
-                on_read=self.compared.read if self.compared is not None else lambda _: None,
-                why_gone=self._why_gone,
-            )
-            verifier.check(commit, report, with_source=with_source, with_rejects=with_rejects)
+            yield from verifier.check(commit, with_source=with_source, with_rejects="rejects" not in gone)
         except (OperatorError, StoreUnavailable):
             raise
         except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
             found = f"{type(exc).__name__}: {str(exc)[:_SHOWN_CHARACTERS]}"
-            report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "contents that can be read", found))
+            yield Discrepancy(commit.manifest_id, "contents", "contents that can be read", found)
+
+
+def superseded_counts(state: State, superseded: Sequence[Found]) -> Counts:
+    """What the summaries have of manifests that were rebuilt since.
+
+    Raises:
+        RecordUnreadable: One of the earlier commits is damaged or gone.
+    """
+
+    def earlier(summarised: Found) -> Counts:
+        try:
+            return counts_of(state.ledger.outcome_of(*summarised))
+        except ObjectNotFound as exc:
+            uri = state.layout.outcome(*summarised)
+            raise RecordUnreadable(f"{uri}: it is gone; expected the commit that a summary has") from exc
+
+    return sum(map_ordered(earlier, superseded), Counts())
+
+
+def _faults_of_summaries(state: State) -> Iterator[Discrepancy]:
+    """Summaries of closed dates that are damaged or gone: no other date can be closed until they are made again."""
+    dates = ClosedDates(state.store, state.layout)
+
+    def fault(place: int) -> Discrepancy | None:
+        try:
+            dates.check(place)
+        except RecordUnreadable as exc:
+            return Discrepancy("", state.layout.summary(place), "a whole summary of a closed date", str(exc))
+        return None
+
+    return filter(None, map_ordered(fault, dates.places_to_check()))
+
+
+def _settled(
+    settling: Settling, files: Sequence[QuarantinedFile], letters: Sequence[DeadLetterManifest]
+) -> VerifyResult:
+    """Quarantined files and dead letters, with what settled each."""
+    fates = settling.letters([each.manifest_id for each in letters])
+    found = [(each, fates[each.manifest_id]) for each in letters]
+    return VerifyResult(
+        quarantined_files=[replace(each, redriven=bool(each.redriven)) for each in settling.files(files)],
+        dead_letter_manifests=[
+            replace(each, redriven=bool(fate.redriven), settled_by=fate.settled_by) for each, fate in found
+        ],
+    )
+
+
+def _of_table(table: "TableFiles | None") -> Iterator[Finding]:
+    if table is not None:
+        yield table.result()
 
 
 def _input_bytes(account: Account) -> int:

@@ -14,7 +14,7 @@ import pytest
 import compactor
 from compactor.core import errors
 from compactor.core.results import Sealable
-from compactor.ops.verify.report import VerifyResult
+from compactor.ops.trace.trace import TraceResult
 from tests.support.extras import NATIVE
 from tools.json_schemas import descriptions_of, properties_of
 
@@ -74,7 +74,7 @@ def test_a_call_loads_only_what_it_needs(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     needless = {
         "compactor.sources.landing.lines",
-        "compactor.ops.verify.values.contents",
+        "compactor.ops.verify.contents",
         "compactor.table.committer",
         *("boto3", "pyarrow.compute", "pyarrow.dataset", "pyiceberg", "pyspark", "rich"),
     }
@@ -115,8 +115,8 @@ def test_results_are_described(name: str) -> None:
 
 def test_a_sealed_result_stays_as_it_is() -> None:
     """What a call returns is sealed: no field of it can be set."""
-    result = VerifyResult(rows=1)
-    result.rows = 2
+    result = TraceResult("m1")
+    result.date = "2026-01-02"
     with pytest.raises(FrozenInstanceError):
-        result.sealed().rows = 3
-    assert result.rows == 2
+        result.sealed().date = ""
+    assert result.date == "2026-01-02"

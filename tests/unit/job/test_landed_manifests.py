@@ -16,7 +16,7 @@ from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.landing.chains import LogChains
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
-from compactor.ops.verify.planned import unwritten
+from compactor.ops.verify import landed
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app
 from tests.unit.sources.test_topic_landing import LAYOUT, TOPIC, Scene
@@ -149,7 +149,7 @@ def test_a_planned_manifest_that_is_lost(
         app.threaded_job(1).run(once=True)
     early = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
     assert len(early) == (found is not None and not is_taken_in)
-    monkeypatch.setattr(unwritten, "REWRITE_SECONDS", 0.0)
+    monkeypatch.setattr(landed, "REWRITE_SECONDS", 0.0)
     [told] = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
     assert (told.manifest_id, told.where) == (plan.manifest_id, uri)
     assert f"`compactor plan {TOPIC}` writes it again" in told.expected
@@ -187,12 +187,12 @@ def test_a_draft_that_cannot_be_read_is_told(made: Scene) -> None:
     state = made.state()
     draft = f"{LogChains(state).drafts_folder(TOPIC, 'one')}2026-01-01-damaged.json"
     made.store.put(draft, b"{")
-    [told] = unwritten.unwritten(state)
+    [told] = landed.unwritten(state)
     assert (told.manifest_id, told.where) == ("2026-01-01-damaged", draft)
     assert "restore an earlier version" in told.found
     found = LandingDraft(manifest=manifest.model_copy(update={"manifest_id": "2026-01-01-damaged"}), links=())
     made.store.put(draft, found.to_json())
-    assert unwritten.unwritten(state) == []
+    assert landed.unwritten(state) == []
 
 
 def later(manifest: Manifest) -> Manifest:
@@ -225,7 +225,7 @@ def test_a_bound_manifest_needs_no_draft(made: Scene) -> None:
     made.store.put(f"{LogChains(state).drafts_folder(TOPIC, 'one')}{manifest.manifest_id}.json", b"{")
     assert made.plan().troubles == []
     assert made.store.read(uri) == data
-    assert unwritten.unwritten(state) == []
+    assert landed.unwritten(state) == []
 
 
 def rows_of(root: Path) -> list[str]:

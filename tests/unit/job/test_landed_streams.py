@@ -14,7 +14,7 @@ from compactor.cli.entry import compactor as command
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
-from compactor.ops.verify.planned import unwritten
+from compactor.ops.verify import landed
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
@@ -195,7 +195,7 @@ def test_a_manifest_of_landed_objects_that_is_lost(
     [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).manifests
     uri = lake.layout.manifest(plan.manifest_id)
     lake.app.store.delete([uri]) if content is None else lake.app.store.put(uri, content)
-    monkeypatch.setattr(unwritten, "REWRITE_SECONDS", 0.0)
+    monkeypatch.setattr(landed, "REWRITE_SECONDS", 0.0)
     [told] = lake.call("verify", code=3)["discrepancies"]
     assert f"`compactor plan {STREAM}` writes it again" in told["expected"]
     lake.run()

@@ -14,8 +14,7 @@ from compactor.core.layout import ManifestKey, base_name, redriven_id
 from compactor.job.receiving import Intake
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.landing.chains import LogChains
-from compactor.ops.verify.landed import faults_of_landed
-from compactor.ops.verify.planned import unwritten
+from compactor.ops.verify.landed import faults_of_landed, unwritten
 from compactor.sources.landing.drafts import Landing, Left
 from tests.support.harness import DiedError
 from tests.support.interleaving import Meddling
@@ -93,7 +92,7 @@ def is_settled(made: Scene) -> bool:
     """Whether no draft is left, and chains and manifests agree."""
     state = made.state()
     left = Landing(LogChains(state), TOPIC, "one").left()
-    return left == Left() and not list(faults_of_landed(state)) and not unwritten.unwritten(state)
+    return left == Left() and not list(faults_of_landed(state)) and not unwritten(state)
 
 
 def part_of(manifest: Manifest, files: slice, **changed: Any) -> Manifest:
@@ -116,7 +115,7 @@ def test_what_has_the_id_of_a_planned_manifest(other: str) -> None:
     """`verify` says what to do, and the next plan gives the rest to a redrive of the id."""
     made, draft = left_behind(5, 3)
     put(made, draft.manifest_id, OTHERS[other](draft))
-    told = [each.expected for each in unwritten.unwritten(made.state())]
+    told = [each.expected for each in unwritten(made.state())]
     faults = [each.expected for each in faults_of_landed(made.state())]
     assert any(f"`compactor plan {TOPIC}` writes it as a redrive" in each for each in told) or faults
     [plan] = made.plan().manifests

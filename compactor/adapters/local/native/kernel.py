@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from compactor.core.documents.records import GrokRules
 from compactor.core.errors import StagingError
 from compactor.engines.engine import RowPlan
 from compactor.engines.native.kernel import Kernel, RefusedPlace
 from compactor.ndjson.grok import Decoded, LineDecoder
-from compactor.ops.verify.values.ports import DigestKernel
 from compactor.schema.column_types import ColumnType
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import Column, metadata_names
+
+if TYPE_CHECKING:
+    from compactor.ops.verify.native_sums import DigestKernel
 
 
 def expanded(pattern: str, definitions: Mapping[str, str]) -> tuple[str, list[tuple[str, str]]]:
@@ -216,7 +218,7 @@ class NativeKernel:
             raise StagingError(f"the native kernel: a fault of its own: {exc}") from exc
 
 
-def digest_kernel(columns: Mapping[str, ColumnType]) -> DigestKernel:
+def digest_kernel(columns: Mapping[str, ColumnType]) -> "DigestKernel":
     """What adds up rows with these columns, by key.
 
     Raises:

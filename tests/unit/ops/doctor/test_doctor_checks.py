@@ -20,7 +20,7 @@ from compactor.ops.doctor.findings import Finding, fault, ok, settings_findings,
 from compactor.ops.doctor.machine_checks import Disk, SparkFound, disks, native, python, s3a, spark
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
 from compactor.ops.doctor.runner import Check, run_checks
-from compactor.ops.verify.files import surplus_everywhere
+from compactor.ops.verify.files import surplus
 from compactor.settings.settings import load_settings, parse_settings
 from compactor.wiring.job.app import App
 from tests.contract.doctor.workspace import ANSWER, install_java
@@ -142,7 +142,7 @@ def test_a_probe_is_not_taken_for_data() -> None:
             app.store.put(uri, b"doctor")
     status = app.status_reader.read()
     assert (status.backlog.manifests, status.backlog.begun_manifests, status.dead_letters.manifests) == (0, 0, 0)
-    assert not list(surplus_everywhere(app.state))
+    assert not list(surplus(app.state))
 
 
 def config_of(folder: Path, **changes: str) -> Path:

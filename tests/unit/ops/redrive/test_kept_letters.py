@@ -2,7 +2,8 @@
 
 import pytest
 
-from compactor.core.documents.closed_dates import ClosedDate, ManifestSums, Member
+from compactor.core.documents.closed_dates import ClosedDate, Member
+from compactor.core.documents.counts import Counts
 from compactor.ledger.accounts import reading as kept_letters_module
 from compactor.ledger.accounts.reading import kept_letters
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
@@ -88,7 +89,7 @@ def test_members_with_rejects_are_found(harness: Harness) -> None:
         closed_at=now,
         begins_at=now,
         until=now,
-        sums=ManifestSums(rejected_lines=2),
+        sums=Counts(rejected_lines=2),
         members=0,
         member_bytes=0,
         versions=0,

@@ -42,7 +42,7 @@ def left_over(harness: Harness) -> list[str]:
 def checked(harness: Harness) -> VerifyResult:
     """What `verify` says by all records, which has to agree with the summaries in every total."""
     by_records, by_summaries = verified(harness, by_records=True), verified(harness)
-    assert by_records.sums == by_summaries.sums
+    assert by_records.by_name == by_summaries.by_name
     assert by_records.rows + by_records.rejected_lines + by_records.blank_lines == by_records.lines
     return by_records
 
@@ -65,7 +65,7 @@ def test_a_retired_date_expired_and_is_not_missing() -> None:
         WHY[6:],
     )
     found = checked(harness)
-    assert (found.sums, found.discrepancies, found.needs_operator) == (before.sums, [], False)
+    assert (found.by_name, found.discrepancies, found.needs_operator) == (before.by_name, [], False)
     assert (found.retired_dates, found.expiring) == (1, 0)
     assert {(each.date, each.part, each.why.endswith(WHY)) for each in found.expired} == {
         (DAY, "rows", True),

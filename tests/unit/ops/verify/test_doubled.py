@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from compactor.core.documents.records import Commit, FileReport, FileStatus
+from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.verify import doubled as doubled_module
-from compactor.ops.verify.doubled import DoubledFiles
+from compactor.ops.verify import grouping
+from compactor.ops.verify.doubled import add_versions, doubled_files
+from compactor.ops.verify.grouping import GroupedOnDisk
 from compactor.ops.verify.verifier import Discrepancy, VerifyResult
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
@@ -117,33 +119,36 @@ def commit_of(manifest_id: str, uris: list[str]) -> Commit:
 @pytest.mark.parametrize("run_entries", [1, 7, 1000])
 def test_sorting_on_disk(harness: Harness, monkeypatch: pytest.MonkeyPatch, run_entries: int) -> None:
     """However often entries are written to disk, exactly the files of two manifests are found."""
-    monkeypatch.setattr(doubled_module, "RUN_ENTRIES", run_entries)
-    monkeypatch.setattr(doubled_module, "_BLOCK_ENTRIES", 3)
+    monkeypatch.setattr(grouping, "LINES_AT_ONCE", run_entries)
+    monkeypatch.setattr(grouping, "_BLOCK_BYTES", 300)
     drawn = random.Random(0)
     commits = [commit_of(f"m{number}", drawn.sample([f"/w/raw/{n}" for n in range(500)], 10)) for number in range(40)]
     for commit in commits:
         harness.ledger.decide(commit)
-    named = Counter(file.uri for commit in commits for file in commit.files)
-    expected = sum(times - 1 for times in named.values())
-    with DoubledFiles(harness.app().state) as found:
+    named = dict[str, list[str]]()
+    for commit in commits:
+        for file in commit.files:
+            named.setdefault(file.uri, []).append(commit.manifest_id)
+    expected = {(min(ids), other) for ids in named.values() for other in ids if other != min(ids)}
+    with GroupedOnDisk(ManifestKey) as versions:
         for commit in commits:
-            found.add(commit)
-        of_pairs = list(found.found())
-    more = [each.found.partition(", and ")[2].partition(" ")[0] for each in of_pairs]
-    assert sum(1 + int(each or 0) for each in more) == expected
-    assert all(named[each.where] > 1 for each in of_pairs)
+            add_versions(versions, commit)
+        found = list(doubled_files(harness.app().state, versions))
+    assert {(each.found.split()[3], each.manifest_id) for each in found} == expected
+    assert all(len(named[each.where]) > 1 for each in found)
 
 
 def test_memory_does_not_grow_with_files(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept of many files is on disk."""
-    monkeypatch.setattr(doubled_module, "RUN_ENTRIES", 500)
+    monkeypatch.setattr(grouping, "LINES_AT_ONCE", 500)
+    monkeypatch.setattr(grouping, "_BLOCK_BYTES", 1000)
     peaks: list[int] = []
     for manifests in (10, 60):
         tracemalloc.start()
-        with DoubledFiles(harness.app().state) as found:
+        with GroupedOnDisk(ManifestKey) as versions:
             for number in range(manifests):
-                found.add(commit_of(f"m{number}", [f"/w/raw/{number}-{each}" for each in range(200)]))
-            assert list(found.found()) == []
+                add_versions(versions, commit_of(f"m{number}", [f"/w/raw/{number}-{each}" for each in range(200)]))
+            assert list(doubled_files(harness.app().state, versions)) == []
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 3 * peaks[0]

@@ -12,16 +12,16 @@ import pytest
 from compactor.adapters.local.native.kernel import NativeKernel, digest_kernel
 from compactor.engines.parquet_files import python_values
 from compactor.ndjson import rawjson
-from compactor.ops.verify.values import row_sums
-from compactor.ops.verify.values.native_sums import (
+from compactor.ops.verify import row_sums
+from compactor.ops.verify.native_sums import (
     BLOCK_BYTES,
     SAMPLED_BYTES,
     SAMPLED_SHARE,
+    KernelRows,
     NativeSums,
     ParsersDifferError,
 )
-from compactor.ops.verify.values.ports import KernelRows
-from compactor.ops.verify.values.row_sums import FileColumns, PythonSums, RowShape, RowSums, Sum
+from compactor.ops.verify.row_sums import FileColumns, RowShape, RowSums, Sum
 from tests.support import extras
 from tests.support.native_rows import ended, feed, plan_of, schema_of
 from tests.support.row_sums import check_sums, read
@@ -79,7 +79,7 @@ def written(sums: RowSums, rows: pa.Table, columns: FileColumns) -> dict[str, Su
 
 NAMES = {column.key: column.name for column in SCHEMA.columns if column.key is not None}
 COLUMNS = FileColumns(NAMES, frozenset(), {}, "_rescued_data")
-BOTH = pytest.mark.parametrize("make", [PythonSums, lambda shape: NativeSums(shape, digest_kernel)])
+BOTH = pytest.mark.parametrize("make", [RowSums, lambda shape: NativeSums(shape, digest_kernel)])
 
 
 @BOTH
@@ -134,7 +134,7 @@ def test_values_of_columns_that_are_newer_or_retired(make: Any) -> None:
         }
     )
     columns = FileColumns({"a": "c0"}, frozenset({"n"}), {"old": "gone"}, "_rescued_data")
-    if make is PythonSums:  # it takes a rescued value for a canonical one, and the second is none
+    if make is RowSums:  # it takes a rescued value for a canonical one, and the second is none
         rows = rows.slice(0, 1)
         expected = read(sums.lines({}), b'{"a":"1","n":5,"gone":"g"}\n')[2]
     assert written(sums, rows, columns) == {"f": expected}

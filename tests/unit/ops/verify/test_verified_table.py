@@ -132,7 +132,7 @@ def test_late_manifests_of_closed_dates(closed: Harness, monkeypatch: pytest.Mon
     closed.deliver("m3", GOOD)
     closed.run_once()
     with monkeypatch.context() as patch:
-        patch.setattr(Verifier, "_add_listed_of", None)
+        patch.setattr(Verifier, "_table_of_dates", None)
         assert found(closed) == []
     files = list(sink_of(closed).live_files())
     listed(closed, *files[:2])

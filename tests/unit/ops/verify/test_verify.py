@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count, product
 from threading import Event, Lock
 from typing import Any
@@ -20,10 +21,10 @@ from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.reading import Listed, Scope, listed
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.ops.verify.report import Discrepancy, VerifyResult
-from compactor.ops.verify.values.contents import DeepVerifier
-from compactor.ops.verify.values.ports import NewDigestKernel
-from compactor.ops.verify.values.row_sums import Sum
+from compactor.ops.verify.contents import DeepVerifier
+from compactor.ops.verify.native_sums import NewDigestKernel
+from compactor.ops.verify.report import Discrepancy, VerifyResult, result_of
+from compactor.ops.verify.row_sums import Sum
 from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
@@ -48,15 +49,11 @@ def shallow(harness: Harness, *, everything: bool = False) -> VerifyResult:
 
 def contents(harness: Harness) -> list[Discrepancy]:
     """What comparing values finds, without the sizes of files."""
-    reports = list[VerifyResult]()
     app = harness.app()
-    rows = CommittedRows(app.store, Visible(app.state))
-    for new_kernel in KERNELS:
-        verifier = DeepVerifier(store=app.store, registry=app.registry, rows=rows, new_kernel=new_kernel)
-        reports.append(VerifyResult())
-        verifier.check(harness.commit("m1"), reports[-1])
+    made = partial(DeepVerifier, state=app.state, registry=app.registry, visible=Visible(app.state))
+    reports = [result_of(made(new_kernel=each).check(harness.commit("m1"))) for each in KERNELS]
     assert all(each == reports[0] for each in reports)
-    return reports[0].discrepancies
+    return list(reports[0].discrepancies)
 
 
 def rewrite(harness: Harness, uri: str, change: Callable[[pa.Table], pa.Table]) -> None:
@@ -402,12 +399,11 @@ def test_an_interruption_does_not_wait_for_all_files(monkeypatch: pytest.MonkeyP
     opened: list[str] = []
     reached, interrupted = Event(), Event()
 
-    class Rows(CommittedRows):
-        def open(self, date: str, file: StagedFile) -> OpenedRows:
-            opened.append(file.final)
-            reached.set()
-            assert interrupted.wait(30)
-            return super().open(date, file)
+    def slow(rows: CommittedRows, date: str, file: StagedFile, of=CommittedRows.open) -> OpenedRows:
+        opened.append(file.final)
+        reached.set()
+        assert interrupted.wait(30)
+        return of(rows, date, file)
 
     def interrupt(*_: object) -> None:
         assert reached.wait(30)
@@ -415,8 +411,8 @@ def test_an_interruption_does_not_wait_for_all_files(monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     monkeypatch.setattr(DeepVerifier, "_input_sums", interrupt)
-    rows = Rows(app.store, Visible(app.state))
+    monkeypatch.setattr(CommittedRows, "open", slow)
     many = commit.model_copy(update={"outputs": [*commit.outputs] * 100})
     with pytest.raises(KeyboardInterrupt):
-        DeepVerifier(store=app.store, registry=app.registry, rows=rows).check(many, VerifyResult())
+        list(DeepVerifier(state=app.state, registry=app.registry, visible=Visible(app.state)).check(many))
     assert len(opened) < 50

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -181,18 +181,26 @@ class LineSums:
         self.sum.merge(self.digest([self.shape.row(line, self.path_columns) for line in lines]))
 
 
-class RowSums(Protocol):
-    """Adds up the rows of one commit. Only sums of the same object can be compared."""
+@dataclass(frozen=True)
+class RowSums:
+    """Adds up the rows of one commit, in Python, row by row. Only sums of the same object can be compared."""
 
-    @property
-    def shape(self) -> RowShape:
-        """What the rows should be."""
+    shape: RowShape
 
     def lines(self, path_columns: Mapping[str, str]) -> LineSums:
         """What reads the lines of one input; `path_columns` as in `LineSums`."""
+        return self.slow_lines(path_columns)
 
     def slow_lines(self, path_columns: Mapping[str, str]) -> LineSums:
         """The same by Python alone, whose word counts where another reader differs."""
+        return LineSums(self.shape, self.digest, path_columns)
+
+    def digest(self, rows: Sequence[Row]) -> Sum:
+        """The sum of rows that Python has read."""
+        found = Sum()
+        for values, rescued in rows:
+            found.add([*values, sorted(rescued)])
+        return found
 
     def written(self, opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Iterator[tuple[str, Sum]]:
         """The sums of the rows of a file by source file, in parts; or all under "".
@@ -202,27 +210,11 @@ class RowSums(Protocol):
             ValueError: It has a value of no meaning.
             OverflowError: It has a value that Python has no room for.
         """
-
-
-@dataclass(frozen=True)
-class PythonSums:
-    """`RowSums` in Python, row by row."""
-
-    shape: RowShape
-
-    def lines(self, path_columns: Mapping[str, str]) -> LineSums:
-        """See `RowSums`."""
-        return LineSums(self.shape, _sum_of, path_columns)
-
-    slow_lines = lines
-
-    def written(self, opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Iterator[tuple[str, Sum]]:
-        """See `RowSums`."""
         for batch in batches(opened, columns, by_source=by_source):
             sums: dict[str, Sum] = {}
             sources = batch.column(SOURCE).to_pylist() if by_source else itertools.repeat("", batch.num_rows)
             for source, row in zip(sources, self._rows(batch, columns), strict=True):
-                sums.setdefault(source, Sum()).merge(_sum_of([row]))
+                sums.setdefault(source, Sum()).merge(self.digest([row]))
             yield from sums.items()
 
     def _rows(self, batch: pa.RecordBatch, columns: FileColumns) -> Iterator[Row]:
@@ -258,10 +250,3 @@ def batches(opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Ite
     bytes_a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
     most = max(1, min(8_192, int(BATCH_BYTES / max(bytes_a_row, 1))))
     return opened.batches(most, [*columns.names, *([SOURCE] if by_source else [])])
-
-
-def _sum_of(rows: Sequence[Row]) -> Sum:
-    found = Sum()
-    for values, rescued in rows:
-        found.add([*values, sorted(rescued)])
-    return found

@@ -1,8 +1,4 @@
-"""Groups what the links of many chains say of manifests by manifest, so that each manifest is read once.
-
-A plan links one manifest into hundreds of chains. Memory does not grow with the number of links: they are sorted on
-disk, and only those of one manifest are in memory together.
-"""
+"""Groups many entries by what they are about, on disk, so that memory does not grow with their number."""
 
 import heapq
 import json
@@ -19,11 +15,11 @@ _BLOCK_BYTES = 1 << 17  # of each sorted run in memory, while the runs are merge
 T = TypeVar("T")
 
 
-class ByManifest(Generic[T]):
-    """Collects what links say, and yields it by manifest. A context manager, for one thread.
+class GroupedOnDisk(Generic[T]):
+    """Collects entries, sorts them on disk, and yields those of one group together. A context manager, for one thread.
 
     Args:
-        made: Makes what a link says of the values that `add` was given: texts, integers and None.
+        made: Makes an entry of the values that `add` was given: texts, integers and None.
     """
 
     def __init__(self, made: Callable[..., T]) -> None:
@@ -41,9 +37,9 @@ class ByManifest(Generic[T]):
     ) -> None:
         self._stack.close()
 
-    def add(self, manifest_id: str, *values: str | int | None) -> None:
-        """Add what one link says of a manifest."""
-        self._lines.append(json.dumps((manifest_id, *values)).encode() + b"\n")
+    def add(self, group: str, *values: str | int | None) -> None:
+        """Add an entry to a group."""
+        self._lines.append(json.dumps((group, *values)).encode() + b"\n")
         if len(self._lines) >= LINES_AT_ONCE:
             start = self._file.tell()
             self._file.writelines(sorted(self._lines))
@@ -51,11 +47,11 @@ class ByManifest(Generic[T]):
             self._lines.clear()
 
     def groups(self) -> Iterator[tuple[str, list[T]]]:
-        """Yield each manifest id with all that was said of it, in the order of the ids."""
+        """Yield each group with its entries, both in their order."""
         merged = heapq.merge(*map(self._run, self._runs), sorted(self._lines))
         parsed: Iterator[list[Any]] = map(json.loads, merged)
-        for manifest_id, those in groupby(parsed, key=lambda line: line[0]):
-            yield manifest_id, [self._made(*values) for _, *values in those]
+        for group, those in groupby(parsed, key=lambda line: line[0]):
+            yield group, [self._made(*values) for _, *values in those]
 
     def _run(self, run: tuple[int, int]) -> Iterator[bytes]:
         place, end = run

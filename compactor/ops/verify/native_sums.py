@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,9 +16,66 @@ import pyarrow.compute as pc
 from compactor.core.errors import StagingError
 from compactor.ndjson.inspection import BLANK, BLANK_LINE, refusals
 from compactor.ndjson.lines import Judged, Limits, LineCounts, Receiver, Refused, Reject, Splitter
-from compactor.ops.verify.values.ports import DigestKernel, KernelArray, KernelRows, NewDigestKernel
-from compactor.ops.verify.values.row_sums import SOURCE, FileColumns, LineSums, Row, RowShape, Sum, batches
+from compactor.ops.verify.row_sums import SOURCE, FileColumns, LineSums, Row, RowSums, Sum, batches
+from compactor.schema.column_types import ColumnType
 from compactor.table.merging.committed_rows import OpenedRows
+
+KernelArray = tuple[int, bytes | None, bytes | None, bytes]
+"""The offset of an Arrow array, its bits of validity, its offsets and its data, as far as it has them."""
+
+KernelSum = tuple[int, int]
+"""A number of rows, and the sum of their digests."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRows:
+    """Some rows. The module reads these fields by name.
+
+    Attributes:
+        rows: Their number.
+        columns: Some columns, by number; texts in a column of another type are canonical ones of its values.
+        ends: Where each sum ends; the next one begins there.
+        rescued: Of the rescued data the maps, the keys and the values.
+        moved: Columns whose values are among the rescued data.
+        retired: Columns of texts whose values are rescued ones, by key.
+    """
+
+    rows: int
+    columns: list[tuple[int, KernelArray]]
+    ends: list[int]
+    rescued: tuple[KernelArray, KernelArray, KernelArray] | None = None
+    moved: list[int] = field(default_factory=list)
+    retired: list[tuple[str, KernelArray]] = field(default_factory=list)
+
+
+class DigestKernel(Protocol):
+    """Adds up digests of rows. Safe for many threads. Columns have numbers, from 0."""
+
+    def lines(
+        self, block: bytes, constants: Sequence[tuple[str, str]]
+    ) -> tuple[int, int, Sequence[tuple[int, int, int]], KernelSum]:
+        """Add up whole lines, each with its line feed, as the rows that they should be.
+
+        Args:
+            block: The lines.
+            constants: Texts by key, for lines that do not have that key.
+
+        Returns:
+            The number of lines, the number of blank lines, the lines that may be no records (number, first byte, and
+            line feed of each), and the sum of all others.
+        """
+
+    def rows(self, given: KernelRows) -> list[KernelSum]:
+        """Add up rows.
+
+        Raises:
+            ValueError: The arrays do not have these rows, or are of other types.
+        """
+
+
+NewDigestKernel = Callable[[Mapping[str, ColumnType]], DigestKernel]
+"""Makes a kernel for columns, by key."""
+
 
 BLOCK_BYTES = 1024 * 1024  # read in one call of the kernel
 SAMPLED_BYTES = 32 * 1024  # of each so many bytes of lines, Python reads one line as well
@@ -29,10 +87,9 @@ class ParsersDifferError(Exception):
 
 
 @dataclass(frozen=True)
-class NativeSums:
+class NativeSums(RowSums):
     """`RowSums` by a kernel."""
 
-    shape: RowShape
     new_kernel: NewDigestKernel
 
     @cached_property
@@ -46,11 +103,7 @@ class NativeSums:
 
     def lines(self, path_columns: Mapping[str, str]) -> LineSums:
         """See `RowSums`."""
-        return _NativeLines(self.shape, self._digest, path_columns, kernel=self._kernel)
-
-    def slow_lines(self, path_columns: Mapping[str, str]) -> LineSums:
-        """See `RowSums`."""
-        return LineSums(self.shape, self._digest, path_columns)
+        return _NativeLines(self.shape, self.digest, path_columns, kernel=self._kernel)
 
     def written(self, opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Iterator[tuple[str, Sum]]:
         """See `RowSums`."""
@@ -72,8 +125,8 @@ class NativeSums:
             for source, (rows, total) in zip(sources, sums, strict=True):
                 yield source, Sum(rows, total)
 
-    def _digest(self, rows: Sequence[Row]) -> Sum:
-        """The sum of rows that Python has read."""
+    def digest(self, rows: Sequence[Row]) -> Sum:
+        """See `RowSums`."""
         columns = zip(self._numbers.values(), zip(*(row.values for row in rows), strict=True), strict=True)
         ends = [0]
         for row in rows:

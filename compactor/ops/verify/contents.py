@@ -14,21 +14,22 @@ import pyarrow as pa
 
 from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import FileError, LinkRefused, ObjectChanged, ObjectNotFound, StagingError
+from compactor.core.layout import redriven_owner
 from compactor.core.partitions import PartitionField, parse_fields
-from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import ParquetFacts
 from compactor.engines.partitioned.counting import BATCH_ROWS
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
+from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file
 from compactor.ndjson.grok import DecoderOf, GrokSplitter, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Reject, Splitter, in_whole_file
 from compactor.ops.redrive.reject_lines import reject_rows
-from compactor.ops.verify.report import Discrepancy, VerifyResult
-from compactor.ops.verify.values.native_sums import NativeSums, ParsersDifferError
-from compactor.ops.verify.values.ports import NewDigestKernel
-from compactor.ops.verify.values.row_sums import SOURCE, FileColumns, LineSums, PythonSums, RowShape, RowSums, Sum
+from compactor.ops.verify.native_sums import NativeSums, NewDigestKernel, ParsersDifferError
+from compactor.ops.verify.report import Discrepancy, ExpiredFiles, Finding, VerifyResult
+from compactor.ops.verify.row_sums import SOURCE, FileColumns, LineSums, RowShape, RowSums, Sum
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion, parquet_columns, parquet_types
 from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
@@ -72,68 +73,77 @@ def _misplaced_rows(
 
 @dataclass(frozen=True, kw_only=True)
 class DeepVerifier:
-    """Compares the contents of commits with their inputs."""
+    """Compares the contents of commits with their inputs.
 
-    store: ObjectStore
+    Attributes:
+        visible: What expired, and where rows of files are that are gone.
+        decoder_of: Makes what reads lines of text again.
+        new_kernel: Makes what adds up rows; Python does without it.
+        on_read: Called with the number of stored bytes of each piece of input.
+    """
+
+    state: State
     registry: SchemaRegistry
-    rows: CommittedRows
+    visible: Visible
     decoder_of: DecoderOf = no_decoder
-    new_kernel: NewDigestKernel | None = None  # makes what adds up rows; Python does without it
-    on_read: Callable[[int], object] = lambda _: None  # called with the number of stored bytes of each piece of input
-    why_gone: Callable[[Commit, FileReport], str] = lambda _commit, _file: ""  # under which rule an input file expired
+    new_kernel: NewDigestKernel | None = None
+    on_read: Callable[[int], object] = lambda _: None
 
-    def check(
-        self, commit: Commit, report: VerifyResult, *, with_source: bool = False, with_rejects: bool = True
-    ) -> None:
-        """Compare one commit, and add the result to the report.
+    def check(self, commit: Commit, *, with_source: bool = False, with_rejects: bool = True) -> Iterator[Finding]:
+        """Compare one commit.
 
-        `with_source` is as in `VerifyResult.add_commit`: files of redriven lines are then no further input files.
-        Without the rejects, which may have expired, only rows are compared; and not those of a file with lines that
-        only the rejects tell from rows.
+        `with_source` is as for `file_counts`: files of redriven lines are then no further input files. Without the
+        rejects, which may have expired, only rows are compared; and not those of a file with lines that only the
+        rejects tell from rows.
         """
-        sums = self._sums(commit)
+        shape = RowShape(self.registry.version(commit.schema_version))
+        sums = RowSums(shape) if self.new_kernel is None else NativeSums(shape, self.new_kernel)
+        rows = CommittedRows(self.state.store, self.visible)
         ended = Event()
         with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
             stack.callback(ended.set)  # an interruption waits for one file, and not for all
-            writing = pool.submit(self._written_rows, commit, sums, ended)  # while inputs are read
+            writing = pool.submit(self._written_rows, rows, commit, sums, ended)  # while inputs are read
             try:
                 rejected, refused = self._staged_rejects(commit) if with_rejects else ({}, {})
                 inputs = list(self._inputs(commit, sums, refused, with_rejects=with_rejects))
                 written, by_source = writing.result()
             except StagingError as exc:
-                found = Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc))
-                report.discrepancies.append(found)
+                yield Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc))
                 return
         # guard: a row in the folder of another partition is a discrepancy
-        report.discrepancies += misplaced(self.rows, self.registry, commit)
+        yield from misplaced(rows, self.registry, commit)
         total, is_whole = Sum(), True
         # Several files may have redriven lines of one file.
         by_origin: dict[str, tuple[Sum, Sum] | None] = {}
         for file, is_told, read in inputs:
             counted = int(not (with_source and file.source_uri))
             if read is None:
-                self._add_gone(commit, file, report, counted if is_told else 0)
+                why = self._why_gone(commit, file)
+                gone = VerifyResult(inputs_gone=counted if is_told else 0)
+                yield ExpiredFiles(commit.date, "redriven", why) if why else gone
                 is_whole = False
                 by_origin[file.origin_uri] = None
                 continue
-            report.inputs_compared += counted
-            rows, rejects = read
-            total.merge(rows)
+            yield VerifyResult(inputs_compared=counted)
+            total.merge(read[0])
             expected = by_origin.setdefault(file.origin_uri, (Sum(), Sum()))
             if expected is not None:
-                expected[0].merge(rows)
-                expected[1].merge(rejects)
+                expected[0].merge(read[0])
+                expected[1].merge(read[1])
         for uri, expected in ((uri, expected) for uri, expected in by_origin.items() if expected is not None):
             if by_source:
-                _compare(commit, report, uri, "rows", expected[0], written.get(uri, Sum()))
+                yield from _differing(commit, uri, "rows", expected[0], written.get(uri, Sum()))
             if with_rejects:
-                _compare(commit, report, uri, "rejects", expected[1], rejected.get(uri, Sum()))
+                yield from _differing(commit, uri, "rejects", expected[1], rejected.get(uri, Sum()))
         if not by_source and is_whole:
-            _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
+            yield from _differing(commit, "all inputs of the manifest", "rows", total, written.get("", Sum()))
 
-    def _sums(self, commit: Commit) -> RowSums:
-        shape = RowShape(self.registry.version(commit.schema_version))
-        return PythonSums(shape) if self.new_kernel is None else NativeSums(shape, self.new_kernel)
+    def _why_gone(self, commit: Commit, file: FileReport) -> str:
+        """Why an input file expired; empty if no rule says so: only redriven lines are the compactor's own."""
+        if redriven_owner(file.uri, self.state.layout.redriven_folder) != commit.manifest_id:
+            return ""
+        expired = self.visible.taken("redriven", commit.key, commit.generation)
+        return "" if expired is None else expired.words
 
     def _inputs(
         self, commit: Commit, sums: RowSums, refused: Mapping[str, frozenset[bytes]], *, with_rejects: bool
@@ -153,13 +163,6 @@ class DeepVerifier:
                 read = self._input_sums(commit, file, sums.slow_lines(file.path_columns), known)
             yield file, is_told, read
 
-    def _add_gone(self, commit: Commit, file: FileReport, report: VerifyResult, counted: int) -> None:
-        """Add an input file that could not be compared: it expired, or else it is gone."""
-        if why := self.why_gone(commit, file):
-            report.add_expired(commit.date, "redriven", why, 1)
-        else:
-            report.inputs_gone += counted
-
     def _input_sums(
         self, commit: Commit, file: FileReport, lines: LineSums, refused: frozenset[bytes]
     ) -> tuple[Sum, Sum] | None:
@@ -172,9 +175,9 @@ class DeepVerifier:
                 rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
-            opened = open_file(self.store, file.as_input(), any_version=False, again=True)
+            opened = open_file(self.state.store, file.as_input(), any_version=False, again=True)
             split, refused = self._splitting(commit, file, refused)
-            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.store, pool)) as stored:
+            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.state.store, pool)) as stored:
                 pieces = decode(file.codec, self._counted(stored))
                 placed = in_whole_file(file.range, on_reject)
                 found = lines.read(pieces, limits, split=split, refused=refused, on_reject=placed)
@@ -204,20 +207,22 @@ class DeepVerifier:
         sums: dict[str, Sum] = {}
         refused: dict[str, set[bytes]] = {}
         for file in commit.rejects:
-            for uri, line_number, byte_offset, reason, raw in reject_rows(self.store, file.final):
+            for uri, line_number, byte_offset, reason, raw in reject_rows(self.state.store, file.final):
                 sums.setdefault(uri, Sum()).add(_reject_row(line_number, byte_offset, reason, raw))
                 if reason == "parsers_disagree":
                     refused.setdefault(uri, set()).add(raw.strip(b" \t\r"))
         return sums, {uri: frozenset(lines) for uri, lines in refused.items()}
 
-    def _written_rows(self, commit: Commit, sums: RowSums, ended: Event) -> tuple[dict[str, Sum], bool]:
+    def _written_rows(
+        self, rows: CommittedRows, commit: Commit, sums: RowSums, ended: Event
+    ) -> tuple[dict[str, Sum], bool]:
         """Sums of the written rows by source file, or all under "" if rows do not name it; and whether they do."""
         found: dict[str, Sum] = {}
         by_source = True
         for file in commit.outputs:
             if ended.is_set():
                 break
-            opened = self.rows.open(commit.date, file)
+            opened = rows.open(commit.date, file)
             of_file = self.registry.version(file.version_in(commit))
             _check_types(opened.uri, opened.facts, of_file)
             by_source = not opened.lacks(SOURCE)
@@ -241,7 +246,7 @@ def _reject_row(line_number: int, byte_offset: int, reason: str, raw: bytes) -> 
     return [line_number, byte_offset, reason, raw.hex()]
 
 
-def _compare(commit: Commit, report: VerifyResult, where: str, what: str, expected: Sum, found: Sum) -> None:
+def _differing(commit: Commit, where: str, what: str, expected: Sum, found: Sum) -> Iterator[Discrepancy]:
     if expected != found:
         difference = "other values" if expected.rows == found.rows else f"{found.rows} {what}"
-        report.discrepancies.append(Discrepancy(commit.manifest_id, where, f"{expected.rows} {what}", difference))
+        yield Discrepancy(commit.manifest_id, where, f"{expected.rows} {what}", difference)

@@ -1,0 +1,156 @@
+"""What manifests and their files add up to: one value of counts, which summaries keep and commands show. No I/O."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter, FileReport, FileStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Sums over manifests and files: `lines == rows + rejected_lines + blank_lines + erased_lines`.
+
+    An input file is a version of a file that was compacted: one that is replaced and compacted again counts once a
+    version. A quarantined file is none, and neither is one of redriven lines, beside the file that they are from. A
+    difference may be negative.
+
+    Attributes:
+        manifests: Committed manifests.
+        dead_letters: Manifests that are dead letters.
+        files_by_status: Files of the committed manifests by the result for each, without those of redriven lines. One
+            that was quarantined and redriven counts again.
+        input_bytes: Stored bytes of the input files, which are the compacted ones of these.
+        decoded_bytes: Their length after decoding.
+        lines: Lines of all files that could be read to their end.
+        rows: Rows on record.
+        rejected_lines: Lines that are in the rejects, or only counted there.
+        unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
+        blank_lines: Lines without anything but white space.
+        erased_lines: Lines whose row or reject was erased on request: no other count has them.
+        rejects_by_reason: Rejected lines by reason.
+        redriven_by_reason: Lines that were redriven, by the reason for which they had been rejected before.
+        rescued_values: Values in _rescued_data because they do not fit the type of their column.
+        misfits: The same by column, as far as it is on record.
+        output_files: Parquet files with rows, as they are on record.
+        output_bytes: Their size.
+    """
+
+    manifests: int = 0
+    dead_letters: int = 0
+    files_by_status: Counter[str] = field(default_factory=Counter)
+    input_bytes: int = 0
+    decoded_bytes: int = 0
+    lines: int = 0
+    rows: int = 0
+    rejected_lines: int = 0
+    unkept_rejects: int = 0
+    blank_lines: int = 0
+    erased_lines: int = 0
+    rejects_by_reason: Counter[str] = field(default_factory=Counter)
+    redriven_by_reason: Counter[str] = field(default_factory=Counter)
+    rescued_values: int = 0
+    misfits: Counter[str] = field(default_factory=Counter)
+    output_files: int = 0
+    output_bytes: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(**{name: _sum(value, getattr(other, name), 1) for name, value in self.by_name.items()})
+
+    def __sub__(self, other: "Counts") -> "Counts":
+        return Counts(**{name: _sum(value, getattr(other, name), -1) for name, value in self.by_name.items()})
+
+    @property
+    def by_name(self) -> dict[str, Any]:
+        """The counts by their names."""
+        return {each.name: getattr(self, each.name) for each in fields(Counts)}
+
+    @property
+    def input_files(self) -> int:
+        """Compacted versions of files: each of their lines is a row, a reject or blank."""
+        return self.files_by_status[FileStatus.COMPACTED]
+
+    @property
+    def quarantined_by_status(self) -> Counter[str]:
+        """How many files were ever quarantined, by status; one that is quarantined again counts again."""
+        return quarantined_of(self.files_by_status)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether each line is accounted for, in sum."""
+        return self.rows + self.rejected_lines + self.blank_lines + self.erased_lines == self.lines
+
+
+def _sum(one: Any, other: Any, sign: int) -> Any:
+    if not isinstance(one, Counter):
+        return one + sign * other
+    return Counter({name: found for name in {**one, **other} if (found := one[name] + sign * other[name])})
+
+
+def counts_of(outcome: Commit | DeadLetter, *, with_source: bool = True) -> Counts:
+    """The counts of one manifest; `with_source` is as for `file_counts`."""
+    if isinstance(outcome, DeadLetter):
+        return Counts(dead_letters=1)
+    return file_counts(outcome.files, with_source=with_source) + Counts(
+        manifests=1,
+        rows=-outcome.erased_rows,
+        erased_lines=outcome.erased_rows,
+        rescued_values=outcome.rescued_values,
+        misfits=Counter(outcome.misfits),
+        output_files=len(outcome.outputs),
+        output_bytes=sum(file.size_bytes for file in outcome.outputs),
+    )
+
+
+def file_counts(files: Iterable[FileReport], *, with_source: bool) -> Counts:
+    """Add up files.
+
+    Args:
+        files: The reports.
+        with_source: Whether the counts are added to those of the files that redriven lines are from. Such a line is
+            counted there as one line and one reject: here it is no further line, and one reject less.
+    """
+    sums: Any = Counter()
+    statuses, rejects, redriven = Counter[str](), Counter[str](), Counter[str]()
+    for file in files:
+        sums["rows"] += file.records
+        sums["rejected_lines"] += file.rejected_lines
+        sums["blank_lines"] += file.blank_lines
+        sums["erased_lines"] += file.erased_rejects
+        sums["unkept_rejects"] += sum(file.unkept_rejects.values())
+        rejects.update(file.rejects)
+        if file.source_uri and file.lines:
+            redriven[file.rejected_as] += file.lines
+        if file.source_uri and with_source:
+            sums["rejected_lines"] -= file.lines
+            rejects[file.rejected_as] -= file.lines
+        else:
+            sums["lines"] += file.lines
+            statuses[file.status] += 1
+            if file.status is FileStatus.COMPACTED:
+                sums["input_bytes"] += file.size_bytes
+                sums["decoded_bytes"] += file.decoded_bytes
+    return Counts(
+        **sums, files_by_status=statuses, rejects_by_reason=without_zeros(rejects), redriven_by_reason=redriven
+    )
+
+
+def quarantined_of(files_by_status: Mapping[str, int]) -> Counter[str]:
+    """Of files by the result for each, those that were quarantined. One that changed was not: see `NEEDS_OPERATOR`."""
+    return Counter({each: files for each, files in files_by_status.items() if each in NEEDS_OPERATOR})
+
+
+def bytes_per_byte(output_bytes: int, input_bytes: int) -> float | None:
+    """Parquet bytes for each stored input byte; None without input."""
+    return output_bytes / input_bytes if input_bytes else None
+
+
+def are_few_rows(rows: int, rejected_lines: int) -> bool:
+    """Whether under half of the lines that are not blank became rows."""
+    return rows < rejected_lines
+
+
+def without_zeros(counts: Counter[str]) -> Counter[str]:
+    """Counts that are not zero, as a sum of many may have some."""
+    return Counter({reason: lines for reason, lines in counts.items() if lines})

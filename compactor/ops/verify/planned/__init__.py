@@ -1,1 +1,0 @@
-"""What `verify` finds of planned manifests."""

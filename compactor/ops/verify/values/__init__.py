@@ -1,1 +1,0 @@
-"""Compares every value of the output with the input."""
