@@ -59,7 +59,7 @@ def carried(folder: Path, manifests: int, at_once: int) -> Carried:
     layout = Layout(*(str(folder / name) for name in ("manifests", "output", "state")))
     state = State(store=store, layout=layout, ledger=Ledger(store, layout, clock, "bench"), clock=clock)
     left = _placed(folder, state, manifests)
-    batches = TableBatches(store, layout, clock, "bench")
+    batches = TableBatches(state)
     committer = Committer(
         state=state,
         batches=batches,

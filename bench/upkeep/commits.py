@@ -85,7 +85,7 @@ def measured(folder: Path, commits: int, at: frozenset[int], upkeep: Upkeep | No
     table, times = client(place), list[tuple[float, float]]()
     row = {column.name: "some text" for column in schema.columns}
     original = written(folder / "file.parquet", schema, [row])
-    batches, upkeep_seconds = TableBatches(state.store, state.layout, state.clock, "bench"), 0.0
+    batches, upkeep_seconds = TableBatches(state), 0.0
     table.create(state.layout.table_owner, schema)
     for number in range(1, commits + 1):
         uri = folder / f"{number}.parquet"

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
 
-from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import Accepted, Attempt, AttemptFailure, DeadLetter, FileStatus
+from compactor.core.documents.records import Accepted, Attempt, AttemptFailure, FileStatus
 from compactor.core.errors import (
     CompactorError,
     EngineFailed,
@@ -37,8 +36,6 @@ from compactor.core.rules.attempts import (
 from compactor.core.rules.backoff import is_over
 from compactor.engines.engine import Engine, StageRequest
 from compactor.engines.staged_files import verify_staged
-from compactor.job.results import Delivery, Ending, Result, result_of
-from compactor.job.staging import Stager
 from compactor.ledger.ledger import Ledger, LedgerState
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
@@ -235,7 +232,6 @@ class Review:
     Attributes:
         verdict: Why it is not tried again; None if it is.
         lane: What may run beside the next attempt.
-        deaths: How many attempts ended with their driver.
         due_at: The earliest time of the next attempt; None for at once.
         after_progress: Whether another manifest was committed since the last attempt failed.
         after_self_test: Whether the job converted its sample since the last attempt failed; False if it was not asked.
@@ -245,7 +241,6 @@ class Review:
 
     verdict: ManifestError | None = None
     lane: Lane = Lane.FRESH
-    deaths: int = 0
     due_at: datetime | None = None
     after_progress: bool = False
     after_self_test: bool = False
@@ -291,7 +286,6 @@ class AttemptReviewer:
         began_at, now = self.run_began_at(), self.clock.now()
         return Review(
             lane=lane(attempts, held, self.rules, others_got_through=progress),
-            deaths=attempts.deaths,
             due_at=due_at(manifest_id, attempts, self.rules, now=now, run_began_at=began_at),
             after_progress=progress,
             after_self_test=self_test_passed,
@@ -325,102 +319,3 @@ def _undecided_since(last: AttemptState | None) -> datetime | None:
     ):
         return None
     return last.ended_at
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempter:
-    """Makes at most one attempt at a manifest, and drafts what is to be decided of it.
-
-    Attributes:
-        stager: Makes an attempt.
-        failures: Takes failed attempts.
-        reviewer: Decides whether a manifest is tried again.
-        self_test: Tells manifests that always fail from an environment in which all do.
-        on_crash_point: Called at each crash point.
-    """
-
-    state: State
-    stager: Stager
-    failures: AttemptFailures
-    reviewer: AttemptReviewer
-    self_test: SelfTest
-    on_crash_point: OnCrashPoint = ignore_crash_point
-
-    def draft(self, delivery: Delivery, attempts: Attempts) -> Result:
-        """What is to be decided of a manifest: that it is refused or given up, or the commit of an attempt.
-
-        The outcome of another driver is returned as decided.
-
-        Args:
-            delivery: The manifest, which has no outcome.
-            attempts: Those made before.
-        """
-        key = delivery.accepted.key
-        if delivery.refusal is not None:
-            return self._letter(delivery, delivery.refusal)
-        self.state.ledger.open(key)
-        self.on_crash_point(CrashPoint.OPENED, key.id)
-        numbers = [each.attempt.number for each in reversed(attempts.unfolded)]
-        verified = self.stager.verified(delivery.accepted, numbers) if numbers else None
-        if verified is not None:  # guard: verified work is not done again
-            return result_of(delivery, Ending.DRAFTED, verified, attempts=attempts.last_number)
-        review = self._reviewed(key.id, attempts, alone=delivery.alone)
-        if review.verdict is not None:
-            return replace(self._letter(delivery, review.verdict), attempts=attempts.last_number)
-        self.state.ledger.fold(key, attempts)
-        attempt = self.state.ledger.begin(
-            key,
-            after=attempts.last_number,
-            alone=delivery.alone,
-            after_progress=review.after_progress,
-            after_self_test=review.after_self_test,
-        )
-        self.on_crash_point(CrashPoint.ATTEMPTED, key.id)
-        return replace(self._made(delivery, attempt), attempt=attempt, attempts=attempt.number)
-
-    def _reviewed(self, manifest_id: str, attempts: Attempts, *, alone: bool) -> Review:
-        """Review the attempts, with a self-test if that can tell of the last one, or the next one may tell with it."""
-        review = self.reviewer.review(manifest_id, attempts)
-        since = review.undecided_since
-        may_tell = alone or (not review.after_progress and any(each.is_experiment for each in attempts.unfolded[-1:]))
-        if since is None or not may_tell or not self.self_test.has_passed_since(since):
-            return review
-        return self.reviewer.review(manifest_id, attempts, self_test_passed=True)
-
-    def _made(self, delivery: Delivery, attempt: Attempt) -> Result:
-        """Stage a manifest; what failed is on record, unless another driver has decided the manifest meanwhile."""
-        accepted = delivery.accepted
-        try:
-            commit, new_columns = self.stager.stage(accepted, attempt)
-        except ManifestError as exc:
-            return self._letter(delivery, exc)
-        except EngineLost as lost:
-            # Without a record of its end: if it was alone, the manifest may have killed the engine.
-            if self.failures.is_stopping:  # but what asked this process to end may have ended the engine
-                self.failures.add(accepted.key, attempt, lost, passing=True)
-                self.failures.record()
-            raise
-        except Exception as exc:
-            self.failures.add(accepted.key, attempt, exc)
-            # Another driver may have decided meanwhile, and deleted the staging of this attempt.
-            decided = self.state.ledger.state(accepted.key).outcome
-            if decided is not None:  # guard: a driver whose staging was cleaned up under it finds that it lost
-                self.failures.drop(accepted.key, attempt)
-                return replace(result_of(delivery, Ending.DECIDED, decided), wasted=True)
-            self.stager.discard(accepted, attempt)
-            self.failures.record()
-            raise
-        return replace(result_of(delivery, Ending.DRAFTED, commit), new_columns=new_columns)
-
-    def _letter(self, delivery: Delivery, error: ManifestError) -> Result:
-        accepted = delivery.accepted
-        letter = DeadLetter(
-            manifest_id=accepted.manifest_id,
-            date=accepted.date,
-            reason=error.reason,
-            message=error.message,
-            source_uri=accepted.source_uri,
-            run_id=self.state.ledger.run_id,
-            decided_at=self.state.clock.now(),
-        )
-        return result_of(delivery, Ending.DRAFTED, letter)

@@ -7,10 +7,9 @@ the stream whose clock is behind begins next. The clock of a stream without work
 of the others when work comes, so that nothing is saved up, and until then the others have its share.
 """
 
-import heapq
 import threading
-from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -34,20 +33,14 @@ class FairQueue(Generic[T]):
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[T]:
-        """Go through all items, in no order."""
-        for sources in self._classes.values():
-            for items in sources.values():
-                yield from items
-
     def push(self, item: T, share: Share) -> None:
         """Add an item behind the others of its share."""
         sources = self._classes.setdefault(share.size_class, OrderedDict())
         sources.setdefault(share.source, deque()).append(item)
         self._count += 1
 
-    def pop(self, *, newest: bool = False) -> T:
-        """Take the first item of the share whose turn it is; with `newest`, the last one.
+    def pop(self) -> T:
+        """Take the first item of the share whose turn it is.
 
         Raises:
             IndexError: It is empty.
@@ -56,7 +49,7 @@ class FairQueue(Generic[T]):
             raise IndexError
         size_class, sources = next(iter(self._classes.items()))
         source, items = next(iter(sources.items()))
-        item = items.pop() if newest else items.popleft()
+        item = items.popleft()
         self._count -= 1
         if items:
             sources.move_to_end(source)
@@ -68,19 +61,12 @@ class FairQueue(Generic[T]):
             del self._classes[size_class]
         return item
 
-    def clear(self) -> None:
-        self._classes.clear()
-        self._count = 0
-
-
-_ALONE = (Lane.ISOLATED, Lane.UNDECIDED)
-_REPEATED = (Lane.PASSING, Lane.RETRY)
 
 OTHERS_FIRST = 4
 """So many manifests for each slot go before one that may kill the driver, or that needs it for itself."""
 
-FRESH_BEFORE_RETRY = 8
-"""So many first attempts that wait go before a manifest that failed for a reason of its own, as far as is known.
+FRESH_BEFORE_AGAIN = 8
+"""So many first attempts that wait go before a repeated one.
 
 What fails for good then costs the others at most a ninth of their turns, where half of the slots would go to it else.
 """
@@ -90,19 +76,16 @@ What fails for good then costs the others at most a ninth of their turns, where 
 class WorkQueue:
     """Manifests that wait and manifests in flight. Each id is in flight once.
 
-    First attempts are taken share by share. Repeated ones get at most half of the slots while first attempts wait,
-    and what failed for a reason of its own one turn after `FRESH_BEFORE_RETRY` first attempts. An isolated manifest
-    runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin. Suspects begin after as many
-    others ended, so that a process that dies of them has got others through; with each death that they were in
-    flight at, half as many of them run at once, and at last each of them alone.
+    First attempts are taken share by share. Repeated ones get one turn after `FRESH_BEFORE_AGAIN` first attempts, and
+    at most half of the slots, while first attempts wait. A manifest that is to run alone runs when nothing else does;
+    before it, `OTHERS_FIRST` others for each slot begin.
 
-    After a death the queue is cautious: it begins with one manifest, and with one more for each that ended. While
-    suspects wait, the newest go first, because those that came with a killer are likely to be killers, too.
+    After a death the queue is cautious: it begins with one manifest, and with one more for each that ended. As many
+    first attempts go before the first repeated one as before one that is to run alone.
 
     Attributes:
         slots: How many manifests are worked on at once.
         in_flight: By id.
-        first_attempts: How many of those that wait are first attempts.
         files: How many files those that wait have.
     """
 
@@ -110,19 +93,12 @@ class WorkQueue:
     in_flight: dict[str, Delivery] = field(default_factory=dict)
     files: int = 0
     _fresh: FairQueue[Delivery] = field(default_factory=FairQueue)
-    _again: dict[Lane, deque[Delivery]] = field(
-        default_factory=lambda: {lane: deque() for lane in (*_REPEATED, *_ALONE)}
-    )
-    _suspects: list[tuple[int, int, Delivery]] = field(default_factory=list)
+    _again: deque[Delivery] = field(default_factory=deque)
+    _alone: deque[Delivery] = field(default_factory=deque)
     _later: dict[str, deque[Delivery]] = field(default_factory=dict)  # more deliveries of what waits or is in flight
     _known: set[tuple[str, str]] = field(default_factory=set)
-    _added: int = 0
-    _lanes: Counter[Lane] = field(default_factory=Counter)
-    _begun_since_isolated: int = 0
-    _done_since_suspect: int = 0
-    _last: Lane = Lane.RETRY
-    _fresh_since_retry: int = FRESH_BEFORE_RETRY
-    _wary: int = 0  # how many wait that were in flight at deaths
+    _begun_since_alone: int = 0
+    _fresh_until_again: int = 0
     _trusted: int = 1_000_000
 
     def __len__(self) -> int:
@@ -131,6 +107,7 @@ class WorkQueue:
 
     @property
     def first_attempts(self) -> int:
+        """How many of those that wait are first attempts."""
         return len(self._fresh)
 
     @property
@@ -153,12 +130,12 @@ class WorkQueue:
 
     def be_cautious(self) -> None:
         """Begin again with one manifest at a time: a driver died."""
-        self._trusted = 0
+        self._trusted, self._fresh_until_again = 0, self.slots * OTHERS_FIRST
 
     def note_commit(self) -> None:
         """Note that a manifest got through: what no attempt could decide needs not run alone any more."""
-        self._again[Lane.RETRY].extend(self._again[Lane.UNDECIDED])
-        self._again[Lane.UNDECIDED].clear()
+        self._again.extend(each for each in self._alone if each.lane is Lane.UNDECIDED)
+        self._alone = deque(each for each in self._alone if each.lane is not Lane.UNDECIDED)
 
     def next(self, others: int = 0) -> Delivery | None:
         """Take the manifest to begin now; None if none may begin yet.
@@ -167,120 +144,57 @@ class WorkQueue:
             others: How many manifests are in flight beside those of this queue.
         """
         width = min(self.slots, 1 + self._trusted)
-        if len(self.in_flight) >= width or any(self._lanes[lane] for lane in _ALONE):
+        if len(self.in_flight) >= width or any(each.lane is Lane.ALONE for each in self.in_flight.values()):
             return None
-        lane = self._chosen(others)
-        if lane is None:
+        if self.needs_all():
+            if self.in_flight or others:  # everything in flight ends first
+                return None
+            begun, self._begun_since_alone = replace(self._alone.popleft(), lane=Lane.ALONE), 0
+        elif self._again and self._may_begin_again():
+            begun, self._fresh_until_again = replace(self._again.popleft(), lane=Lane.AGAIN), FRESH_BEFORE_AGAIN
+        elif self._fresh:
+            begun = self._fresh.pop()
+            self._fresh_until_again -= 1
+        else:
             return None
-        chosen = replace(self._pop(lane), alone=lane in _ALONE or (width == 1 and not others))
-        self.files -= chosen.files
-        if lane is Lane.SUSPECT and not self._lanes[lane]:
-            self._done_since_suspect = 0
-        self._wary -= chosen.deaths > 0
-        self._begun_since_isolated = 0 if lane in _ALONE else self._begun_since_isolated + 1
-        if lane is Lane.RETRY:
-            self._fresh_since_retry = 0
-        self._fresh_since_retry += lane is Lane.FRESH
-        self.in_flight[chosen.manifest_id] = chosen
-        self._lanes[chosen.lane] += 1
-        self._last = lane
-        return chosen
+        self._begun_since_alone += begun.lane is not Lane.ALONE
+        begun = replace(begun, alone=begun.lane is Lane.ALONE or (width == 1 and not others))
+        self.files -= begun.files
+        self.in_flight[begun.manifest_id] = begun
+        return begun
 
     def done(self, work: Delivery) -> None:
         """Note that the work on a manifest ended, whatever came of it."""
-        begun = self.in_flight.pop(work.manifest_id)
-        self._lanes[begun.lane] -= 1
+        del self.in_flight[work.manifest_id]
         self._known.discard(work.place)
         self._trusted += 1
-        self._done_since_suspect += begun.lane is not Lane.SUSPECT
         later = self._later[work.manifest_id]
         if later:
             self._push(later.popleft())
         else:
             del self._later[work.manifest_id]
 
-    def drop_waiting(self) -> list[Delivery]:
-        """Forget and return everything that waits."""
-        dropped = [*self._fresh, *(work for _, _, work in self._suspects)]
-        for works in (*self._again.values(), *self._later.values()):
-            dropped += works
-            works.clear()
-        self._fresh.clear()
-        self._suspects.clear()
-        self._wary = 0
+    def drop_waiting(self) -> None:
+        """Forget everything that waits."""
+        self._fresh, self._again, self._alone, self.files = FairQueue(), deque(), deque(), 0
         self._known = {work.place for work in self.in_flight.values()}
         self._later = {manifest_id: deque() for manifest_id in self.in_flight}
-        self.files = 0
-        return dropped
-
-    def _push(self, work: Delivery) -> None:
-        self._added += 1
-        self._wary += work.deaths > 0
-        if work.lane is Lane.FRESH:
-            self._fresh.push(work, work.share)
-        elif work.lane is Lane.SUSPECT and self._suspects_beside(work.deaths):
-            heapq.heappush(self._suspects, (work.deaths, self._added, work))
-        else:
-            self._again[Lane.ISOLATED if work.lane is Lane.SUSPECT else work.lane].append(work)
-
-    def _pop(self, lane: Lane) -> Delivery:
-        if lane is Lane.FRESH:
-            return self._fresh.pop(newest=self._wary > 0 or self._trusted < self.slots)
-        if lane is Lane.SUSPECT:
-            return heapq.heappop(self._suspects)[2]
-        return replace(self._again[lane].popleft(), lane=lane)
-
-    def _suspects_beside(self, deaths: int) -> int:
-        """How many suspects may be in flight at once, if one of them was in flight at so many deaths."""
-        return self.slots >> deaths
 
     def needs_all(self) -> bool:
-        """Return whether an isolated manifest is next, which waits until nothing else is in flight."""
-        return self._isolated() is not None
+        """Return whether a manifest is next that waits until nothing else is in flight."""
+        others = bool(self._fresh or self._again)
+        return bool(self._alone) and (not others or self._begun_since_alone >= self.slots * OTHERS_FIRST)
 
-    def _isolated(self) -> Lane | None:
-        """The lane of the isolated manifest that is next; None if others go first."""
-        alone = next((lane for lane in _ALONE if self._again[lane]), None)
-        others = bool(self._fresh or self._suspects or self._has_repeated())
-        return alone if not others or self._begun_since_isolated >= self.slots * OTHERS_FIRST else None
+    def _push(self, work: Delivery) -> None:
+        if work.lane is Lane.FRESH:
+            self._fresh.push(work, work.share)
+        else:
+            (self._again if work.lane is Lane.AGAIN else self._alone).append(work)
 
-    def _chosen(self, others: int) -> Lane | None:
-        """The lane whose turn it is."""
-        alone = self._isolated()
-        if alone is not None:
-            return None if self.in_flight or others else alone  # the others wait until everything in flight has ended
-        suspect = Lane.SUSPECT if self._may_begin_suspect() else None
-        retry = self._retry()
-        again = retry or suspect if self._last in {Lane.FRESH, Lane.SUSPECT} else suspect or retry
-        if not self._fresh:
-            return again
-        return again if again is not None and self._has_room_for_again() else Lane.FRESH
-
-    def _has_repeated(self) -> bool:
-        return any(self._again[lane] for lane in _REPEATED)
-
-    def _retry(self) -> Lane | None:
-        """Passing trouble and lasting trouble take turns, but first attempts that wait go before the latter."""
-        may_retry = not self._fresh or self._fresh_since_retry >= FRESH_BEFORE_RETRY
-        waiting = [lane for lane in _REPEATED if self._again[lane] and (may_retry or lane is not Lane.RETRY)]
-        return min(waiting, key=lambda lane: lane is self._last, default=None)
-
-    def _may_begin_suspect(self) -> bool:
-        if not self._suspects:
-            return False
-        in_flight = self._lanes[Lane.SUSPECT]
-        if in_flight:
-            most = max(work.deaths for work in self.in_flight.values() if work.lane is Lane.SUSPECT)
-            return in_flight < self._suspects_beside(max(most, self._suspects[0][0]))
-        is_beside_others = bool(self._fresh or self._has_repeated() or self.in_flight)
-        return not is_beside_others or self._done_since_suspect >= self.slots * OTHERS_FIRST
-
-    def _has_room_for_again(self) -> bool:
-        """Whether a repeated attempt may begin although a first attempt waits."""
-        if self.slots == 1:
-            return self._last is Lane.FRESH
-        repeated = len(self.in_flight) - self._lanes[Lane.FRESH]
-        return repeated < self.slots // 2
+    def _may_begin_again(self) -> bool:
+        """Whether a repeated attempt may begin although a first attempt may wait."""
+        repeated = sum(each.lane is Lane.AGAIN for each in self.in_flight.values())
+        return not self._fresh or (self._fresh_until_again <= 0 and repeated < max(1, self.slots // 2))
 
 
 LEAST_BYTES = 16 * 1024 * 1024
@@ -301,102 +215,82 @@ class Beginner(Protocol):
         """Return whether a manifest waits until nothing else is in flight in the whole job."""
 
 
-@dataclass(slots=True)
-class _Share:
-    """One stream: its weight, its clock in bytes, and what it has in flight."""
+@dataclass(slots=True, eq=False)
+class StreamSlots:
+    """The slots of a job as one of its streams sees them: its weight, its clock in bytes, and what it has in flight.
 
+    Attributes:
+        job: All slots.
+    """
+
+    job: "SharedSlots"
     weight: int
     clock: float = 0.0
     in_flight: int = 0
     beginner: Beginner | None = None
 
+    def join(self, beginner: Beginner) -> None:
+        """Take part with these waiting manifests, in place of those that it took part with before."""
+        with self.job.lock:
+            self.beginner = beginner
 
-@dataclass(slots=True)
+    def ended(self, begun: Delivery) -> None:
+        """Note that a manifest ended."""
+        with self.job.lock:
+            self.in_flight -= 1
+            self.job.in_flight.discard(begun.manifest_id)
+            self.job.is_alone = self.job.is_alone and not begun.alone
+
+
 class SharedSlots:
     """The slots of a job. Thread-safe; `deal` calls the beginners, so its caller holds no lock of theirs.
 
-    Attributes:
+    Args:
         slots: How many manifests are in flight at once, of all streams together.
         weights: The weight of each stream.
+
+    Attributes:
         in_flight: The ids of all manifests in flight.
+        is_alone: Whether one of them leaves nothing beside it.
     """
 
-    slots: int
-    weights: Mapping[str, int]
-    in_flight: set[str] = field(default_factory=set, init=False)
-    _shares: dict[str, _Share] = field(init=False)
-    _clock: float = 0.0
-    _alone: bool = False
-    _begun_since_alone: int = 0
-    _lock: threading.RLock = field(default_factory=threading.RLock)
-
-    def __post_init__(self) -> None:
-        self._shares = {name: _Share(weight) for name, weight in self.weights.items()}
-
-    def of(self, stream: str) -> "StreamSlots":
-        """The slots as one stream sees them."""
-        return StreamSlots(self, stream)
-
-    def join(self, stream: str, beginner: Beginner) -> None:
-        """Let a stream take part, in place of what it took part with before."""
-        with self._lock:
-            self._shares[stream].beginner = beginner
-
-    def ended(self, stream: str, begun: Delivery) -> None:
-        """Note that a manifest ended."""
-        with self._lock:
-            self._shares[stream].in_flight -= 1
-            self.in_flight.discard(begun.manifest_id)
-            self._alone = self._alone and not begun.alone
+    def __init__(self, slots: int, weights: Mapping[str, int]) -> None:
+        self.slots = slots
+        self.streams = {name: StreamSlots(self, weight) for name, weight in weights.items()}
+        self.in_flight: set[str] = set()
+        self.is_alone = False
+        self.lock = threading.RLock()
+        self._clock = 0.0
+        self._begun_since_alone = 0
 
     def deal(self) -> None:
         """Let streams begin manifests as long as there are slots, the one whose clock is behind first."""
-        with self._lock:
-            while self._slots_taken < self.slots and not self._alone and self._begin_one():
+        with self.lock:
+            while self._slots_taken < self.slots and not self.is_alone and self._begin_one():
                 pass
 
     @property
     def _slots_taken(self) -> int:
-        return sum(each.in_flight for each in self._shares.values())
+        return sum(each.in_flight for each in self.streams.values())
 
     def _begin_one(self) -> bool:
-        in_order = sorted(self._shares.values(), key=lambda each: max(each.clock, self._clock))
+        in_order = sorted(self.streams.values(), key=lambda each: max(each.clock, self._clock))
         joined = [(each, each.beginner) for each in in_order if each.beginner is not None]
         is_owed = self._begun_since_alone >= self.slots * OTHERS_FIRST
         needing = [each for each in joined if is_owed and each[1].needs_all()]
         if needing and self._slots_taken:
             return False  # everything in flight ends first
-        for share, beginner in [*needing, *joined]:
-            begun = beginner.begin_one(self._slots_taken - share.in_flight)
+        for stream, beginner in [*needing, *joined]:
+            begun = beginner.begin_one(self._slots_taken - stream.in_flight)
             if begun is not None:
-                self._note(share, begun)
+                self._note(stream, begun)
                 return True
         return False
 
-    def _note(self, share: _Share, begun: Delivery) -> None:
-        start = max(share.clock, self._clock)
-        share.clock = start + max(begun.input_bytes, LEAST_BYTES) / share.weight
-        share.in_flight += 1
+    def _note(self, stream: StreamSlots, begun: Delivery) -> None:
+        start = max(stream.clock, self._clock)
+        stream.clock = start + max(begun.input_bytes, LEAST_BYTES) / stream.weight
+        stream.in_flight += 1
         self.in_flight.add(begun.manifest_id)
-        self._clock, self._alone = start, begun.alone
+        self._clock, self.is_alone = start, begun.alone
         self._begun_since_alone = 0 if begun.alone else self._begun_since_alone + 1
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSlots:
-    """The slots of a job for one of its streams."""
-
-    shared: SharedSlots
-    stream: str
-
-    def join(self, beginner: Beginner) -> None:
-        """Take part with these waiting manifests; see `SharedSlots`."""
-        self.shared.join(self.stream, beginner)
-
-    def ended(self, begun: Delivery) -> None:
-        """Note that a manifest ended."""
-        self.shared.ended(self.stream, begun)
-
-    def deal(self) -> None:
-        """Let streams begin manifests as long as there are slots."""
-        self.shared.deal()

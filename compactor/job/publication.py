@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Accepted, Commit, DeadLetter, Rebuild, StagedFile
@@ -16,18 +16,8 @@ from compactor.engines.columns_file import ColumnsFile
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import InPlaceFiles
 
-
-class TableNow(Protocol):
-    """A table sink."""
-
-    def take_now(self, commit: Commit) -> None:
-        """Have the table take the files of a commit that are in their final places; return once it has.
-
-        Raises:
-            TryAgainError: It does not have them now.
-            StuckError: A person must fix the manifest.
-            OperatorError: A person must act.
-        """
+if TYPE_CHECKING:
+    from compactor.table.committer import Committer
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +31,7 @@ class Publisher:
 
     state: State
     on_crash_point: OnCrashPoint = ignore_crash_point
-    table: TableNow | None = None
+    table: "Committer | None" = None
     columns: ColumnsFile | None = None
 
     def roll_forward(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:

@@ -1,12 +1,12 @@
 """Prepares what earlier runs left open: records which attempts ended with their run, and deletes orphans."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from compactor.core.documents.records import Accepted, AttemptFailure
-from compactor.core.errors import CompactorError, StuckError, TryAgainError
+from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.rules.attempts import AttemptState
 from compactor.ledger.heartbeat import Runs
@@ -34,25 +34,10 @@ class Opened:
         """The object that it was delivered in; where the records could not be read, its id stands for the name."""
         return self.manifest_id + ".json" if self.accepted is None else self.accepted.source_uri
 
-    def casualties(self) -> Iterator[AttemptState]:
-        """The attempts that have no recorded end, or ended with their run."""
-        return (state for state in (self.found.attempts.unfolded if self.found else ()) if state.is_death)
-
     @property
     def has_deaths(self) -> bool:
         """Whether runs died while it was in flight."""
         return self.found is not None and self.found.attempts.deaths > 0
-
-    def with_ends(self, ends: Mapping[tuple[str, int], AttemptFailure]) -> "Opened":
-        """This manifest with what was put on record meanwhile: how attempts ended, by manifest id and number."""
-        if self.found is None:
-            return self
-        attempts = self.found.attempts
-        unfolded = (
-            replace(each, failure=ends.get((self.manifest_id, each.attempt.number), each.failure))
-            for each in attempts.unfolded
-        )
-        return replace(self, found=replace(self.found, attempts=replace(attempts, unfolded=tuple(unfolded))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +56,17 @@ class Recovery:
         opened = list(map_ordered(self._opened, self.state.ledger.open_ids()))
         by_run: dict[str, list[tuple[Accepted, AttemptState]]] = defaultdict(list)
         for each in opened:
-            for state in each.casualties():
-                if each.accepted is not None:
+            for state in each.found.attempts.unfolded if each.found else ():
+                if each.accepted is not None and state.is_death:
                     by_run[state.attempt.run_id].append((each.accepted, state))
         unended = {run_id for run_id, lost in by_run.items() if any(state.failure is None for _, state in lost)}
         living = self.runs.living_among(unended) | {self.state.ledger.run_id} if unended else frozenset()
         dead = unended - living
         stopping = self.runs.stopping_among(dead)
-        ends: dict[tuple[str, int], AttemptFailure] = {}
+        ended = set[str]()
         for run_id in dead:
-            for end in self._record_death(run_id, by_run[run_id], was_stopping=run_id in stopping):
-                ends[end.manifest_id, end.number] = end
-        return [each.with_ends(ends) for each in opened]
+            ended.update(self._record_death(run_id, by_run[run_id], was_stopping=run_id in stopping))
+        return [self._opened(each.manifest_id) if each.manifest_id in ended else each for each in opened]
 
     def _opened(self, manifest_id: str) -> Opened:
         """Read the records of an open manifest. If that fails now, a later sweep may find its deaths."""
@@ -94,8 +78,8 @@ class Recovery:
 
     def _record_death(
         self, run_id: str, lost: list[tuple[Accepted, AttemptState]], *, was_stopping: bool
-    ) -> Iterator[AttemptFailure]:
-        """Record the death of a run for each manifest that was in flight and has no record of it yet."""
+    ) -> Iterator[str]:
+        """Record the death of a run for each manifest that was in flight and has no record of it yet; their ids."""
         alone = [accepted.manifest_id for accepted, state in lost if state.attempt.alone and len(lost) == 1]
         blamed = "" if was_stopping else "".join(alone)
         log_event("run.died", dead_run_id=run_id, in_flight=len(lost), blamed=blamed)
@@ -112,7 +96,7 @@ class Recovery:
                     failed_at=self.state.clock.now(),
                 )
                 self.state.ledger.fail(accepted.key, failure)
-                yield failure
+                yield accepted.manifest_id
 
     def sweep(self) -> None:
         """Delete old staging of manifests that are not open, and old checkpoints of dead runs."""
@@ -121,13 +105,3 @@ class Recovery:
             log_event("orphans.swept", removed=dict(report.removed))
         if report.failed is not None:
             log_event("retention.failed", error=report.failed)
-
-    def drop_checkpoints(self) -> None:
-        """Delete the checkpoints of this run, which no other run uses; a later sweep deletes what stays."""
-        layout = self.state.layout
-        mine = layout.checkpoint(self.state.ledger.run_id)
-        try:
-            listed = self.state.store.list(layout.checkpoints_folder)
-            self.state.store.delete([info.uri for info in listed if info.uri.startswith(mine)])
-        except CompactorError as exc:
-            log_event("checkpoints.kept", error=exc)

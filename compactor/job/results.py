@@ -25,7 +25,6 @@ class Delivery:
         refusal: The reason why it is refused; None if it is accepted.
         since: When it was taken in, or placed: since when it waits.
         lane: What may run beside it.
-        deaths: How many of its attempts ended with their driver.
         share: Which other manifests it takes turns with.
         alone: Whether nothing else is in flight until it ends; known when it begins.
     """
@@ -36,7 +35,6 @@ class Delivery:
     refusal: ManifestError | None = None
     since: datetime | None = None
     lane: Lane = Lane.FRESH
-    deaths: int = 0
     share: Share = NO_SHARE
     alone: bool = False
 
@@ -118,6 +116,13 @@ class Result:
         return self.outcome
 
     @property
+    def verdict(self) -> Commit | DeadLetter:
+        """The outcome of a manifest that has one."""
+        if self.outcome is None:
+            raise TypeError(f"manifest {self.manifest_id}: expected an outcome")
+        return self.outcome
+
+    @property
     def taken_in(self) -> Delivery:
         """The delivery of a manifest that was taken in."""
         if self.delivery is None:
@@ -136,9 +141,7 @@ class Result:
 
     def done(self, done_at: datetime) -> "Result":
         """This decided manifest, done: by now, readers see all its files."""
-        outcome = self.outcome
-        if outcome is None:
-            raise TypeError(f"manifest {self.manifest_id}: expected an outcome")
+        outcome = self.verdict
         if self.wasted:
             log_event("attempt.wasted", manifest_id=self.manifest_id, attempts=self.attempts)
         if outcome.generation > 1 or self.wasted:  # its rows are counted by the run that first committed it
@@ -169,31 +172,17 @@ class Results:
 
     all: tuple[Result, ...] = field(default=())
 
-    def _of(self, *endings: Ending) -> list[Result]:
-        return [each for each in self.all if each.ending in endings]
-
     @property
     def finished(self) -> list[Result]:
-        return self._of(*FINISHED)
-
-    @property
-    def postponed(self) -> dict[str, Result]:
-        """Those that were taken in and are to be tried again, by their ids."""
-        found = self._of(Ending.NOT_DUE, Ending.FAILED)
-        return {each.manifest_id: each for each in found if each.delivery is not None}
+        return [each for each in self.all if each.ending in FINISHED]
 
     @property
     def failures(self) -> dict[str, Exception]:
-        return {each.manifest_id: each.error for each in self._of(Ending.FAILED) if each.error}
+        return {each.manifest_id: each.error for each in self.all if each.ending is Ending.FAILED and each.error}
 
     @property
     def stuck(self) -> dict[str, StuckError]:
         return {each.manifest_id: each.error for each in self.all if isinstance(each.error, StuckError)}
-
-    @property
-    def elsewhere(self) -> dict[str, str]:
-        """The ids of manifests that another shard works on, by their objects."""
-        return {each.uri: each.manifest_id for each in self._of(Ending.ELSEWHERE)}
 
     def seconds(self, now: datetime) -> float:
         """How long ago the first of them was taken in."""

@@ -1,10 +1,12 @@
-"""One manifest's life, from delivered to done: open, attempt, decide, publish."""
+"""One manifest's life, from delivered to done: open, attempt, stage, verify, decide, publish."""
 
 from dataclasses import dataclass, field, replace
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.documents.records import Commit
-from compactor.job.attempts import Attempter
+from compactor.core.documents.records import Attempt, Commit, DeadLetter
+from compactor.core.errors import EngineLost, ManifestError
+from compactor.core.rules.attempts import Attempts
+from compactor.job.attempts import AttemptFailures, AttemptReviewer, Review, SelfTest
 from compactor.job.publication import Publisher
 from compactor.job.results import Delivery, Ending, Result, result_of
 from compactor.job.shards import Share, WholeShare
@@ -27,8 +29,10 @@ class ManifestCompactor:
     """Takes one manifest as far as it goes. Safe to call again for any manifest at any time, from any driver.
 
     Attributes:
-        attempter: Makes an attempt, and drafts the outcome.
-        stager: Keeps what an attempt has verified.
+        stager: Stages and verifies an attempt, and keeps what was verified.
+        failures: Takes failed attempts.
+        reviewer: Decides whether a manifest is tried again.
+        self_test: Tells manifests that always fail from an environment in which all do.
         publisher: Carries a decided manifest to done.
         history: Learns from commits.
         share: Which manifests this run takes, and which other runs live.
@@ -37,8 +41,10 @@ class ManifestCompactor:
     """
 
     state: State
-    attempter: Attempter
     stager: Stager
+    failures: AttemptFailures
+    reviewer: AttemptReviewer
+    self_test: SelfTest
     publisher: Publisher
     history: SizingHistory
     share: Share = field(default_factory=WholeShare)
@@ -53,7 +59,7 @@ class ManifestCompactor:
             OperatorError: A person must act.
         """
         accepted = delivery.accepted
-        self.attempter.failures.record()
+        self.failures.record()
         found = self.state.ledger.state(accepted.key)
         if self._is_elsewhere(found):  # guard: what a living run works on is left to it
             return result_of(delivery, Ending.ELSEWHERE)
@@ -63,7 +69,7 @@ class ManifestCompactor:
         elif found.outcome is not None:  # guard: a decided manifest is rolled forward, not worked on again
             result = self._published(result_of(delivery, Ending.DECIDED, found.outcome))
         else:
-            draft = self.attempter.draft(delivery, found.attempts)
+            draft = self._drafted(delivery, found.attempts)
             result = self._published(draft if draft.ending is Ending.DECIDED else self._decided(draft))
         if delivery.uri != accepted.source_uri:
             self.publisher.remove_delivery(delivery.uri, delivery.digest)
@@ -78,18 +84,91 @@ class ManifestCompactor:
         is_left = run_id != self.state.ledger.run_id and abs(age.total_seconds()) < LEFT_SECONDS
         return is_left and self.share.is_living(run_id)
 
+    def _drafted(self, delivery: Delivery, attempts: Attempts) -> Result:
+        """What is to be decided of a manifest: that it is refused or given up, or the commit of an attempt.
+
+        The outcome of another driver is returned as decided.
+        """
+        key = delivery.accepted.key
+        if delivery.refusal is not None:
+            return self._letter(delivery, delivery.refusal)
+        self.state.ledger.open(key)
+        self.on_crash_point(CrashPoint.OPENED, key.id)
+        numbers = [each.attempt.number for each in reversed(attempts.unfolded)]
+        verified = self.stager.verified(delivery.accepted, numbers) if numbers else None
+        if verified is not None:  # guard: verified work is not done again
+            return result_of(delivery, Ending.DRAFTED, verified, attempts=attempts.last_number)
+        review = self._reviewed(key.id, attempts, alone=delivery.alone)
+        if review.verdict is not None:
+            return replace(self._letter(delivery, review.verdict), attempts=attempts.last_number)
+        self.state.ledger.fold(key, attempts)
+        attempt = self.state.ledger.begin(
+            key,
+            after=attempts.last_number,
+            alone=delivery.alone,
+            after_progress=review.after_progress,
+            after_self_test=review.after_self_test,
+        )
+        self.on_crash_point(CrashPoint.ATTEMPTED, key.id)
+        return replace(self._made(delivery, attempt), attempt=attempt, attempts=attempt.number)
+
+    def _reviewed(self, manifest_id: str, attempts: Attempts, *, alone: bool) -> Review:
+        """Review the attempts, with a self-test if that can tell of the last one, or the next one may tell with it."""
+        review = self.reviewer.review(manifest_id, attempts)
+        since = review.undecided_since
+        may_tell = alone or (not review.after_progress and any(each.is_experiment for each in attempts.unfolded[-1:]))
+        if since is None or not may_tell or not self.self_test.has_passed_since(since):
+            return review
+        return self.reviewer.review(manifest_id, attempts, self_test_passed=True)
+
+    def _made(self, delivery: Delivery, attempt: Attempt) -> Result:
+        """Stage a manifest; what failed is on record, unless another driver has decided the manifest meanwhile."""
+        accepted = delivery.accepted
+        try:
+            commit, new_columns = self.stager.stage(accepted, attempt)
+        except ManifestError as exc:
+            return self._letter(delivery, exc)
+        except EngineLost as lost:
+            # Without a record of its end: if it was alone, the manifest may have killed the engine.
+            if self.failures.is_stopping:  # but what asked this process to end may have ended the engine
+                self.failures.add(accepted.key, attempt, lost, passing=True)
+                self.failures.record()
+            raise
+        except Exception as exc:
+            self.failures.add(accepted.key, attempt, exc)
+            # Another driver may have decided meanwhile, and deleted the staging of this attempt.
+            decided = self.state.ledger.state(accepted.key).outcome
+            if decided is not None:  # guard: a driver whose staging was cleaned up under it finds that it lost
+                self.failures.drop(accepted.key, attempt)
+                return replace(result_of(delivery, Ending.DECIDED, decided), wasted=True)
+            self.stager.discard(accepted, attempt)
+            self.failures.record()
+            raise
+        return replace(result_of(delivery, Ending.DRAFTED, commit), new_columns=new_columns)
+
+    def _letter(self, delivery: Delivery, error: ManifestError) -> Result:
+        accepted = delivery.accepted
+        letter = DeadLetter(
+            manifest_id=accepted.manifest_id,
+            date=accepted.date,
+            reason=error.reason,
+            message=error.message,
+            source_uri=accepted.source_uri,
+            run_id=self.state.ledger.run_id,
+            decided_at=self.state.clock.now(),
+        )
+        return result_of(delivery, Ending.DRAFTED, letter)
+
     def _decided(self, draft: Result) -> Result:
         """Record the outcome. Return the valid one, which another driver may have recorded first."""
-        accepted, outcome, attempt = draft.accepted, draft.outcome, draft.attempt
-        if outcome is None:
-            raise TypeError(f"manifest {draft.manifest_id}: expected an outcome")
+        accepted, outcome, attempt = draft.accepted, draft.verdict, draft.attempt
         try:
             if attempt is not None and isinstance(outcome, Commit):
                 self.stager.keep(outcome)
             winner = self.state.ledger.decide(outcome)
             self.on_crash_point(CrashPoint.DECIDED, accepted.manifest_id)
             if winner == outcome and isinstance(outcome, Commit):
-                self.attempter.failures.note_commit()
+                self.failures.note_commit()
                 self.history.add(outcome, arrived_at=accepted.manifest.created_at if accepted.manifest else None)
         except Exception as exc:
             if attempt is not None:
@@ -97,16 +176,14 @@ class ManifestCompactor:
                 # answer to its write was lost, and another driver may be deciding it now: nothing of it may be deleted.
                 # guard: staging whose outcome got no answer stays
                 # guard: a failed write of the outcome is never held against the manifest
-                self.attempter.failures.add(accepted.key, attempt, exc, passing=True)
-                self.attempter.failures.record()
+                self.failures.add(accepted.key, attempt, exc, passing=True)
+                self.failures.record()
             raise
         is_late = winner != outcome and isinstance(outcome, Commit)
         return replace(draft, ending=Ending.DECIDED, outcome=winner, wasted=is_late)
 
     def _published(self, decided: Result) -> Result:
-        accepted, outcome = decided.accepted, decided.outcome
-        if outcome is None:
-            raise TypeError(f"manifest {decided.manifest_id}: expected an outcome")
+        accepted, outcome = decided.accepted, decided.verdict
         if not self.leaves_placed or not needs_table(outcome):
             return decided.done(self.publisher.roll_forward(accepted, outcome))
         placed = self.publisher.place(accepted, outcome)

@@ -66,7 +66,6 @@ class RotatingSource:
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
         """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
         self.stop()  # what a start that failed has left
-        self._drop_ended()
         self._on_batch, self._once = on_batch, once
         self._begin(set())
 
@@ -85,7 +84,11 @@ class RotatingSource:
         return self._stream is not None and self._stream.source.is_idle()
 
     def stop(self) -> None:
-        """End the stream."""
+        """End the stream, and delete its checkpoint; a later sweep deletes what stays."""
+        self._end()
+        self._drop_ended()
+
+    def _end(self) -> None:
         stream, self._stream = self._stream, None
         if stream is not None:
             self._ended.append(stream.checkpoint)
@@ -99,7 +102,7 @@ class RotatingSource:
         # guard: a batch that failed ends the stream, so that its manifests come again
         if not old.is_leaving or old.is_delivering:
             return
-        self.stop()
+        self._end()
         self.on_crash_point(RotationCrashPoint.STOPPED)
         self._drop_ended()
         self.on_crash_point(RotationCrashPoint.DROPPED)

@@ -1,30 +1,32 @@
 """Works on manifests in threads, several at once. No manifest waits for another one of its batch, or stops it."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from threading import Condition
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import CompactorError, EngineLost, OperatorError, StuckError
 from compactor.core.layout import id_from_name
-from compactor.core.ports import Clock
 from compactor.core.rules.attempts import Lane
 from compactor.core.rules.shares import share_of
-from compactor.job.attempts import AttemptReviewer
 from compactor.job.lanes import StreamSlots, WorkQueue
 from compactor.job.receiving import Intake
 from compactor.job.recovery import Opened
-from compactor.job.results import Delivery, Ending, Result, Results, result_of
+from compactor.job.results import FINISHED, Delivery, Ending, Result, Results, result_of
+from compactor.job.retries import Retries
 from compactor.job.road import ManifestCompactor
-from compactor.job.shards import Share, WholeShare
-from compactor.ledger.ledger import Ledger, LedgerState
+from compactor.ledger.ledger import LedgerState
 from compactor.telemetry.logs import log_event
+
+if TYPE_CHECKING:
+    from compactor.job.table_commits import TableCommits
 
 INTAKE_THREADS = 8
 
@@ -38,31 +40,15 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class Table(Protocol):
-    """Takes placed manifests, and brings them to done once the table has their files."""
-
-    def take(self, placed: Result) -> None:
-        """Wait with a manifest. Called from several threads."""
-
-    def __contains__(self, manifest_id: str) -> bool:
-        """Return whether a manifest waits."""
-
-    def is_full(self) -> bool:
-        """Return whether no further manifest is to be begun, until `Scheduler.release` is called."""
-
-
 class Scheduler:
     """Compacts manifests.
 
     Args:
         intake: Receives the objects.
-        ledger: Knows the accepted manifests.
-        compactor: Works on one manifest.
-        reviewer: Decides when a manifest is tried again, and beside what.
-        clock: Tells the time.
+        compactor: Works on one manifest. Those of other runs are forgotten when it is their turn.
         queue: The manifests that wait or are in flight.
-        shared: The slots that the queue shares with those of other streams; None if it has its slots for itself.
-        share: The manifests that this run takes. Those of others are forgotten when it is their turn.
+        slots: Those of the job, as its stream sees them.
+        postponed: Manifests that are tried again later.
         on_result: Called with the result of each manifest that finished.
         table: Takes placed manifests, and brings them to done; None without a table sink.
     """
@@ -71,34 +57,27 @@ class Scheduler:
         self,
         *,
         intake: Intake,
-        ledger: Ledger,
         compactor: ManifestCompactor,
-        reviewer: AttemptReviewer,
-        clock: Clock,
         queue: WorkQueue,
-        shared: StreamSlots | None = None,
-        share: Share | None = None,
+        slots: StreamSlots,
+        postponed: Retries,
         on_result: Callable[[Result], None] = lambda _: None,
-        table: Table | None = None,
+        table: "TableCommits | None" = None,
     ) -> None:
         self.intake = intake
-        self.ledger = ledger
         self.compactor = compactor
+        self.postponed = postponed
         self.on_result = on_result
         self._table = table
-        self._reviewer = reviewer
-        self._clock = clock
         self._queue = queue
-        self._shared = shared
-        self._share = share or WholeShare()
+        self._slots = slots
         self._changed = Condition()
         self._pool = ThreadPoolExecutor(queue.slots, thread_name_prefix="manifest")
         self._ended: deque[Result] = deque()
         self._closed = False
         self._halted = False
         self._final_error: BaseException | None = None
-        if shared is not None:
-            shared.join(self)
+        slots.join(self)
 
     def run(self, uris: Iterable[str]) -> Results:
         """Take in and compact the manifests at these URIs now, and wait. Repeated URIs and manifests count once.
@@ -115,44 +94,40 @@ class Scheduler:
         """Resume open manifests now, and wait for them; see `run`."""
         return self._awaited(self._resumed(manifest_ids))
 
-    def begin(self, uris: Iterable[str], *, is_stopping: Callable[[], bool] = lambda: False) -> None:
-        """Take in manifests, and return once there is room for more; `take_ended` returns their results.
+    def take_in(self, uris: Iterable[str]) -> None:
+        """Take in manifests, and begin them when it is their turn; `take_ended` returns their results.
 
         Manifests that are worked on already are left out. Those whose next attempt is due later are postponed.
-
-        Args:
-            uris: The objects.
-            is_stopping: Asked while there is no room; if true, this call returns.
         """
         self._begin(self._reviewed(self._received(uris), postpones=True))
+
+    def wait_for_room(self, is_stopping: Callable[[], bool]) -> None:
+        """Wait until there is room for more, or until the process is stopping."""
         with self._changed:
             while self._is_full() and not is_stopping():
                 self._changed.wait(_ROOM_CHECK_SECONDS)
 
     def begin_resuming(self, opened: Sequence[Opened]) -> None:
-        """Resume open manifests beside all others; see `begin`. Does not wait for room."""
+        """Resume open manifests beside all others; see `take_in`."""
         known = {each.manifest_id: each.found for each in opened if each.found is not None}
-        read = [self._delivery(each.accepted) for each in opened if each.accepted is not None]
+        read = [_delivery(each.accepted) for each in opened if each.accepted is not None]
         unread = self._resumed(each.manifest_id for each in opened if each.accepted is None)
         self._begin(self._reviewed([*read, *unread], postpones=True, known=known))
+
+    def retry(self) -> None:
+        """Begin what is due again."""
+        if due := self.postponed.take_due():
+            self._begin(self._reviewed(due))
+        if uris := self.postponed.take_due_uris():
+            self.take_in(uris)
 
     def be_cautious(self) -> None:
         """Begin with one manifest at a time, because a driver died; see `WorkQueue`."""
         with self._changed:
             self._queue.be_cautious()
 
-    def begin_again(self, deliveries: Sequence[Delivery]) -> None:
-        """Try postponed manifests again; see `begin`. Does not wait for room."""
-        if deliveries:
-            self._begin(self._reviewed(deliveries))
-
-    def begin_receiving_again(self, uris: Collection[str]) -> None:
-        """Take in objects that were not taken in before; see `begin`. Does not wait for room."""
-        if uris:
-            self._begin(self._reviewed(self._received(uris), postpones=True))
-
     def take_ended(self) -> Results:
-        """Return what came of manifests since the last call.
+        """Return what came of manifests since the last call; those that are to be tried again are postponed.
 
         Raises:
             OperatorError: A person must act.
@@ -160,7 +135,13 @@ class Scheduler:
         """
         if self._final_error is not None:
             raise self._final_error
-        return Results(tuple(self._ended.popleft() for _ in range(len(self._ended))))
+        placed = self._table.take_ended() if self._table is not None else []
+        for result in placed:
+            if result.ending in FINISHED:
+                self.on_result(result)
+        ended = Results((*(self._ended.popleft() for _ in range(len(self._ended))), *placed))
+        self.postponed.add(ended, self._now())
+        return ended
 
     def is_idle(self) -> bool:
         """Return whether nothing waits or is in flight, and all results were taken."""
@@ -168,7 +149,7 @@ class Scheduler:
             return not (self._queue or self._queue.in_flight or self._ended)
 
     def has_room(self) -> bool:
-        """Return whether `begin` would not wait."""
+        """Return whether `wait_for_room` would not wait."""
         with self._changed:
             return not self._is_full()
 
@@ -179,18 +160,16 @@ class Scheduler:
 
     def record_failures(self) -> int:
         """Record the failures that the store did not accept before; return how many it still does not accept."""
-        return self.compactor.attempter.failures.record()
+        return self.compactor.failures.record()
 
     def release(self) -> None:
         """Begin what may begin, after the table had no room."""
-        with self._changed:
-            self._dispatch()
-        self._deal()
+        self._slots.job.deal()
 
     def halt(self) -> None:
         """Begin no other manifest. Takes no lock, so that a signal handler may call it."""
         self._halted = True
-        self.compactor.attempter.failures.is_stopping = True
+        self.compactor.failures.is_stopping = True
 
     def close(self) -> None:
         """Begin no other manifest, and wait for those in flight."""
@@ -202,7 +181,7 @@ class Scheduler:
     def _awaited(self, received: Sequence[Delivery | Result]) -> Results:
         reviewed = self._reviewed(received)
         if len({each.manifest_id for each in reviewed if isinstance(each, Delivery)}) == 1:  # nothing else will come
-            reviewed = [replace(each, lane=Lane.ISOLATED) if isinstance(each, Delivery) else each for each in reviewed]
+            reviewed = [replace(each, lane=Lane.ALONE) if isinstance(each, Delivery) else each for each in reviewed]
         self._begin(reviewed)
         with self._changed:
             while self._queue.in_flight or (self._queue and self._may_begin):
@@ -211,8 +190,7 @@ class Scheduler:
 
     def _is_full(self) -> bool:
         # What is tried again is not counted: it would keep the stream from delivering what nothing is wrong with.
-        queue = self._queue
-        streams = len(self._shared.shared.weights) if self._shared else 1  # memory is for all of them
+        queue, streams = self._queue, len(self._slots.job.streams)  # memory is for all of them
         is_ahead = queue.first_attempts >= WAITING_MANIFESTS // streams or queue.files >= WAITING_FILES // streams
         is_full = is_ahead and queue.first_attempts >= queue.slots
         return is_full and not self._closed and self._final_error is None
@@ -223,8 +201,8 @@ class Scheduler:
             for each in reviewed:
                 if isinstance(each, Delivery) and not self._closed:
                     self._queue.add(each)
-            self._dispatch()
-        self._deal()
+            self._changed.notify_all()
+        self._slots.job.deal()
 
     def _received(self, uris: Iterable[str]) -> list[Delivery | Result]:
         def received(uri: str) -> Delivery | Result:
@@ -238,13 +216,10 @@ class Scheduler:
 
     def _resumed(self, manifest_ids: Iterable[str]) -> list[Delivery | Result]:
         def resumed(manifest_id: str) -> Delivery | Result | None:
-            accepted = _tried(partial(self.ledger.accepted, manifest_id), manifest_id)
-            return self._delivery(accepted) if isinstance(accepted, Accepted) else accepted
+            accepted = _tried(partial(self.compactor.state.ledger.accepted, manifest_id), manifest_id)
+            return _delivery(accepted) if isinstance(accepted, Accepted) else accepted
 
         return [found for found in self._each(resumed, manifest_ids) if found is not None]
-
-    def _delivery(self, accepted: Accepted) -> Delivery:
-        return Delivery(accepted.source_uri, accepted.digest, accepted)
 
     def _reviewed(
         self,
@@ -254,7 +229,7 @@ class Scheduler:
         known: Mapping[str, LedgerState] = MappingProxyType({}),
     ) -> list[Delivery | Result]:
         """Each delivery with the lane that it belongs in, or what came of it already."""
-        now = self._clock.now()
+        now = self._now()
 
         def reviewed(each: Delivery | Result) -> Delivery | Result:
             if isinstance(each, Result):
@@ -265,46 +240,34 @@ class Scheduler:
             )
             if delivery.refusal is not None:
                 return delivery
-            found = known.get(accepted.manifest_id)
-            review = _tried(
-                partial(self._reviewer.review_of, accepted, found), accepted.manifest_id, delivery.uri, delivery
-            )
+            work = partial(self.compactor.reviewer.review_of, accepted, known.get(accepted.manifest_id))
+            review = _tried(work, accepted.manifest_id, delivery.uri, delivery)
             if isinstance(review, Result):
                 return review
             if review.is_failing:
-                self.compactor.attempter.failures.note_failing(accepted.manifest_id)
-            if postpones and review.due_at is not None and review.due_at > self._clock.now():
+                self.compactor.failures.note_failing(accepted.manifest_id)
+            if postpones and review.due_at is not None and review.due_at > self._now():
                 return replace(result_of(delivery, Ending.NOT_DUE), due_at=review.due_at)
-            return replace(delivery, lane=review.lane, deaths=review.deaths)
+            return replace(delivery, lane=review.lane)
 
         return self._each(reviewed, received)
+
+    def _now(self) -> datetime:
+        return self.compactor.state.clock.now()
 
     def _each(self, work: Callable[[S], T], items: Iterable[S]) -> list[T]:
         with ThreadPoolExecutor(INTAKE_THREADS) as pool:
             return list(pool.map(work, items))
-
-    def _dispatch(self) -> None:
-        while self._shared is None and (delivery := self._next()) is not None:
-            self._pool.submit(self._work, delivery)
-        self._changed.notify_all()
-
-    def _next(self, others: int = 0) -> Delivery | None:
-        return self._queue.next(others) if self._may_begin else None
 
     @property
     def _may_begin(self) -> bool:
         is_held = self._table is not None and self._table.is_full()
         return not (self._closed or self._halted or is_held) and self._final_error is None
 
-    def _deal(self) -> None:
-        """Begin what may begin among all streams. Not with the lock, because each stream has its own."""
-        if self._shared is not None:
-            self._shared.deal()
-
     def begin_one(self, others: int) -> Delivery | None:
         """Begin one manifest; see `compactor.job.lanes.Beginner`."""
         with self._changed:
-            delivery = self._next(others)
+            delivery = self._queue.next(others) if self._may_begin else None
             if delivery is not None:
                 self._pool.submit(self._work, delivery)
                 self._changed.notify_all()
@@ -320,21 +283,19 @@ class Scheduler:
         try:
             result = self._compacted(delivery)
         except BaseException as exc:  # noqa: BLE001 - it ends the run, in the thread that waits for it
-            with self._changed:
-                self._final_error = self._final_error or exc
+            self._final_error = self._final_error or exc
         with self._changed:
             self._queue.done(delivery)
             if result is not None:  # only now, or the next attempt would find this one in flight
                 self._ended.append(result)
-            self._dispatch()
-        if self._shared is not None:
-            self._shared.ended(delivery)
-            self._shared.deal()
+            self._changed.notify_all()
+        self._slots.ended(delivery)
+        self._slots.job.deal()
 
     def _compacted(self, delivery: Delivery) -> Result | None:
         """What came of a manifest; None for one that the table brings to done."""
         # guard: a manifest that another shard has taken meanwhile is not begun when its turn comes
-        if not self._share.is_mine(delivery.uri):
+        if not self.compactor.share.is_mine(delivery.uri):
             return result_of(delivery, Ending.GONE)
         if self._table is not None and delivery.manifest_id in self._table:
             return None
@@ -342,7 +303,7 @@ class Scheduler:
         result = _tried(partial(self.compactor.compact, delivery), manifest_id, delivery.uri, delivery)
         if result.ending is Ending.FAILED:
             with suppress(CompactorError):
-                return replace(result, due_at=self._reviewer.review_of(delivery.accepted).due_at)
+                return replace(result, due_at=self.compactor.reviewer.review_of(delivery.accepted).due_at)
         if result.ending in {Ending.COMMITTED, Ending.PLACED}:
             with self._changed:
                 self._queue.note_commit()
@@ -352,6 +313,10 @@ class Scheduler:
         if result.ending in {Ending.COMMITTED, Ending.DEAD_LETTERED}:
             self.on_result(result)
         return result
+
+
+def _delivery(accepted: Accepted) -> Delivery:
+    return Delivery(accepted.source_uri, accepted.digest, accepted)
 
 
 def _tried(work: Callable[[], T], manifest_id: str, uri: str = "", delivery: Delivery | None = None) -> T | Result:

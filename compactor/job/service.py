@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Event
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
-from compactor.core.ports import FLUSH_SECONDS, MetricsSink
+from compactor.core.ports import FLUSH_SECONDS, MetricsSink, ObjectInfo
 from compactor.core.rules.shares import in_turns, name_kind
 from compactor.job.recovery import Recovery
 from compactor.job.report import ManifestsUnfinished, RunReport, batch_metrics
 from compactor.job.results import FINISHED, Ending, Result, Results
-from compactor.job.retries import Retries, random_pause_seconds
+from compactor.job.retries import random_pause_seconds
 from compactor.job.scheduler import Scheduler
-from compactor.job.shards import Share, WholeShare
+from compactor.job.shards import Share
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
@@ -97,7 +97,6 @@ class Service:
         runs: The heartbeats of all runs.
         heartbeat: The heartbeat of this run.
         target_file_bytes: For the hit rate of file sizes.
-        postponed: Manifests that are tried again later.
         poll_seconds: How long to wait for the stream between two checks.
         finish_check_seconds: How long a run that is to end waits between two checks whether it may.
         share: The manifests that this run takes.
@@ -113,10 +112,9 @@ class Service:
     heartbeat: Heartbeat
     metrics: MetricsSink
     target_file_bytes: int
-    postponed: Retries
     poll_seconds: float = 0.5
     finish_check_seconds: float = FINISH_CHECK_SECONDS
-    share: Share = field(default_factory=WholeShare)
+    share: Share
     table: "TableCommits | None" = None
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
@@ -167,7 +165,6 @@ class Service:
                 self._record_failures()
                 if self.table is not None:
                     self.table.close()
-                self.recovery.drop_checkpoints()
                 self.metrics.flush(FLUSH_SECONDS)
             self._collect()  # what was in flight
             if self.table is not None:
@@ -214,18 +211,18 @@ class Service:
                 if once and self._is_blocked():  # the stream waits for room, which no commit makes any more
                     break
                 self._commit_placed()
-                self._retry()
+                self.runner.retry()
                 # Only while idle: this thread would report a heartbeat even if all work hangs.
                 if _has_passed(HEARTBEAT_SECONDS, last_heartbeat, now) and self._is_idle():
                     last_heartbeat = now
-                    self.metrics.emit({"Heartbeat": 1, "ManifestsRetrying": len(self.postponed)})
+                    self.metrics.emit({"Heartbeat": 1, "ManifestsRetrying": len(self.runner.postponed)})
                 if _has_passed(SWEEP_SECONDS, last_sweep, now):
                     last_sweep = now
                     self._resume()
                     if self.share.is_whole:
                         self._list_unseen(everything=self._is_idle())
                     else:  # also what this run left to another one that did not take it
-                        self._listed = deque(self._own_waiting())
+                        self._list_own()
                 self._follow_shards()
                 self._take_listed()
         finally:
@@ -242,7 +239,8 @@ class Service:
 
     def _on_batch(self, uris: Sequence[str]) -> None:
         if not self._is_ending():
-            self.runner.begin(list(filter(self.share.is_mine, uris)), is_stopping=self._is_ending)
+            self.runner.take_in(filter(self.share.is_mine, uris))
+            self.runner.wait_for_room(self._is_ending)
 
     def _is_ending(self) -> bool:
         return self._stopping.is_set() or self._stream_ended.is_set()
@@ -254,7 +252,8 @@ class Service:
             self._begin_cautiously(Counter(name_kind(each.manifest_id + ".json") for each in opened if each.has_deaths))
         self._has_resumed = True
         placed = self.table or frozenset[str]()
-        due = [each for each in opened if each.manifest_id not in self.postponed and each.manifest_id not in placed]
+        due = [each for each in opened if each.manifest_id not in placed]
+        due = [each for each in due if each.manifest_id not in self.runner.postponed]
         if due:
             log_event("recovery.started", open_manifests=len(due))
             self.runner.begin_resuming(due)
@@ -266,13 +265,10 @@ class Service:
             lost: How many manifests were in flight at deaths, by the kind of their names.
         """
         self.runner.be_cautious()
-        listed = self.state.store.list(self.state.layout.manifests_folder)
         first = heapq.nlargest(
-            FIRST_AFTER_DEATH, listed, key=lambda info: (-lost[name_kind(info.uri)], info.modified_at)
+            FIRST_AFTER_DEATH, self._waiting(), key=lambda info: (-lost[name_kind(info.uri)], info.modified_at)
         )
-        # the queue takes the last one first
-        uris = [each.uri for each in reversed(first) if is_delivery(each.uri) and self.share.is_mine(each.uri)]
-        self.runner.begin_receiving_again(uris)
+        self.runner.take_in(each.uri for each in first)
 
     def _join(self) -> None:
         """Wait until the runs of other shards know of this one."""
@@ -284,24 +280,22 @@ class Service:
         """Take manifests over from shards that are gone."""
         if self.share.has_changed():
             self._resume()
-            self._listed = deque(self._own_waiting())
+            self._list_own()
 
     def _take_listed(self) -> None:
         """Take in some of the objects that were listed. Never waits for room, which only this thread may make."""
         if self._listed and self.runner.has_room():
             known = self.runner.known_uris()
             taken = [self._listed.popleft() for _ in range(min(LISTED_AT_ONCE, len(self._listed)))]
-            self.runner.begin_receiving_again([uri for uri in taken if uri not in known])
+            self.runner.take_in(uri for uri in taken if uri not in known)
 
-    def _own_waiting(self) -> list[str]:
+    def _waiting(self) -> Iterator[ObjectInfo]:
         """The objects of the watched prefix that this run takes."""
         listed = self.state.store.list(self.state.layout.manifests_folder)
-        return in_turns(info.uri for info in listed if is_delivery(info.uri) and self.share.is_mine(info.uri))
+        return (info for info in listed if is_delivery(info.uri) and self.share.is_mine(info.uri))
 
-    def _retry(self) -> None:
-        """Begin what is due again."""
-        self.runner.begin_again(self.postponed.take_due())
-        self.runner.begin_receiving_again(self.postponed.take_due_uris())
+    def _list_own(self) -> None:
+        self._listed = deque(in_turns(info.uri for info in self._waiting()))
 
     def _finish(self) -> None:
         """Work until every manifest of the prefix is done, or was tried too many times or for too long."""
@@ -317,7 +311,7 @@ class Service:
     def _drain(self) -> None:
         while not self._stopping.is_set():
             self._collect()
-            self._retry()
+            self.runner.retry()
             self._take_listed()
             is_idle = self.runner.is_idle() and not self._listed
             # Before the next try of a commit: while one is under way, the table has not given up.
@@ -325,7 +319,7 @@ class Service:
                 break
             self._commit_placed(at_once=is_idle)
             is_settled = is_idle and (self.table is None or self.table.is_idle())
-            if is_settled and not self.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
+            if is_settled and not self.runner.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
                 break
             self._stopping.wait(self.finish_check_seconds)
 
@@ -336,10 +330,8 @@ class Service:
         placed = self.table.uris() if self.table is not None else frozenset[str]()
         unseen = [
             info.uri
-            for info in self.state.store.list(folder)
-            if is_delivery(info.uri)
-            and info.uri not in placed
-            and self.share.is_mine(info.uri)
+            for info in self._waiting()
+            if info.uri not in placed
             and (
                 everything
                 or info.modified_at <= late
@@ -352,12 +344,8 @@ class Service:
 
     def _collect(self) -> None:
         """Report what came of manifests, and note what to try again."""
-        placed = self.table.take_ended() if self.table is not None else Results()
-        for result in placed.finished:
-            self.runner.on_result(result)
-        now, found = self.state.clock.now(), Results((*self.runner.take_ended().all, *placed.all))
+        now, found = self.state.clock.now(), self.runner.take_ended()
         self._report.add(found)
-        self.postponed.add(found, now)
         if any(each.ending is Ending.COMMITTED for each in found.all):
             self._consecutive_failures = 0  # only progress shows that repeating helps
         self._untold += [each for each in found.all if each.ending in FINISHED or each.error is not None]
@@ -367,7 +355,7 @@ class Service:
             self._untold, self._told_at = [], now
 
     def _tell(self, found: Results, now: datetime) -> None:
-        seconds, retrying, target = found.seconds(now), len(self.postponed), self.target_file_bytes
+        seconds, retrying, target = found.seconds(now), len(self.runner.postponed), self.target_file_bytes
         self.metrics.emit(batch_metrics(found, retrying=retrying, seconds=seconds, target_file_bytes=target))
         log_event(
             "batch.finished",

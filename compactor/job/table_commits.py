@@ -17,12 +17,12 @@ from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, MetricsSink
 from compactor.job.publication import Publisher
-from compactor.job.results import FINISHED, Ending, Result, Results
+from compactor.job.results import FINISHED, Ending, Result
 from compactor.job.retries import random_pause_seconds
-from compactor.ledger.table.progress import ProgressNotes
+from compactor.ledger.state import State
+from compactor.ledger.table.progress import ProgressNotes, noted_placed
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import Placed
-from compactor.table.turns import LOOKS_PER_INTERVAL, PATIENCE_INTERVALS, CommitTurns
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
@@ -35,6 +35,43 @@ WAITING_FILES = 50_000
 
 GIVES_UP_AFTER = 6
 """Failed commits in a row after which a run that is to end leaves what is placed to the next one."""
+
+PATIENCE_INTERVALS = 3
+"""Intervals between commits after which a run no longer leaves what it placed to another one."""
+
+LOOKS_PER_INTERVAL = 4
+"""How often a run that leaves its manifests to another one looks whether the table has them."""
+
+
+@dataclass(slots=True)
+class CommitTurns:
+    """Which run of several shards commits to the table, so that all together make about as many snapshots as one job.
+
+    Each run notes what it has placed. The run of the first shard that has one, by the heartbeats, commits what all of
+    them noted; the others look whether the table has theirs. A run whose manifests have waited for too long commits
+    all that is noted, too. So no run depends on another one. Two that commit at the same time are safe: a turn only
+    saves commits.
+
+    Attributes:
+        state: Has the notes of all runs.
+        shard: The number of the shard of this run, from 1.
+        leads: Returns whether this run commits for all.
+    """
+
+    state: State
+    shard: int
+    leads: Callable[[], bool]
+    _ended: set[Placed] = field(default_factory=set, init=False)
+
+    def noted(self) -> list[Placed]:
+        """What the runs of other shards have placed, but for what was found to be in the table."""
+        found = [Placed(each.key, each.generation) for each in noted_placed(self.state, but_shard=self.shard)]
+        self._ended &= set(found)  # what is no longer noted needs no memory
+        return [each for each in dict.fromkeys(found) if each not in self._ended]
+
+    def note_ended(self, placed: Collection[Placed]) -> None:
+        """Note what the next commits may leave out: what the table has or does not get."""
+        self._ended.update(placed)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,11 +152,11 @@ class TableCommits:
         if (is_due and (self._waiting or may_be_noted)) or (is_wanted and self._waiting and not self._failures):
             self._under_way = self._pool.submit(self._commit, is_wanted)
 
-    def take_ended(self) -> Results:
+    def take_ended(self) -> list[Result]:
         """Return what became of manifests since the last call."""
         with self._lock:
             ended, self._ended = self._ended, []
-        return Results(tuple(ended))
+        return ended
 
     def unfinished(self) -> Mapping[str, str]:
         """Why each manifest that waits is not done, by its id."""

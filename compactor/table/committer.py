@@ -15,8 +15,10 @@ batches, fewer at once, until the one to blame is alone. That one is held back, 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 
 from compactor.core.documents.changes import Change
+from compactor.core.documents.records import Commit
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, TableBatch
 from compactor.core.errors import (
     OperatorError,
@@ -24,6 +26,7 @@ from compactor.core.errors import (
     StuckError,
     TableConflict,
     TableHeldBack,
+    TryAgainError,
 )
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
@@ -33,7 +36,7 @@ from compactor.table.applying import Applied, Applier, Refused
 from compactor.table.catalog import TableCatalog, TableHead
 from compactor.table.changes import Changes
 from compactor.table.merging.remainders import Remainders
-from compactor.table.named import NamedManifests, Placed, PlacedState
+from compactor.table.named import NamedManifests, Placed, PlacedState, needs_table
 from compactor.table.unmerged import LiveFile, looked_up
 
 _PATIENCE = 20
@@ -61,15 +64,14 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
-    """Brings the table forward, a batch at a time. One thread at a time may use it.
+    """Brings the table forward, a batch at a time. One thread at a time may use it, but for `take_now`.
 
     Attributes:
         catalog: Has the table.
         changes: What a batch does to the table.
-        named: Which manifests the batches name.
+        named: Which manifests the batches name. If it replays, manifests that are done may be in a batch.
         latest: Returns the latest schema version, for a table that is made.
         max_manifests: The most manifests of one batch.
-        adopts: Whether manifests that are done may be in a batch. Then `named` has to have read all batches.
         remainders: Writes what is left of merged files whose parts may be gone.
     """
 
@@ -81,7 +83,7 @@ class Committer:
     latest: Callable[[], SchemaVersion]
     max_manifests: int
     remainders: Remainders
-    adopts: bool = False
+    _lock: Lock = field(default_factory=Lock)
 
     def commit(self, placed: Iterable[Placed]) -> Progress:
         """Apply the batch that is on record; without one, record a batch of placed manifests and apply that.
@@ -109,6 +111,25 @@ class Committer:
         in_it = {Placed(each.key, each.generation) for each in batch.manifests}
         self._note_visible([each for each in unnamed if each in in_it], progress)
         return progress
+
+    def take_now(self, commit: Commit) -> None:
+        """Commit the files of a commit that are in their final places; return once the table has them.
+
+        Raises:
+            TryAgainError: It does not have them now.
+            StuckError: A person must fix the manifest.
+            OperatorError: A person must act.
+        """
+        placed = Placed(commit.key, commit.generation)
+        while needs_table(commit):
+            with self._lock:
+                progress = self.commit([placed])
+            if placed in progress.visible:
+                return
+            if placed in progress.stuck:
+                raise progress.stuck[placed]
+            if placed in progress.superseded or (progress.applied is None and progress.refused is None):
+                raise TryAgainError(f"manifest {placed.key.id}: it was rebuilt once more meanwhile")
 
     def settled(self) -> TableHead:
         """Apply the batch that is on record and not in the table, if there is one; return the head.
@@ -255,7 +276,7 @@ class Committer:
     def _behind(self, fence: int) -> OperatorError:
         return OperatorError(
             f"the table has batch {fence} as its last one, and batch {fence + 2} is on record at "
-            f"{self.batches.layout.table_batch(fence + 2)}: it was dropped or restored, and is not made again to the "
+            f"{self.state.layout.table_batch(fence + 2)}: it was dropped or restored, and is not made again to the "
             "end; expected `compactor table rebuild` to end, or, if none is at work: `compactor stop`, then "
             "`compactor table rebuild`"
         )
@@ -340,7 +361,7 @@ class Committer:
 
     def _checked(self, replaced: "_Replaced", placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
         # guard: a batch leaves out what is done
-        if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):
+        if not self.named.replays and self.state.ledger.is_done(placed.key, placed.generation):
             return placed, PlacedState.VISIBLE
         if self.state.ledger.is_superseded(placed.key, placed.generation):
             return placed, PlacedState.SUPERSEDED

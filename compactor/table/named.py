@@ -103,7 +103,7 @@ class NamedManifests:
         if batch is None:
             raise OperatorError(
                 f"the table has batch {fence} as its last one, but batch {number} is not on record at "
-                f"{self.batches.layout.table_batch(number)}; expected the state that the table was made from"
+                f"{self.batches.state.layout.table_batch(number)}; expected the state that the table was made from"
             )
         return batch
 

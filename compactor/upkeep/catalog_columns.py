@@ -1,7 +1,6 @@
 """Adds new columns to the table of the output in the Glue Data Catalog. No manifest waits for it or fails with it."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from compactor.core.ports import Clock
@@ -22,48 +21,39 @@ LONGEST_PAUSE_SECONDS = 900.0
 """The pauses after failures."""
 
 
-@dataclass(slots=True)
-class CatalogColumns:
-    """Adds the columns of the latest schema version to a table of the catalog.
+def catalog_columns_task(
+    table: CatalogTable, latest: Callable[[], SchemaVersion], metadata_columns: Collection[str], clock: Clock
+) -> Task:
+    """What does so for as long as a run lasts, and at the end of one that is to end.
 
-    Attributes:
+    Args:
+        table: The table of the catalog.
         latest: Returns the latest schema version that this process knows.
         metadata_columns: The columns with the origin of each row.
+        clock: Tells when to compare.
     """
+    known, compare_at = -1, datetime.min.replace(tzinfo=UTC)
 
-    table: CatalogTable
-    latest: Callable[[], SchemaVersion]
-    metadata_columns: Collection[str]
-    clock: Clock
-    _version: int = field(default=-1, init=False)
-    _compare_at: datetime = field(default=datetime.min.replace(tzinfo=UTC), init=False)
-
-    @property
-    def task(self) -> Task:
-        """What does so for as long as a run lasts, and at the end of one that is to end."""
-        return Task(
-            name="catalog columns",
-            every_seconds=EVERY_SECONDS,
-            run=self.update,
-            has_note=False,
-            thread="catalog",
-            first_pause_seconds=FIRST_PAUSE_SECONDS,
-            longest_pause_seconds=LONGEST_PAUSE_SECONDS,
-            at_end=self.update,
-        )
-
-    def update(self, _is_stopping: IsStopping = lambda: False) -> None:
-        """Update the table if there is a new version, or it is time to compare.
-
-        Raises:
-            CompactorError: The catalog failed.
-        """
-        now, schema = self.clock.now(), self.latest()
-        if schema.version == self._version and not is_over(self._compare_at, now, longest_seconds=COMPARE_SECONDS):
+    def update(_is_stopping: IsStopping) -> None:
+        """Update the table if there is a new version, or it is time to compare."""
+        nonlocal known, compare_at
+        now, schema = clock.now(), latest()
+        if schema.version == known and not is_over(compare_at, now, longest_seconds=COMPARE_SECONDS):
             return
-        differed = self.table.add(catalog_columns(schema, self.metadata_columns))
-        self._version, self._compare_at = schema.version, now + timedelta(seconds=COMPARE_SECONDS)
+        differed = table.add(catalog_columns(schema, metadata_columns))
+        known, compare_at = schema.version, now + timedelta(seconds=COMPARE_SECONDS)
         if differed.missing:
-            log_event("table.updated", table=self.table.name, columns=len(differed.missing), version=schema.version)
+            log_event("table.updated", table=table.name, columns=len(differed.missing), version=schema.version)
         if differed.other_types:
-            log_event("table.differs", table=self.table.name, columns=len(differed.other_types))
+            log_event("table.differs", table=table.name, columns=len(differed.other_types))
+
+    return Task(
+        name="catalog columns",
+        every_seconds=EVERY_SECONDS,
+        run=update,
+        has_note=False,
+        thread="catalog",
+        first_pause_seconds=FIRST_PAUSE_SECONDS,
+        longest_pause_seconds=LONGEST_PAUSE_SECONDS,
+        at_end=update,
+    )

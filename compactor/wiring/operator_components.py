@@ -28,7 +28,7 @@ from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
 from compactor.table.catalog import TableCatalog
-from compactor.table.listed import ListedTable
+from compactor.table.standing import ListedTable
 from compactor.upkeep.cleaner import Cleaner
 from compactor.upkeep.expiring import BY_JOB, Expirer
 from compactor.upkeep.retention import Retention

@@ -29,7 +29,7 @@ from compactor.core.text.formatting import by_name, count, fates, size
 from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult, result_of
 from compactor.settings.settings import Settings
-from compactor.table.listed import held_count_words, waiting_words
+from compactor.table.standing import held_count_words, waiting_words
 
 _PARTS = {
     "rows": "output file",

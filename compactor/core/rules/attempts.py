@@ -10,7 +10,7 @@ from compactor.core.documents.records import Attempt, AttemptFailure, AttemptsFo
 from compactor.core.rules.backoff import pause_seconds
 
 SUSPICIOUS_DEATHS = 2
-"""Deaths after which a pause comes first. One is normal: everything in flight is lost when a machine is."""
+"""Deaths after which a manifest waits, and runs alone. One is normal: what is in flight is lost with a machine."""
 
 _HIGHEST_CRC = 0xFFFFFFFF
 
@@ -20,19 +20,15 @@ class Lane(StrEnum):
 
     Attributes:
         FRESH: Anything. A first attempt.
-        PASSING: Anything, in a share of the slots: the last attempt ended by trouble that passes.
-        RETRY: Anything, after some first attempts: the manifest itself may be why the last attempt failed.
-        SUSPECT: Anything, but fewer other suspects with each death that they were in flight at, and at last nothing.
+        AGAIN: Anything, after some first attempts.
+        ALONE: Nothing: drivers died beside it again and again, it may be the last, or must not share the scratch disk.
         UNDECIDED: Nothing, until another manifest gets through: this attempt may be the last, and has to tell.
-        ISOLATED: Nothing: this attempt may be the last, or must not share the scratch disk.
     """
 
     FRESH = "fresh"
-    PASSING = "passing"
-    RETRY = "retry"
-    SUSPECT = "suspect"
+    AGAIN = "again"
+    ALONE = "alone"
     UNDECIDED = "undecided"
-    ISOLATED = "isolated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +154,14 @@ def lane(attempts: Attempts, held: int, rules: RetryRules, *, others_got_through
         return Lane.FRESH
     last = attempts.unfolded[-1].failure if attempts.unfolded else None
     if last is not None and last.needs_isolation:
-        return Lane.ISOLATED
+        return Lane.ALONE
     if attempts.deaths:
-        return Lane.ISOLATED if held >= rules.max_attempts - 1 else Lane.SUSPECT
+        is_suspicious = attempts.deaths >= SUSPICIOUS_DEATHS or held >= rules.max_attempts - 1
+        return Lane.ALONE if is_suspicious else Lane.AGAIN
     undecided = sum(state.failure is not None and state.failure.undecided for state in attempts.unfolded)
     may_be_last = undecided + held >= rules.max_attempts - 1
     is_undecided = last is not None and last.undecided and not last.refused and not others_got_through
-    if is_undecided and may_be_last:
-        return Lane.UNDECIDED
-    return Lane.PASSING if last is not None and last.passing and not last.undecided else Lane.RETRY
+    return Lane.UNDECIDED if is_undecided and may_be_last else Lane.AGAIN
 
 
 def due_at(

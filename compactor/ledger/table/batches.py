@@ -1,15 +1,20 @@
-"""The numbered batches of a table sink, as they are on record."""
+"""The numbered batches of a table sink, those that the table has passed over, and what is held back of these."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from compactor.core.documents.table_records import BatchedManifest, FinishedBatches, TableBatch
-from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import Layout, ManifestKey
+from compactor.core.documents.table_records import (
+    BatchedManifest,
+    FinishedBatches,
+    HeldManifest,
+    RefusedBatch,
+    TableBatch,
+)
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import Clock, ObjectStore
-from compactor.ledger.table.refused_batches import RefusedBatches
+from compactor.ledger.state import State
 
 SEARCHED_BATCHES = 2000
 """How many batches are read to find the one of a manifest: more than a day of them."""
@@ -21,27 +26,107 @@ _THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class TableBatches:
-    """Reads and writes the batches of one state, for one run."""
+class RefusedBatches:
+    """The batches that the table has passed over, and the manifests that are held back."""
 
-    store: ObjectStore
-    layout: Layout
-    clock: Clock
-    run_id: str
+    state: State
+
+    def has(self, number: int) -> bool:
+        """Whether the table has passed over a batch. The record says so by being there, and why is for people."""
+        return self.state.store.stat(self.state.layout.refused_batch(number)) is not None
+
+    def record(self, batch: TableBatch, reason: str) -> None:
+        """Record that the table has passed over a batch; its manifest is held back if it was alone in it.
+
+        The manifest comes first, so that it is not held back again by a process that is late, once the batch is on
+        record as refused and an operator has released the manifest. One that was late amid this takes it back: the
+        record of the batch tells which run held the manifest back.
+
+        Args:
+            batch: The batch; the fence of the table has its number without its files.
+            reason: Why the catalog refused it. The reason of the first process stays.
+        """
+        if self.has(batch.number):
+            return
+        held = self._hold(batch.manifests[0], batch.number, reason) if len(batch.manifests) == 1 else None
+        refusal = RefusedBatch(
+            number=batch.number,
+            reason=reason,
+            run_id=self.state.ledger.run_id,
+            created_at=self.state.clock.now(),
+            held_by=held.run_id if held is not None else "",
+        )
+        uri = self.state.layout.refused_batch(batch.number)
+        if self.state.store.create(uri, refusal.to_json()) or held is None or held.run_id != self.state.ledger.run_id:
+            return
+        first = RefusedBatch.read(self.state.store.read(uri), uri, "a refused batch")
+        # guard: a process that was overtaken holds back what it held back
+        if first.held_by not in {"", self.state.ledger.run_id}:
+            self.release(held)  # guard: what was released is not held back again by a process that was late
+
+    def _hold(self, alone: BatchedManifest, batch: int, reason: str) -> HeldManifest | None:
+        """Hold a manifest back, unless it is; return the record of that, or None if it was released just now."""
+        run_id, now = self.state.ledger.run_id, self.state.clock.now()
+        held = HeldManifest(**alone.model_dump(), batch=batch, reason=reason, run_id=run_id, created_at=now)
+        is_made = self.state.store.create(self.state.layout.held(alone.key, alone.generation), held.to_json())
+        return held if is_made else self.held(alone.key, alone.generation)
+
+    def is_held(self, key: ManifestKey, generation: int) -> bool:
+        """Whether a generation of a manifest is held back."""
+        return self.state.store.stat(self.state.layout.held(key, generation)) is not None
+
+    def held(self, key: ManifestKey, generation: int) -> HeldManifest | None:
+        """A generation of a manifest that is held back; None if it is not."""
+        return self._held(self.state.layout.held(key, generation))
+
+    def all_held(self) -> Iterator[HeldManifest]:
+        """All that is held back."""
+        uris = (info.uri for info in self.state.store.list(self.state.layout.held_folder))
+        return (found for found in map_ordered(self._held, uris) if found is not None)
+
+    def is_due(self, held: HeldManifest) -> bool:
+        """Whether the table ought to have a manifest that is held back: no rebuild has taken its place."""
+        return self.state.store.stat(self.state.layout.outcome(held.key, held.generation + 1)) is None
+
+    def due(self) -> int:
+        """How many manifests are held back that the table ought to have. What cannot be read counts, as one of them."""
+        uris = (info.uri for info in self.state.store.list(self.state.layout.held_folder))
+        return sum(map_ordered(self._is_due, uris))
+
+    def release(self, held: HeldManifest) -> None:
+        """Let batches take a manifest again."""
+        self.state.store.delete([self.state.layout.held(held.key, held.generation)])
+
+    def _is_due(self, uri: str) -> bool:
+        try:
+            held = self._held(uri)
+        except RecordUnreadable:
+            return True
+        return held is not None and self.is_due(held)
+
+    def _held(self, uri: str) -> HeldManifest | None:
+        return HeldManifest.find(self.state.store, uri, "a manifest that is held back")
+
+
+@dataclass(frozen=True, slots=True)
+class TableBatches:
+    """The batches on record."""
+
+    state: State
 
     @property
     def refused(self) -> RefusedBatches:
         """Those of them that the table has passed over."""
-        return RefusedBatches(self.store, self.layout, self.clock, self.run_id)
+        return RefusedBatches(self.state)
 
     def batch(self, number: int) -> TableBatch | None:
         """The batch of a number; None if there is none yet. It never changes."""
-        uri = self.layout.table_batch(number)
-        return TableBatch.find(self.store, uri, "a batch")
+        uri = self.state.layout.table_batch(number)
+        return TableBatch.find(self.state.store, uri, "a batch")
 
     def has(self, number: int) -> bool:
         """Whether a number has a batch."""
-        return self.store.stat(self.layout.table_batch(number)) is not None
+        return self.state.store.stat(self.state.layout.table_batch(number)) is not None
 
     def create(
         self,
@@ -63,14 +148,14 @@ class TableBatches:
             merge=merge,
             unmerged=list(unmerged),
             released=list(released),
-            run_id=self.run_id,
-            created_at=self.clock.now(),
+            run_id=self.state.ledger.run_id,
+            created_at=self.state.clock.now(),
         )
-        if self.store.create(self.layout.table_batch(number), made.to_json()):
+        if self.state.store.create(self.state.layout.table_batch(number), made.to_json()):
             return made
         found = self.batch(number)
         if found is None:
-            raise ObjectNotFound(f"{self.layout.table_batch(number)}: it was there a moment ago")
+            raise ObjectNotFound(f"{self.state.layout.table_batch(number)}: it was there a moment ago")
         return found
 
     def recorded(self) -> int:
@@ -116,13 +201,13 @@ class TableBatches:
 
     def finished(self) -> int:
         """A batch up to which every manifest is done; others behind it may be, too."""
-        uri = self.layout.finished_batches
+        uri = self.state.layout.finished_batches
         try:
-            data = self.store.read(uri)
+            data = self.state.store.read(uri)
         except ObjectNotFound:
             return 0
         return FinishedBatches.read(data, uri, "the number of a batch").upto
 
     def note_finished(self, upto: int) -> None:
         """Record that every manifest of the batches up to this one is done."""
-        self.store.put(self.layout.finished_batches, FinishedBatches(upto=upto).to_json())
+        self.state.store.put(self.state.layout.finished_batches, FinishedBatches(upto=upto).to_json())

@@ -18,7 +18,7 @@ from compactor.ops.doctor.service_checks import try_stream
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
-from compactor.table.listed import ListedTable
+from compactor.table.standing import ListedTable
 
 _ON_S3 = ("endpoint", "clock", "credentials")
 _ON_AWS = (*_ON_S3, "region")

@@ -14,7 +14,7 @@ from compactor.core.text.formatting import count, shown_seconds
 from compactor.ops.doctor.account_checks import DEPLOY
 from compactor.ops.doctor.findings import Absent, Account, Finding, fault, ok, warning
 from compactor.schema.catalog import drift, table_columns
-from compactor.table.listed import ListedTable
+from compactor.table.standing import ListedTable
 
 _READ_BYTES = 1024 * 1024
 

@@ -11,7 +11,7 @@ from compactor.core.errors import StuckError
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, folded
 from compactor.ledger.state import State
-from compactor.ledger.table.refused_batches import refused_batches
+from compactor.ledger.table.batches import RefusedBatches
 from compactor.ops.rebuild.damage import Damage, input_fault
 from compactor.ops.rebuild.rebuild_report import NotRebuilt
 
@@ -78,7 +78,7 @@ class RebuildScanner:
 
     def _is_held(self, commit: Commit) -> bool:
         """Whether the catalog of the table refuses a commit, so that the job cannot finish it."""
-        return refused_batches(self.state).is_held(commit.key, commit.generation)
+        return RefusedBatches(self.state).is_held(commit.key, commit.generation)
 
     def _expired(self, commit: Commit) -> Change | None:
         """The record that the rows of a commit expired by."""

@@ -39,8 +39,7 @@ from compactor.ops.report.tallies import (
 )
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion
-from compactor.table.listed import ListedTable
-from compactor.table.standing import table_seen
+from compactor.table.standing import ListedTable, table_seen
 
 
 def samples_of(store: ObjectStore, uris: Iterable[str], reason: str, limit: int) -> list[Sample]:

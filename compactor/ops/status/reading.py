@@ -30,8 +30,7 @@ from compactor.ops.status.health import Rules, health, shards_among
 from compactor.ops.status.values import DeadLetters, Facts, FilesQuarantined, SchemaSeen, Status
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
-from compactor.table.listed import ListedTable
-from compactor.table.standing import table_seen
+from compactor.table.standing import ListedTable, table_seen
 
 Weights = dict[tuple[str, str], int]
 """The bytes that waiting manifests name, by the manifest's URI and ETag."""

@@ -184,7 +184,7 @@ class Maintainer:
         if head.fence and self.batches.batch(head.fence) is None:
             raise OperatorError(
                 f"the table has batch {head.fence} as its last one, which is not on record at "
-                f"{self.batches.layout.table_batch(head.fence)}; expected the state that the table was made from"
+                f"{self.batches.state.layout.table_batch(head.fence)}; expected the state that the table was made from"
             )
         if head.fence < finished:
             raise OperatorError(

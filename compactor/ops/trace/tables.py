@@ -11,12 +11,11 @@ from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
-from compactor.ledger.table.batches import TableBatches
-from compactor.ledger.table.refused_batches import refused_batches
+from compactor.ledger.table.batches import RefusedBatches, TableBatches
 from compactor.ledger.visible import Visible
 from compactor.table.catalog import TableCatalog
-from compactor.table.listed import ListedTable, held_words
 from compactor.table.named import needs_table
+from compactor.table.standing import ListedTable, held_words
 from compactor.table.unmerged import looked_up
 from compactor.telemetry.error_text import described
 
@@ -122,13 +121,13 @@ class TableTracer:
     def _held(self, commit: Commit) -> TracedTable | None:
         """Why a commit that is not done is held back; None if it is not."""
         try:
-            held = refused_batches(self.state).held(commit.key, commit.generation)
+            held = RefusedBatches(self.state).held(commit.key, commit.generation)
         except RecordUnreadable as exc:  # the job leaves it out all the same
             return TracedTable(self.table.name, "held_back", reason=described(exc))
         return None if held is None else TracedTable(self.table.name, "held_back", held.batch, reason=held.reason)
 
     def _batch(self, commit: Commit) -> int | None:
-        batches = TableBatches(self.state.store, self.state.layout, self.state.clock, commit.run_id)
+        batches = TableBatches(self.state)
         with suppress(RecordUnreadable):  # the rest of the trace does not need it
             return batches.number_of(commit.key, commit.generation, since=commit.decided_at)
         return None

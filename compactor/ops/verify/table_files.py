@@ -21,13 +21,13 @@ from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
-from compactor.ledger.table.refused_batches import refused_batches
+from compactor.ledger.table.batches import RefusedBatches
 from compactor.ledger.visible import Visible
 from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult
 from compactor.table.catalog import TableFile
-from compactor.table.listed import ListedTable, held_words, waiting_words
 from compactor.table.merging.same_rows import first_difference
 from compactor.table.named import needs_table
+from compactor.table.standing import ListedTable, held_words, waiting_words
 from compactor.table.unmerged import LiveFile, committed_files, looked_up
 from compactor.telemetry.error_text import described
 
@@ -116,7 +116,7 @@ def _named(state: State, expired: Visible, item: tuple[str, ManifestKey | None])
 
 def _why_missing(state: State, commit: Commit) -> str:
     with suppress(RecordUnreadable):
-        held = refused_batches(state).held(commit.key, commit.generation)
+        held = RefusedBatches(state).held(commit.key, commit.generation)
         if held is not None:
             return held_words(held.reason)
     return "the table does not have the file"
@@ -145,7 +145,7 @@ def unlisted(state: State, table: ListedTable, commit: Commit) -> Unlisted:
     """Whether a commit that was not done when it was read waits for the table now, or is held back from it."""
     expected = f"its files in table {table.name}"
     try:
-        held = refused_batches(state).held(commit.key, commit.generation)
+        held = RefusedBatches(state).held(commit.key, commit.generation)
     except RecordUnreadable as exc:
         where = state.layout.held(commit.key, commit.generation)
         return Unlisted(commit, waits=False, fault=Discrepancy(commit.manifest_id, where, expected, str(exc)))

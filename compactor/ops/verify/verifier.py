@@ -27,7 +27,7 @@ from compactor.ops.verify.landed import faults_of_landed, unwritten
 from compactor.ops.verify.records import lost_of_accepted, lost_of_archived, read_records
 from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, Finding, VerifyResult, result_of
 from compactor.schema.registry import SchemaRegistry
-from compactor.table.listed import ListedTable
+from compactor.table.standing import ListedTable
 
 if TYPE_CHECKING:
     from compactor.ops.verify.native_sums import NewDigestKernel

@@ -20,8 +20,8 @@ from compactor.core.partitions import first_folders
 from compactor.engines.columns_file import ColumnsFile
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers
-from compactor.job.attempts import Attempter, AttemptFailures, AttemptReviewer, SelfTest
-from compactor.job.lanes import StreamSlots, WorkQueue
+from compactor.job.attempts import AttemptFailures, AttemptReviewer, SelfTest
+from compactor.job.lanes import SharedSlots, StreamSlots, WorkQueue
 from compactor.job.publication import Publisher
 from compactor.job.receiving import Intake
 from compactor.job.recovery import Recovery
@@ -42,7 +42,7 @@ from compactor.settings.settings import Settings
 from compactor.sources.plan import Plan
 from compactor.sources.planner import Planner
 from compactor.sources.unplanned import EVERYTHING, FileScope, Unplanned, check_prefix, listed_below
-from compactor.upkeep.catalog_columns import CatalogColumns
+from compactor.upkeep.catalog_columns import catalog_columns_task
 from compactor.upkeep.cleaner import retention_task
 from compactor.upkeep.tasks import Task, Tasks
 from compactor.wiring.components import Replacements
@@ -110,7 +110,8 @@ class App(TableComponents):
 
     @property
     def publisher(self) -> Publisher:
-        return Publisher(self.state, self.on_crash_point, self.takes_now(), self.columns_file)
+        table = self.committer() if self.has_table else None
+        return Publisher(self.state, self.on_crash_point, table, self.columns_file)
 
     @cached_property
     def planner(self) -> Planner:
@@ -170,7 +171,7 @@ class App(TableComponents):
         ]
         if catalog is not None:
             latest, metadata_columns = self.job_registry.latest, self.settings.metadata_columns
-            tasks.append(CatalogColumns(catalog, latest, metadata_columns, self.clock).task)
+            tasks.append(catalog_columns_task(catalog, latest, metadata_columns, self.clock))
         return Tasks(self.state, tasks)
 
     def planning_tasks(self) -> Iterator[Task]:
@@ -391,7 +392,6 @@ class App(TableComponents):
             heartbeat=self.heartbeat,
             metrics=self.metrics,
             target_file_bytes=self.settings.output.target_file_bytes,
-            postponed=Retries(self.settings.stream.retry_pause_seconds),
             share=share,
             table=table,
         )
@@ -411,6 +411,7 @@ class App(TableComponents):
         """
         settings, rules = self.settings, self._compaction_rules()
         queue = WorkQueue(rules.manifests_in_flight)
+        slots = self.shared or SharedSlots(queue.slots, {"": 1}).streams[""]
         reviewer = AttemptReviewer(
             ledger=self.ledger,
             history=self.history,
@@ -427,13 +428,10 @@ class App(TableComponents):
         )
         return Scheduler(
             intake=intake,
-            ledger=self.ledger,
-            compactor=replace(self._compactor(engine, rules, reviewer, queue), leaves_placed=table is not None),
-            reviewer=reviewer,
-            clock=self.clock,
+            compactor=replace(self._compactor(engine, rules, reviewer, slots), leaves_placed=table is not None),
             queue=queue,
-            shared=self.shared,
-            share=self.share,
+            slots=slots,
+            postponed=Retries(self.settings.stream.retry_pause_seconds),
             on_result=self.on_result,
             table=table,
         )
@@ -460,27 +458,20 @@ class App(TableComponents):
         )
 
     def _compactor(
-        self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, queue: WorkQueue
+        self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, slots: StreamSlots
     ) -> ManifestCompactor:
         failures = AttemptFailures(
             ledger=self.ledger,
             now=self.clock.now,
             is_engine_healthy=engine.is_healthy,
-            in_flight=self.shared.shared.in_flight if self.shared else queue.in_flight,
-        )
-        stager = self._stager(engine, rules, self.history)
-        attempter = Attempter(
-            state=self.state,
-            stager=stager,
-            failures=failures,
-            reviewer=reviewer,
-            self_test=SelfTest(state=self.state, engine=engine, metadata_columns=rules.metadata_columns),
-            on_crash_point=self.on_crash_point,
+            in_flight=slots.job.in_flight,
         )
         return ManifestCompactor(
             state=self.state,
-            attempter=attempter,
-            stager=stager,
+            stager=self._stager(engine, rules, self.history),
+            failures=failures,
+            reviewer=reviewer,
+            self_test=SelfTest(state=self.state, engine=engine, metadata_columns=rules.metadata_columns),
             publisher=self.publisher,
             history=self.history,
             share=self.share,

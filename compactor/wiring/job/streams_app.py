@@ -93,6 +93,6 @@ class StreamsApp(App):
             settings,
             on_crash_point=self.on_crash_point,
             on_result=self.on_result,
-            shared=self.slots.of(settings.name),
+            shared=self.slots.streams[settings.name],
             **{**common, **given},
         )

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from compactor.ops.table.merger import Merger
     from compactor.table.committer import Committer
     from compactor.table.merging.writing import MergedFiles
-    from compactor.table.taking import TakesNow
     from compactor.upkeep.tasks import Task
 
 _MERGED_ONLY_IN_TABLES = (
@@ -53,7 +52,6 @@ class TableComponents(EngineComponents):
             latest=self.registry.latest,
             max_manifests=self.settings.table.max_manifests_per_commit,
             remainders=Remainders(self.state, self._merged_files),
-            adopts=replays,
         )
 
     def table_keeper(self, on_batch: Callable[[int], None] = lambda _: None) -> "TableKeeper":
@@ -132,9 +130,8 @@ class TableComponents(EngineComponents):
         """
         if not self.has_table:
             return None
-        from compactor.job.table_commits import TableCommits
+        from compactor.job.table_commits import CommitTurns, TableCommits
         from compactor.ledger.table.progress import ProgressNotes
-        from compactor.table.turns import CommitTurns
 
         table, shard = self.settings.table, shard_number(self.settings.stream.shard) or 1
         return TableCommits(
@@ -190,14 +187,6 @@ class TableComponents(EngineComponents):
             "removed_files": report.removed_files,
         }
 
-    def takes_now(self) -> "TakesNow | None":
-        """Make what commits one manifest at once; None without a table sink."""
-        if not self.has_table:
-            return None
-        from compactor.table.taking import TakesNow
-
-        return TakesNow(self.committer())
-
     def _merged_files(self) -> "MergedFiles":
         from compactor.table.merging.writing import MergedFiles
 
@@ -205,7 +194,7 @@ class TableComponents(EngineComponents):
 
     @property
     def _batches(self) -> TableBatches:
-        return TableBatches(self.store, self.layout, self.clock, self.run_id)
+        return TableBatches(self.state)
 
     def _check_table(self, why: str = "") -> None:
         if not self.has_table:
