@@ -22,7 +22,7 @@ from compactor.schema.catalog import Drift, TableColumns, catalog_columns, drift
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.toml import toml_of
-from compactor.upkeep.catalog_columns import COMPARE_SECONDS, EVERY_SECONDS, FIRST_PAUSE_SECONDS, CatalogColumns
+from compactor.upkeep.catalog_columns import COMPARE_SECONDS, EVERY_SECONDS, FIRST_PAUSE_SECONDS, catalog_columns_task
 from compactor.upkeep.tasks import Tasks
 from tests.deployment.resolving import parameters_of, resources, template
 from tests.support.aws_stand_in import REGION
@@ -153,7 +153,7 @@ def test_when_the_job_updates_the_table(catalog: Catalog) -> None:
     """At the start, with each new version, and every hour; after a failure it waits."""
     harness, latest = Harness(), [EMPTY_SCHEMA]
     clock = harness.clock
-    tasks = Tasks(harness.app().state, [CatalogColumns(catalog.table(), lambda: latest[0], (), clock).task])
+    tasks = Tasks(harness.app().state, [catalog_columns_task(catalog.table(), lambda: latest[0], (), clock)])
 
     def step(seconds: float = EVERY_SECONDS) -> list[str]:
         clock.advance(seconds)

@@ -24,7 +24,7 @@ from compactor.engines.partitioned.buckets import bucket_of
 from compactor.ops.verify.table_files import differing
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile, TableHead
-from compactor.table.listed import ListedTable
+from compactor.table.standing import ListedTable
 from tests.support.engine_workspace import schema_file
 from tests.support.extras import NATIVE, ON_SPARK
 from tests.support.iceberg_tables import NAME, client, rest_place, sql_place, written

@@ -90,7 +90,7 @@ class Job:
         )
         source: Any = SimpleNamespace(is_idle=lambda: True)
         self._service = app.service_on(harness.engine(self.store), source)
-        self._service.postponed.monotonic = monotonic
+        self._service.runner.postponed.monotonic = monotonic
 
     def beat(self) -> None:
         """Write a heartbeat."""

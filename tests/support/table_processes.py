@@ -140,21 +140,24 @@ class TableWorld:
     def ledger(self, store: Any = None) -> Ledger:
         return Ledger(store or self.store, self.layout, ManualClock(), "run")
 
+    def state(self, store: Any = None, run_id: str = "") -> State:
+        store, clock = store or self.store, ManualClock()
+        return State(store=store, layout=self.layout, ledger=Ledger(store, self.layout, clock, run_id), clock=clock)
+
     def process(
         self, placed: Sequence[Placed] = (), *, name: str = "p", most: int = 100, replays: bool = False,
         before: Meeting = lambda: None,
     ) -> Process:  # fmt: skip
         """A fresh process with what it placed itself."""
         store, catalog = Watched(self.store, before), Watched(self.table, before)
-        ledger = Ledger(store, self.layout, ManualClock(), name)
-        state = State(store=store, layout=self.layout, ledger=ledger, clock=ManualClock())
-        batches = TableBatches(store, self.layout, ManualClock(), name)
+        state = self.state(store, name)
+        batches = TableBatches(state)
         committer = Committer(
             state=state,
             batches=batches,
             catalog=catalog,
             changes=Changes(state, version),
-            named=NamedManifests(batches, ledger, replays),
+            named=NamedManifests(batches, state.ledger, replays),
             latest=lambda: version(1),
             max_manifests=most,
             remainders=Remainders(state, lambda: FakeFiles(self)),  # type: ignore[arg-type,return-value]
@@ -245,7 +248,7 @@ class TableWorld:
         return (batch.manifests for batch in self.all_batches())
 
     def batches(self) -> TableBatches:
-        return TableBatches(self.store, self.layout, ManualClock(), "")
+        return TableBatches(self.state())
 
     def held(self) -> list[Placed]:
         """What is held back, each with a reason."""

@@ -29,7 +29,7 @@ def maintainer(catalog: TableCatalog, at: datetime, *, days: float = 0, least: i
     """
     store, clock = MemoryStore(), ManualClock(at)
     state = State(store=store, layout=LAYOUT, ledger=Ledger(store, LAYOUT, clock, "run"), clock=clock)
-    recorded = TableBatches(store, LAYOUT, clock, "run")
+    recorded = TableBatches(state)
     for each in range(1, batches + 1):
         recorded.create(each, [BatchedManifest(date=DATE, manifest_id=f"m{each}")])
     rule = KeepRule(timedelta(days=days), least)

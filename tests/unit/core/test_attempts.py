@@ -118,34 +118,34 @@ def test_folded_attempts_count_on() -> None:
     more = Attempts((attempt("failed", number=8),), folded)
     assert (only.last_number, only.failures, only.deaths, last_error(only)) == (7, 5, 2, "e7")
     assert (more.last_number, more.failures, held_against(more, {ME})) == (8, 6, 2)
-    assert lane(only, 1, RULES) is Lane.SUSPECT
+    assert lane(only, 1, RULES) is Lane.ALONE
 
 
 @pytest.mark.parametrize(
     ("ends", "held", "expected"),
     [
         ((), 0, Lane.FRESH),
-        (("failed",), 1, Lane.RETRY),
-        (("failed", "failed"), 2, Lane.RETRY),  # it takes no driver along
-        (("died",), 0, Lane.SUSPECT),
-        (("died", "died"), 0, Lane.SUSPECT),
-        (("undecided",), 0, Lane.RETRY),
+        (("failed",), 1, Lane.AGAIN),
+        (("failed", "failed"), 2, Lane.AGAIN),  # it takes no driver along
+        (("died",), 0, Lane.AGAIN),
+        (("died", "died"), 0, Lane.ALONE),
+        (("undecided",), 0, Lane.AGAIN),
         (("undecided", "undecided"), 0, Lane.UNDECIDED),  # the next may be the last
         (("undecided",), 1, Lane.UNDECIDED),
-        (("undecided", "undecided", "passing"), 0, Lane.PASSING),
-        (("undecided", "refused"), 0, Lane.RETRY),  # alone or not, it tells nothing
-        (("blamed", "died"), 1, Lane.SUSPECT),
-        (("blamed", "blamed"), 2, Lane.ISOLATED),  # its last attempt must prove it
-        (("isolate",), 0, Lane.ISOLATED),
-        (("isolate", "passing"), 0, Lane.PASSING),
-        (("failed", "passing"), 1, Lane.PASSING),
+        (("undecided", "undecided", "passing"), 0, Lane.AGAIN),
+        (("undecided", "refused"), 0, Lane.AGAIN),  # alone or not, it tells nothing
+        (("blamed", "died"), 1, Lane.ALONE),
+        (("blamed", "blamed"), 2, Lane.ALONE),  # its last attempt must prove it
+        (("isolate",), 0, Lane.ALONE),
+        (("isolate", "passing"), 0, Lane.AGAIN),
+        (("failed", "passing"), 1, Lane.AGAIN),
     ],
 )
 def test_lane(ends: tuple[str, ...], held: int, expected: Lane) -> None:
     """What killed drivers is kept apart, and the attempt that may be the last of a killer runs with nothing else."""
     assert lane(attempts(*ends), held, RULES) is expected
     if expected is Lane.UNDECIDED:
-        assert lane(attempts(*ends), held, RULES, others_got_through=True) is Lane.RETRY
+        assert lane(attempts(*ends), held, RULES, others_got_through=True) is Lane.AGAIN
 
 
 def test_pauses() -> None:

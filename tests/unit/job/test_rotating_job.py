@@ -11,7 +11,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.crash_points import RotationCrashPoint, ignore_rotation_crash_point
 from compactor.core.errors import CompactorError
 from compactor.core.layout import base_name
-from compactor.job.recovery import Recovery
+from compactor.job.rotating_source import RotatingSource
 from compactor.job.service import Service
 from compactor.wiring.job.app import App
 from tests.support.harness import GOOD, DiedError, Harness, counted
@@ -103,7 +103,7 @@ def test_an_end_at_each_step(
     service = job(harness, app, end)
     with monkeypatch.context() as dying, pytest.raises(DiedError) if dies else nullcontext():
         if dies:
-            dying.setattr(Recovery, "drop_checkpoints", lambda _: None)
+            dying.setattr(RotatingSource, "stop", lambda _: None)
         service.run(once=False)
     left = {base_name(info.uri.rpartition("/")[0]) for info in harness.store.list(harness.layout.checkpoints_folder)}
     assert len(left) == (dies and point is not RotationCrashPoint.DROPPED)

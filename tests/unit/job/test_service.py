@@ -78,24 +78,6 @@ def test_unseen_manifests(harness: Harness) -> None:
     harness.check_exact()
 
 
-def test_unseen_manifests_while_idle(harness: Harness) -> None:
-    """A run without end finds them as well, when the stream has nothing to do."""
-    harness.put_manifest("empty.json", b"")
-    waits: list[int] = []
-
-    def on_wait() -> None:
-        if stream.is_idle():
-            harness.clock.advance(SWEEP_SECONDS)
-        waits.append(1)
-        if not harness.waiting() or len(waits) > 5_000:
-            job.stop()
-
-    stream = source(harness, on_wait)
-    job = service(harness, stream)
-    report = job.run(once=False)
-    assert (report.dead_lettered, harness.waiting()) == (1, [])
-
-
 class BusySource(ListSource):
     """A stream that is never idle."""
 
@@ -208,15 +190,6 @@ def test_stop_finishes_what_is_in_flight(harness: Harness) -> None:
     assert 1 <= report.committed <= harness.settings.stream.manifests_in_flight
     assert len(harness.waiting()) == 4 - report.committed
     harness.run_once()
-    harness.check_exact()
-
-
-def test_tries_failed_manifests_again(harness: Harness) -> None:
-    """A failed manifest is tried again in the same run; its stream goes on meanwhile."""
-    uris = [harness.deliver(f"m{number}", GOOD) for number in range(3)]
-    stream = source(harness)
-    report = service(harness, stream, FailingEngine(harness.store, StoreUnavailable("503"), {"m1": 2})).run(once=True)
-    assert (report.committed, report.failures, stream.starts) == (len(uris), {}, 1)
     harness.check_exact()
 
 
@@ -359,26 +332,6 @@ def test_no_heartbeat_beside_a_batch(harness: Harness) -> None:
     job = service(harness, BusySource(harness.store, harness.layout.manifests_folder, on_wait=on_wait))
     job.run(once=False)
     assert harness.metrics.emitted == []
-
-
-def test_checkpoints_of_the_run_are_dropped(harness: Harness) -> None:
-    """A run deletes its own checkpoints at its end, and leaves those of others."""
-    app = harness.app()
-    mine, other = app.layout.checkpoint(f"{app.run_id}-1") + "/0", app.layout.checkpoint("other-1") + "/0"
-    for uri in (mine, other):
-        harness.store.put(uri, b"x")
-    app.service_on(harness.engine(), source(harness)).run(once=True)
-    assert [info.uri for info in harness.store.list(harness.layout.checkpoints_folder)] == [other]
-
-
-def test_recovery_before_the_stream(harness: Harness) -> None:
-    """What an earlier driver had decided is visible before the stream delivers anything."""
-    uri = harness.deliver("m1", GOOD)
-    with pytest.raises(DiedError):
-        harness.runner(on_crash_point=_die_when_decided).run([uri])
-    harness.store.delete([uri])  # the stream could not deliver it
-    assert service(harness, source(harness)).run(once=True).committed == 1
-    harness.check_exact()
 
 
 def _die_when_attempted(step: CrashPoint, _manifest_id: str) -> None:

@@ -198,27 +198,6 @@ def test_a_job_that_wakes_takes_nothing_until_it_is_known_again() -> None:
     assert any(second.is_mine(f"{name}.json") for name in NAMES)
 
 
-def test_the_number_of_shards_changes_while_they_run() -> None:
-    """2, 4, 3: whatever each knows of their number, each manifest has one taker as soon as all have looked."""
-    side = Side()
-    for shard in ("1/2", "2/2"):
-        side.start(shard)
-    side.pass_seconds(JOIN_SECONDS)
-    of_two = {name: side.takers(name) for name in NAMES}
-    for shard in ("3/4", "4/4"):
-        side.start(shard)
-    side.pass_seconds(JOIN_SECONDS)
-    of_four = {name: side.takers(name) for name in NAMES}
-    assert all(len(runs) == 1 for runs in of_four.values())
-    assert all(of_four[name] == runs for name, runs in of_two.items() if taker(name, range(1, 5)) < 3)
-    side.end("run-4-4")
-    del side.shares["run-4-4"]
-    side.pass_seconds(REFRESH_SECONDS)
-    of_three = {name: side.takers(name) for name in NAMES}
-    assert all(len(runs) == 1 for runs in of_three.values())
-    assert all(of_three[name] == runs for name, runs in of_four.items() if runs != ["run-4-4"])
-
-
 def test_of_two_jobs_of_one_shard_the_later_one_takes_all() -> None:
     """While their number changes, the second of two and the second of four may both be there."""
     side = Side()
@@ -373,51 +352,29 @@ def test_what_another_shard_has_taken_meanwhile_is_left_to_it() -> None:
     assert [*harness.ledger.open_ids()] == []
 
 
-def test_what_a_living_run_works_on_is_left_to_it() -> None:
-    """A second attempt beside it would be for nothing. Once that run is dead, its manifest is taken up."""
+@pytest.mark.parametrize(
+    ("age_seconds", "lives", "is_left"),
+    [
+        (1.0, True, True),
+        (1.0, False, False),  # it is dead
+        (LEFT_SECONDS - 1, True, True),
+        (LEFT_SECONDS, True, False),  # it lost track: the record was written, and the answer was lost
+        (-LEFT_SECONDS, True, False),  # of a clock that was ahead
+    ],
+)
+def test_what_a_living_run_works_on_is_left_to_it(age_seconds: float, *, lives: bool, is_left: bool) -> None:
+    """A second attempt beside it would be for nothing."""
     harness = Harness()
     uri = harness.deliver("a", GOOD)
     first = harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED))
     with pytest.raises(DiedError):
         first.scheduler(harness.engine()).run([uri])
-    share = SomeShare({"a"}, alive={first.run_id})
+    harness.clock.advance(age_seconds)
     app = harness.app()
-    vars(app)["share"] = share
-    batch = app.scheduler(harness.engine()).run([uri])
-    assert (batch.elsewhere, batch.finished, batch.failures, batch.postponed) == ({uri: "a"}, [], {}, {})
-    share.alive.clear()
-    app.scheduler(harness.engine()).run([uri])
-    harness.check_exact()
-
-
-def test_an_attempt_that_a_living_run_lost_track_of_is_not_left_to_it_for_ever() -> None:
-    """Its record was written and the answer was lost; then the manifest went to another shard."""
-    harness = Harness()
-    uri = harness.deliver("a", GOOD)
-    first = harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED))
-    with pytest.raises(DiedError):
-        first.scheduler(harness.engine()).run([uri])
-    app = harness.app()
-    vars(app)["share"] = SomeShare({"a"}, alive={first.run_id})
-    harness.clock.advance(LEFT_SECONDS - 1)
-    assert app.scheduler(harness.engine()).run([uri]).elsewhere == {uri: "a"}
-    harness.clock.advance(1)
-    assert [each.ending for each in app.scheduler(harness.engine()).run([uri]).finished] == [Ending.COMMITTED]
-    harness.check_exact()
-
-
-def test_an_attempt_of_a_clock_that_was_ahead_is_not_left_to_its_run_for_ever() -> None:
-    """As if it were as old as it is young: neither is what a run that goes on would have."""
-    harness = Harness()
-    uri = harness.deliver("a", GOOD)
-    harness.clock.advance(LEFT_SECONDS)
-    first = harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED))
-    with pytest.raises(DiedError):
-        first.scheduler(harness.engine()).run([uri])
-    harness.clock.advance(-LEFT_SECONDS)
-    app = harness.app()
-    vars(app)["share"] = SomeShare({"a"}, alive={first.run_id})
-    assert [each.ending for each in app.scheduler(harness.engine()).run([uri]).finished] == [Ending.COMMITTED]
+    vars(app)["share"] = SomeShare({"a"}, alive={first.run_id} if lives else set())
+    expected = Ending.ELSEWHERE if is_left else Ending.COMMITTED
+    assert [each.ending for each in app.scheduler(harness.engine()).run([uri]).all] == [expected]
+    harness.runner().run([uri])
     harness.check_exact()
 
 

@@ -53,7 +53,7 @@ def dealt(shared: SharedSlots, waiting: dict[str, Waiting], rounds: int) -> Coun
         for name, each in waiting.items():
             for size in each.begun:
                 served[name] += size
-                shared.ended(name, manifest(0, alone=False))
+                shared.streams[name].ended(manifest(0, alone=False))
             each.begun.clear()
     return served
 
@@ -61,7 +61,7 @@ def dealt(shared: SharedSlots, waiting: dict[str, Waiting], rounds: int) -> Coun
 def joined(shared: SharedSlots, *names: str) -> dict[str, Waiting]:
     waiting = {name: Waiting() for name in names}
     for name, each in waiting.items():
-        shared.join(name, each)
+        shared.streams[name].join(each)
     return waiting
 
 
@@ -92,16 +92,16 @@ def test_one_that_needs_the_job_for_itself_gets_it_in_the_end() -> None:
     waiting = joined(shared, "a", "b")
     waiting["b"].sizes.extend([(MIB, False)] * 100)
     shared.deal()
-    shared.join("a", had := Waiting(deque([(GIB, False)])))  # so that its clock is ahead of that of the other
-    shared.ended("b", manifest(0, alone=False))
+    shared.streams["a"].join(had := Waiting(deque([(GIB, False)])))  # so that its clock is ahead of that of the other
+    shared.streams["b"].ended(manifest(0, alone=False))
     waiting["b"].begun.pop()
     shared.deal()
-    shared.ended("a", manifest(had.begun.pop(), alone=False))
-    shared.join("a", waiting["a"])
+    shared.streams["a"].ended(manifest(had.begun.pop(), alone=False))
+    shared.streams["a"].join(waiting["a"])
     shared.deal()
     waiting["a"].sizes.append((MIB, True))
     while not waiting["a"].begun:
-        shared.ended("b", manifest(0, alone=False))
+        shared.streams["b"].ended(manifest(0, alone=False))
         waiting["b"].begun.pop()
         shared.deal()
     assert 100 - len(waiting["b"].sizes) == OTHERS_FIRST * 2 - 1  # and the one of its own
@@ -109,7 +109,7 @@ def test_one_that_needs_the_job_for_itself_gets_it_in_the_end() -> None:
     left = len(waiting["b"].sizes)
     shared.deal()
     assert len(waiting["b"].sizes) == left  # nothing begins beside it
-    shared.ended("a", manifest(0, alone=True))
+    shared.streams["a"].ended(manifest(0, alone=True))
     shared.deal()
     assert len(waiting["b"].sizes) == left - 2
 
@@ -155,7 +155,7 @@ def arrivals(name: str, megabytes_per_second: float, chance: random.Random) -> l
 def simulated(made: list[Sized], names: tuple[str, ...], *, fair: bool) -> dict[str, list[float]]:
     """The times from arrival to visible of all files, by stream, with real slots and a clock of its own."""
     shared = SharedSlots(SLOTS, dict.fromkeys(names if fair else ("all",), 1))
-    queues: dict[str, deque[Sized]] = {name: deque() for name in shared.weights}
+    queues: dict[str, deque[Sized]] = {name: deque() for name in shared.streams}
     number, ends, latency = count(), list[tuple[float, int, Sized]](), {name: list[float]() for name in names}
     now = 0.0
 
@@ -174,13 +174,13 @@ def simulated(made: list[Sized], names: tuple[str, ...], *, fair: bool) -> dict[
         def needs_all(self) -> bool:
             return False
 
-    for name in shared.weights:
-        shared.join(name, Stream(name))
+    for name in shared.streams:
+        shared.streams[name].join(Stream(name))
     waiting = deque(sorted(made, key=lambda each: each.ready))
     while waiting or ends:
         if ends and (not waiting or ends[0][0] <= waiting[0].ready):
             now, _, ended = heapq.heappop(ends)
-            shared.ended(ended.stream if fair else "all", manifest(0, alone=False))
+            shared.streams[ended.stream if fair else "all"].ended(manifest(0, alone=False))
             latency[ended.stream] += [now - arrived for arrived in ended.arrived]
         else:
             now = waiting[0].ready

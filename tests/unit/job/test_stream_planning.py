@@ -71,32 +71,35 @@ class Hanging:
     """A log with one stream that gives no answer until it may."""
 
     def __init__(self, kinesis: MemoryKinesis) -> None:
-        self.log, self.answering = kinesis.log(), threading.Event()
+        self.log, self.asked, self.answering = kinesis.log(), threading.Event(), threading.Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.log, name)
 
-    def describe(self, stream: LogName) -> LiveLog | None:
-        if stream == OTHER:
+    def describe(self, log: LogName) -> LiveLog | None:
+        if log == OTHER:
+            self.asked.set()
             self.answering.wait(SECONDS)
             raise StoreUnavailable("no way to Kinesis")
-        return self.log.describe(stream)
+        return self.log.describe(log)
 
 
-def test_a_stream_that_hangs_holds_up_nothing(tmp_path: Path, kinesis: MemoryKinesis) -> None:
-    """The other one is planned and compacted beside it, and the job can be stopped."""
+@pytest.mark.parametrize("once", [False, True])
+def test_a_stream_that_hangs_holds_up_nothing(tmp_path: Path, kinesis: MemoryKinesis, *, once: bool) -> None:
+    """A running job plans and compacts the other one beside it, again and again, and any job can be stopped."""
     log = Hanging(kinesis)
     app = app_of(tmp_path, kinesis, log)
     job = app.threaded_job(1)
-    working = threading.Thread(target=job.run, kwargs={"once": False})
+    working = threading.Thread(target=job.run, kwargs={"once": once})
     working.start()
+    assert log.asked.wait(SECONDS)
     try:
-        for number in range(2):
+        for number in range(0 if once else 2):
             kinesis.put(b'{"id": %d}' % number)
-        ends_at = time.monotonic() + SECONDS
-        while rows(app) < 3:
-            assert time.monotonic() < ends_at
-            time.sleep(0.1)
+            ends_at = time.monotonic() + SECONDS
+            while rows(app) < 2 + number:
+                assert time.monotonic() < ends_at
+                time.sleep(0.1)
     finally:
         job.stop()
         working.join(SECONDS)

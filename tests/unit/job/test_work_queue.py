@@ -10,23 +10,24 @@ from hypothesis import strategies as st
 from compactor.core.documents.records import Accepted
 from compactor.core.rules.attempts import Lane
 from compactor.core.rules.shares import NO_SHARE, Share
-from compactor.job.lanes import FRESH_BEFORE_RETRY, OTHERS_FIRST, WorkQueue
+from compactor.job.lanes import FRESH_BEFORE_AGAIN, OTHERS_FIRST, WorkQueue
 from compactor.job.results import Delivery
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def work(
-    manifest_id: str, lane: Lane = Lane.FRESH, *, uri: str = "", deaths: int = 0, share: Share = NO_SHARE
-) -> Delivery:
+def work(manifest_id: str, lane: Lane = Lane.FRESH, *, uri: str = "", share: Share = NO_SHARE) -> Delivery:
     accepted = Accepted(manifest_id=manifest_id, kind="manifest", date="2026-01-02", accepted_at=NOW)
-    deaths = deaths or int(lane is Lane.SUSPECT)
-    return Delivery(uri or f"/m/{manifest_id}.json", "", accepted, lane=lane, deaths=deaths, share=share)
+    return Delivery(uri or f"/m/{manifest_id}.json", "", accepted, lane=lane, share=share)
 
 
-def queue(slots: int, *works: Delivery) -> WorkQueue:
+def works(letter: str, number: int, lane: Lane = Lane.FRESH) -> list[Delivery]:
+    return [work(f"{letter}{each:02}", lane) for each in range(number)]
+
+
+def queue(slots: int, *waiting: Delivery) -> WorkQueue:
     made = WorkQueue(slots)
-    for each in works:
+    for each in waiting:
         made.add(each)
     return made
 
@@ -45,10 +46,13 @@ def test_first_attempts_in_order_up_to_the_slots() -> None:
 
 
 def test_repeated_attempts_leave_room_for_first_ones() -> None:
-    """What passing trouble ended gets at most half of the slots while others wait, and all of them while none does."""
-    again = [work(f"r{number}", Lane.PASSING) for number in range(6)]
-    assert sorted(begun(queue(4, *again, work("a"), work("b"), work("c")))) == ["a", "b", "r0", "r1"]
-    assert begun(queue(4, *again)) == ["r0", "r1", "r2", "r3"]
+    """They get at most half of the slots while first attempts wait, and all of them while none does."""
+    made = queue(4, *works("r", 6, Lane.AGAIN), *works("f", 3 * FRESH_BEFORE_AGAIN))
+    for _ in range(2 * FRESH_BEFORE_AGAIN):
+        begun(made)
+        made.done(next(each for each in made.in_flight.values() if each.lane is Lane.FRESH))
+    assert sum(each.lane is Lane.AGAIN for each in made.in_flight.values()) == 2
+    assert begun(queue(4, *works("r", 6, Lane.AGAIN))) == ["r00", "r01", "r02", "r03"]
 
 
 def in_order(made: WorkQueue) -> list[str]:
@@ -60,73 +64,43 @@ def in_order(made: WorkQueue) -> list[str]:
     return order
 
 
-def test_one_slot_takes_turns() -> None:
-    """With a single slot neither first nor repeated attempts starve."""
-    made = queue(1, *[work(f"r{n}", Lane.PASSING) for n in range(3)], *[work(f"f{n}") for n in range(3)])
-    assert in_order(made) == ["f0", "r0", "f1", "r1", "f2", "r2"]
-
-
 @pytest.mark.parametrize("slots", [1, 2, 8])
-def test_what_keeps_failing_waits_for_first_attempts(slots: int) -> None:
-    """While first attempts wait, one in nine is of a manifest that failed for its own reason; then all of them are."""
-    again = [work(f"r{number}", Lane.RETRY) for number in range(5)]
-    order = in_order(queue(slots, *again, *[work(f"f{number:02}") for number in range(2 * FRESH_BEFORE_RETRY + 1)]))
-    between = "".join(name[0] for name in order).split("r")
-    assert sorted(between) == ["", "", "", "f", "f" * 8, "f" * 8]
-
-
-def test_failed_manifests_take_turns() -> None:
-    """Neither what passing trouble ended nor what failed for its own reason keeps the other from its next attempt."""
-    made = queue(1, *[work(f"r{n}", Lane.RETRY) for n in range(2)], *[work(f"p{n}", Lane.PASSING) for n in range(2)])
-    assert in_order(made) == ["p0", "r0", "p1", "r1"]
-
-
-@pytest.mark.parametrize(("deaths", "together"), [(1, 4), (2, 2), (3, 1), (4, 1), (9, 1)])
-def test_fewer_suspects_run_together_with_each_death(deaths: int, together: int) -> None:
-    """What was in flight at deaths runs in halves of halves, and at last alone, so that few deaths tell the killer."""
-    made = queue(8, *[work(f"s{number}", Lane.SUSPECT, deaths=deaths) for number in range(20)])
-    assert len(begun(made)) == together
-    assert all(each.alone == (deaths > 3) for each in made.in_flight.values())
-
-
-def test_the_least_suspicious_first() -> None:
-    """Those that were in flight at fewer deaths are cleared before the others."""
-    made = queue(4, work("often", Lane.SUSPECT, deaths=2), work("once", Lane.SUSPECT, deaths=1))
-    assert begun(made) == ["once"]
-
-
-def test_a_suspect_alone_leaves_nothing_beside_it() -> None:
-    """Nothing begins beside an attempt that is to tell of its manifest alone."""
-    made = queue(2, work("s", Lane.SUSPECT, deaths=2))
-    assert begun(made) == ["s"]
-    made.add(work("f"))
-    assert begun(made) == []
-    made.done(made.in_flight["s"])
-    assert begun(made) == ["f"]
+def test_what_failed_before_waits_for_first_attempts(slots: int) -> None:
+    """While first attempts wait, one in nine failed before; then all of them did."""
+    order = in_order(queue(slots, *works("r", 5, Lane.AGAIN), *works("f", 2 * FRESH_BEFORE_AGAIN + 1)))
+    assert "".join(name[0] for name in order).split("r") == ["", "f" * 8, "f" * 8, "f", "", ""]
 
 
 def test_what_is_undecided_runs_alone_until_another_gets_through() -> None:
-    """Once another manifest was committed, that one tells, and nothing has to wait."""
-    made = queue(4, *[work(f"u{number}", Lane.UNDECIDED) for number in range(4)])
-    assert begun(made) == ["u0"]
-    assert made.in_flight["u0"].alone
+    """Nothing begins beside it. Once another manifest was committed, that one tells, and nothing has to wait."""
+    made = queue(4, *works("u", 4, Lane.UNDECIDED))
+    assert begun(made) == ["u00"]
+    assert made.in_flight["u00"].alone
+    made.add(work("f"))
     made.note_commit()
-    made.done(made.in_flight["u0"])
-    assert begun(made) == ["u1", "u2", "u3"]
+    assert begun(made) == []
+    made.done(made.in_flight["u00"])
+    assert begun(made) == ["u01", "f", "u02", "u03"]
 
 
 def test_after_a_death_one_more_begins_with_each_that_ended() -> None:
-    """A process that follows a death begins with the newest manifest, alone, and trusts as many as got through."""
-    made = queue(3, *[work(f"f{number}") for number in range(9)])
+    """A process that follows a death begins with one manifest, alone, and trusts as many as got through.
+
+    What was in flight at the death waits until as many others as for one that is to run alone have begun.
+    """
+    made = queue(3, *works("r", 2, Lane.AGAIN), *works("f", 20))
     made.be_cautious()
-    assert begun(made) == ["f8"]
-    assert made.in_flight["f8"].alone
-    made.done(made.in_flight["f8"])
-    assert begun(made) == ["f7", "f6"]
-    made.done(made.in_flight["f6"])
-    assert begun(made) == ["f5", "f4"]
-    made.done(made.in_flight["f5"])
-    assert begun(made) == ["f0"]  # as always again
+    assert begun(made) == ["f00"]
+    assert made.in_flight["f00"].alone
+    made.done(made.in_flight["f00"])
+    assert begun(made) == ["f01", "f02"]
+    made.done(made.in_flight["f01"])
+    assert begun(made) == ["f03", "f04"]
+    made.done(made.in_flight["f03"])
+    assert begun(made) == ["f05"]  # as always again
+    for each in list(made.in_flight.values()):
+        made.done(each)
+    assert in_order(made).index("r00") == 3 * OTHERS_FIRST - 6
 
 
 def test_shares_take_turns() -> None:
@@ -142,26 +116,15 @@ def test_shares_take_turns() -> None:
     assert order == ["t0", "s0", "t1", "h0", "t2", "s1", "t3", "h1", "t4", "s2", "t5", "h2"]
 
 
-def test_others_get_through_before_a_suspect_begins() -> None:
-    """A process that dies of a suspect has done as many others before as there are slots."""
-    others = [work(f"f{number:02}") for number in range(20)]
-    made = queue(2, work("s1", Lane.SUSPECT), work("s2", Lane.SUSPECT), *others)
-    order = begun(made)
-    while "s1" not in order:
-        made.done(made.in_flight[order[-1]])
-        order += begun(made)
-    assert order == [f"f{number:02}" for number in range(19, 10, -1)] + ["s1"]  # the newest first: it came with killers
-
-
-def test_isolated_manifests_do_not_hold_up_the_others() -> None:
-    """Before an isolated manifest, several others begin for each slot; then it waits for those in flight."""
-    made = queue(1, work("i1", Lane.ISOLATED), work("i2", Lane.ISOLATED), *[work(f"f{n}") for n in range(9)])
+def test_what_runs_alone_does_not_hold_up_the_others() -> None:
+    """Before a manifest that runs alone, several others begin for each slot; then it waits for those in flight."""
+    made = queue(1, work("i1", Lane.ALONE), work("i2", Lane.ALONE), *works("f", 9))
     order = []
     for _ in range(11):
         order += begun(made)
         made.done(made.in_flight[order[-1]])
     assert [order.index("i1"), order.index("i2")] == [OTHERS_FIRST, 2 * OTHERS_FIRST + 1]
-    made = queue(2, work("i", Lane.ISOLATED), *[work(f"f{n}") for n in range(9)])
+    made = queue(2, work("i", Lane.ALONE), *works("f", 9))
     for _ in range(2 * OTHERS_FIRST - 1):
         made.done(made.in_flight[begun(made)[-1]])
     assert begun(made) == []  # it is due, and waits until the other one has ended
@@ -196,18 +159,15 @@ def test_repeated_deliveries() -> None:
     assert begun(made) == ["a"]
 
 
-LANES = st.lists(st.tuples(st.sampled_from(list(Lane)), st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=20)
+LANES = st.lists(st.tuples(st.sampled_from(list(Lane)), st.integers(1, 3)), min_size=1, max_size=20)
 
 
 @given(LANES, st.integers(min_value=1, max_value=5), st.booleans(), st.randoms(use_true_random=False))
 def test_every_manifest_gets_its_turn(
-    lanes: list[tuple[Lane, int, int]], slots: int, cautious: bool, chance: object
+    lanes: list[tuple[Lane, int]], slots: int, cautious: bool, chance: object
 ) -> None:
     """Whatever waits and in whatever order it ends, all is done, and the rules of the lanes hold at every moment."""
-    works = [
-        work(f"m{number}", lane, deaths=deaths, share=Share(size)) for number, (lane, deaths, size) in enumerate(lanes)
-    ]
-    made = queue(slots, *works)
+    made = queue(slots, *[work(f"m{number}", lane, share=Share(size)) for number, (lane, size) in enumerate(lanes)])
     if cautious:
         made.be_cautious()
     done = 0
@@ -215,10 +175,8 @@ def test_every_manifest_gets_its_turn(
         begun(made)
         in_flight = list(made.in_flight.values())
         assert 1 <= len(in_flight) <= (min(slots, done + 1) if cautious else slots)
-        suspects = [each.deaths for each in in_flight if each.lane is Lane.SUSPECT]
-        assert not suspects or len(suspects) <= slots >> max(suspects)
         assert all(not each.alone for each in in_flight) or len(in_flight) == 1
-        assert not any(each.lane in {Lane.ISOLATED, Lane.UNDECIDED} and not each.alone for each in in_flight)
+        assert not any(each.lane is Lane.ALONE and not each.alone for each in in_flight)
         if chance.random() < 0.2:  # type: ignore[attr-defined]
             made.note_commit()
         made.done(chance.choice(list(made.in_flight.values())))  # type: ignore[attr-defined]

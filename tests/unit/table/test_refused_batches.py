@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.memory.table import Answer
 from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import (
@@ -18,7 +17,7 @@ from compactor.core.errors import (
     TableHeldBack,
     TableRefused,
 )
-from compactor.ledger.table.refused_batches import RefusedBatches
+from compactor.ledger.table.batches import RefusedBatches
 from compactor.table import applying, changes, committer
 from compactor.table.applying import MAX_HELD, REFUSALS, TRIES
 from compactor.table.catalog import TableChange
@@ -283,14 +282,14 @@ def test_a_late_process_does_not_hold_back_what_was_released(world: TableWorld, 
 
     def others() -> None:
         if dies:
-            first = RefusedBatches(store, world.layout, ManualClock(), "first")
+            first = RefusedBatches(world.state(store, "first"))
             first._hold(placed.batched, 1, "no")
-        RefusedBatches(store, world.layout, ManualClock(), "second").record(batch, "no")
+        RefusedBatches(world.state(store, "second")).record(batch, "no")
         for held in list(world.batches().refused.all_held()):
             world.batches().refused.release(held)
 
     late: Any = Interrupted(world, before=others)
-    RefusedBatches(late, world.layout, ManualClock(), "late").record(batch, "no")
+    RefusedBatches(world.state(late, "late")).record(batch, "no")
     assert world.batches().refused.has(1)
     assert world.held() == []
 
@@ -304,10 +303,10 @@ def test_a_process_that_is_overtaken_holds_back_what_it_held_back(world: TableWo
     store: Any = world.store
 
     def other() -> None:
-        RefusedBatches(store, world.layout, ManualClock(), "other").record(batch, "no")
+        RefusedBatches(world.state(store, "other")).record(batch, "no")
 
     overtaken: Any = Interrupted(world, after=other)
-    RefusedBatches(overtaken, world.layout, ManualClock(), "overtaken").record(batch, "no")
+    RefusedBatches(world.state(overtaken, "overtaken")).record(batch, "no")
     assert world.held() == [placed]
 
 

@@ -68,7 +68,7 @@ def test_what_waits(harness: Harness, *, is_batched: bool) -> None:
     with suppress(DiedError):
         harness.app(on_crash_point=dying_at(CrashPoint.DECIDED)).service_on(harness.engine(), source).run(once=True)
     if is_batched:
-        batches = TableBatches(harness.store, harness.layout, harness.clock, "run")
+        batches = TableBatches(harness.app().state)
         batches.create(4, [BatchedManifest(date=DAY, manifest_id="m4")])
     harness.clock.advance(120)
     batch = "; it is in batch 4" if is_batched else ""
@@ -136,7 +136,7 @@ def test_from_before_the_table() -> None:
 def test_the_search_begins_at_the_time_of_the_manifest(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """So its cost does not grow with the batches before it; clocks may differ a little."""
     monkeypatch.setattr("compactor.ledger.table.batches.SEARCHED_BATCHES", 1)
-    batches = TableBatches(harness.store, harness.layout, harness.clock, "run")
+    batches = TableBatches(harness.app().state)
     for number, name in enumerate(("m1", "m2", "m3"), 1):
         decided_at = harness.commit(name).decided_at
         for since in (decided_at, decided_at + timedelta(seconds=200)):
