@@ -30,7 +30,7 @@ from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles, see
 from compactor.core.documents.closed_dates import ClosedDate, ClosingBegun, Member
 from compactor.core.documents.counts import Counts
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
-from compactor.ops.closing.version_index import VersionIndex
+from compactor.ops.closing.draft import VersionIndex
 from compactor.sources.file_search import Naming
 from compactor.sources.folders.history import known_at
 from compactor.wiring.job.app import App

@@ -262,6 +262,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a manifest is in no summary twice": "True",
         "what an earlier summary has of a rebuilt manifest is taken back": "report + Counts()",
         "a date with a discrepancy stays open": "False",
+        "what an earlier summary settles is not named as open": "self.letters, self.quarantined",
         "file versions are compared with those of all summaries": "False",
     },
     "tests/unit/ops/closing/test_interrupted_redrives.py": {

@@ -15,7 +15,7 @@ from compactor.core.errors import CompactorError
 from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.closing.report import ClosingReport
+from compactor.ops.closing.closer import ClosingReport
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.figures import Figures

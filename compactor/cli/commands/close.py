@@ -8,7 +8,7 @@ from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_json, show_lines, waiting
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count
-from compactor.ops.closing.report import ClosingReport, Summarised
+from compactor.ops.closing.closer import ClosingReport, Summarised
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
 

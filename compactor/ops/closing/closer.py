@@ -5,26 +5,72 @@ which only one process can create; one that loses it reads the winner's summary 
 those that were there before the records were read: so what ends meanwhile keeps its mark, and goes into an addition.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun, DoubledVersion, totals_with
+from compactor.core.documents.closed_dates import ClosedTotals, ClosingBegun, DoubledVersion, totals_with
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.core.results import as_document
 from compactor.core.text.formatting import count, duration
 from compactor.ledger.history.closed_dates import ClosedDates, Mark
 from compactor.ledger.history.unsummarised import Found, recorded, summarised_generations
 from compactor.ledger.state import State
-from compactor.ops.closing.draft import Draft
-from compactor.ops.closing.report import ClosingReport, LeftOpen, Summarised
-from compactor.ops.closing.settling import settled_files, settled_letters
-from compactor.ops.closing.version_index import VersionIndex, shared_within
+from compactor.ops.closing.draft import Draft, VersionIndex, shared_within
 from compactor.ops.verify.doubled import doubled_versions
+from compactor.ops.verify.report import Discrepancy
 from compactor.ops.verify.verifier import Verifier, superseded_counts
 from compactor.telemetry.logs import log_event
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised:
+    """One summary that was written."""
+
+    date: str
+    number: int  # 1 closed the date; a higher one is an addition
+    manifests: int
+    files: int  # number of file versions with rows
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """One date that stays open, or whose addition waits."""
+
+    date: str
+    why: str  # the reason, in words
+    is_wrong: bool = False  # whether something does not add up, and not only time has to pass
+
+
+@as_document(shows=("needs_operator",))
+@dataclass(frozen=True, slots=True)
+class ClosingReport:
+    """Which dates were closed, and which were not."""
+
+    summarised: Sequence[Summarised] = ()  # summaries that were written
+    left_open: Sequence[LeftOpen] = ()  # dates that stay open, or whose addition waits
+    discrepancies: Sequence[Discrepancy] = ()  # what keeps dates open, or is there twice
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether something does not add up: the exit code is 3."""
+        return bool(self.discrepancies) or any(each.is_wrong for each in self.left_open)
+
+
+Told = Summarised | LeftOpen | Discrepancy
+
+
+def report_of(told: Iterable[Told]) -> ClosingReport:
+    """The report of what came of dates, in their order."""
+    each = list(told)
+    return ClosingReport(
+        [one for one in each if isinstance(one, Summarised)],
+        [one for one in each if isinstance(one, LeftOpen)],
+        [one for one in each if isinstance(one, Discrepancy)],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +111,13 @@ class Closer:
 
     def close(self) -> ClosingReport:
         """Close what has been quiet, one date after the other."""
-        report = ClosingReport()
+        report = report_of(self._close())
+        for each in report.left_open:
+            if each.is_wrong:
+                log_event("date.not_closed", date=each.date, why=each.why)
+        return report
+
+    def _close(self) -> Iterator[Told]:
         self._begin()
         in_work = self._in_work()
         by_date: dict[str, list[Mark]] = defaultdict(list)
@@ -74,11 +126,7 @@ class Closer:
         index = VersionIndex(self._dates)
         for date, marks in sorted(by_date.items()):
             self.on_date(date)
-            self._close_date(self._candidates(date, marks), in_work[date], index, report)
-        for each in report.left_open:
-            if each.is_wrong:
-                log_event("date.not_closed", date=each.date, why=each.why)
-        return report
+            yield from self._close_date(self._candidates(date, marks), in_work[date], index)
 
     def _begin(self) -> None:
         """Mark every date on record, if that was not done yet. Each manifest that is done later is marked by itself."""
@@ -88,13 +136,9 @@ class Closer:
             self._dates.mark_date(date, self.state.ledger.run_id)
         self._dates.begin(ClosingBegun(run_id=self.state.ledger.run_id, begun_at=self.state.clock.now()))
 
-    def _in_work(self) -> dict[str, int]:
+    def _in_work(self) -> Counter[str | None]:
         """How many manifests of each date are open."""
-        found: dict[str, int] = defaultdict(int)
-        for date in map_ordered(self._date_of, self.state.ledger.open_ids()):
-            if date is not None:
-                found[date] += 1
-        return found
+        return Counter(map_ordered(self._date_of, self.state.ledger.open_ids()))
 
     def _date_of(self, manifest_id: str) -> str | None:
         """The date of an open manifest; None if no record binds its id."""
@@ -117,24 +161,24 @@ class Closer:
         superseded = [(key, known[key.id]) for key in fresh if key.id in known]
         return _Candidates(date, marks, totals, fresh, superseded)
 
-    def _close_date(self, found: _Candidates, in_work: int, index: VersionIndex, report: ClosingReport) -> None:
+    def _close_date(self, found: _Candidates, in_work: int, index: VersionIndex) -> Iterator[Told]:
         later = self._later_records(found)
         if not found.keys and not later:
             self._clear(found, summarised_generations(self._dates, found.totals, found.date))
             return
         if in_work:
-            report.left_open.append(LeftOpen(found.date, f"{count(in_work, 'manifest')} in work"))
+            yield LeftOpen(found.date, f"{count(in_work, 'manifest')} in work")
             return
         times = [*later, *self._times(found)]
         begins_at, until = min(times), max(times)
         quiet = self.state.clock.now() - until
         if quiet < self.close_after:
             wait = duration((self.close_after - quiet).total_seconds())
-            report.left_open.append(LeftOpen(found.date, f"its last record is new; it can be closed in {wait}"))
+            yield LeftOpen(found.date, f"its last record is new; it can be closed in {wait}")
             return
         draft = Draft(found.date, len(found.places) + 1, found.places, begins_at, until)
-        if self._verified(found, draft, report):
-            self._write(found, draft, index, report)
+        left = [*self._left_open(found, draft)]
+        yield from left or self._write(found, draft, index)
 
     def _later_records(self, found: _Candidates) -> list[datetime]:
         """The store's times of records that were added to a closed date, as of redrives, if it is marked as a whole."""
@@ -159,64 +203,40 @@ class Closer:
             times += [info.modified_at for info in self.state.store.list(folder)]
         return times
 
-    def _verified(self, found: _Candidates, draft: Draft, report: ClosingReport) -> bool:
-        """Verify the manifests, and complete the draft with them; False if they cannot be summarised."""
+    def _left_open(self, found: _Candidates, draft: Draft) -> Iterator[Told]:
+        """Verify the manifests, and complete the draft with them; yields why they cannot be summarised."""
         is_closed = bool(found.places)
         verified = self.verifier.verify_for_summary(None if is_closed else found.date, found.keys, draft.add)
         if verified.discrepancies:  # guard: a date with a discrepancy stays open
-            report.discrepancies += verified.discrepancies
+            yield from verified.discrepancies
             why = f"{count(len(verified.discrepancies), 'discrepancy', 'discrepancies')}"
-            report.left_open.append(LeftOpen(found.date, why, is_wrong=True))
-            return False
-        if unfinished := len(found.keys) - len(draft.members):
-            report.left_open.append(LeftOpen(found.date, f"{count(unfinished, 'manifest')} not done"))
-            return False
-        draft.complete(self.state, verified, superseded_counts(self.state, found.superseded))
-        return True
+            yield LeftOpen(found.date, why, is_wrong=True)
+        elif unfinished := len(found.keys) - len(draft.members):
+            yield LeftOpen(found.date, f"{count(unfinished, 'manifest')} not done")
+        else:
+            draft.complete(verified, superseded_counts(self.state, found.superseded))
 
-    def _write(self, found: _Candidates, draft: Draft, index: VersionIndex, report: ClosingReport) -> None:
+    def _write(self, found: _Candidates, draft: Draft, index: VersionIndex) -> Iterator[Told]:
         """Give the draft the next place in the log; do nothing if another process has summarised the date meanwhile."""
         compared: int | None = None
         while True:
             totals = self._dates.totals()
             places = totals.dates[draft.date].places if draft.date in totals.dates else ()
             if list(places) != list(draft.places):  # guard: of two processes that close a date at once, one gives up
-                report.left_open.append(LeftOpen(draft.date, "another process has just summarised it"))
+                yield LeftOpen(draft.date, "another process has just summarised it")
                 return
             index.read_to(totals.upto)
             draft.doubled += self._doubled(draft, index, totals, after=compared)
             compared = totals.upto
-            place, summary = totals.upto + 1, self._summary(draft, totals)
-            if self._dates.write(place, summary, draft.members, draft.versions):
+            place = totals.upto + 1
+            if self._dates.write(place, draft.summary(self.state, totals), draft.members, draft.versions):
                 break
-        written = self._dates.read(place)
-        self._dates.keep_totals(totals_with(totals, [(place, written)]))
+        self._dates.keep_totals(totals_with(totals, [(place, self._dates.read(place))]))
         self._clear(found, {each.id: each.generation for each in draft.members})
-        for doubled in draft.doubled:
-            discrepancy = doubled_versions(self.state, *doubled.keys)
-            report.discrepancies += [] if discrepancy is None else [discrepancy]
-        report.summarised.append(Summarised(draft.date, draft.number, len(draft.members), len(draft.versions)))
+        yield from filter(None, (doubled_versions(self.state, *each.keys) for each in draft.doubled))
+        yield Summarised(draft.date, draft.number, len(draft.members), len(draft.versions))
         log_event(
             "date.summarised", date=draft.date, number=draft.number, manifests=len(draft.members), summary_place=place
-        )
-
-    def _summary(self, draft: Draft, totals: ClosedTotals) -> ClosedDate:
-        return ClosedDate(
-            date=draft.date,
-            number=draft.number,
-            run_id=self.state.ledger.run_id,
-            closed_at=self.state.clock.now(),
-            begins_at=draft.begins_at,
-            until=draft.until,
-            sums=draft.sums,
-            letters=draft.letters,
-            quarantined=draft.quarantined,
-            redriven=settled_letters(self.state, totals, draft.keys),
-            settled=settled_files(self.state, totals, draft.keys),
-            doubled=draft.doubled,
-            members=0,
-            member_bytes=0,
-            versions=0,
         )
 
     def _doubled(

@@ -11,11 +11,12 @@ from compactor.core.documents.closed_dates import Member
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
 from compactor.core.layout import ManifestKey
+from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.housekeeping import TaskNote
-from compactor.ops.closing.report import ClosingReport
-from compactor.ops.closing.version_index import VersionIndex
+from compactor.ops.closing.closer import ClosingReport, report_of
+from compactor.ops.closing.draft import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
@@ -76,7 +77,7 @@ def test_a_quiet_date_is_closed_once() -> None:
     harness = quiet()
     assert numbers(closed(harness)) == [(DAY, 1, 2), (NEXT_DAY, 1, 1)]
     assert marks(harness) == []
-    assert closed(harness) == ClosingReport()
+    assert closed(harness) == report_of([])
     store = FaultyStore(harness.store)
     report = harness.app(store=store).verifier().verify_all()
     assert report.closed_dates == 2
@@ -280,26 +281,37 @@ def test_what_happens_before_a_summary_is_written(other: str) -> None:
     check(harness)
 
 
+def closed_date(harness: Harness, day: str, store: ObjectStore | None = None) -> ClosingReport:
+    """What a process does that closes one date alone."""
+    closer = harness.app(store=store).closer()
+    dates = ClosedDates(store or harness.store, harness.layout)
+    found = closer._candidates(day, [each for each in dates.marks() if each.key.date == day])
+    return report_of(closer._close_date(found, 0, VersionIndex(dates)))
+
+
 def test_doubles_of_two_closings_at_once_are_found() -> None:
     """Each of them closes another date, and the one that comes second compares with the first."""
     harness = quiet()
     compacted(harness, "again", NEXT_DAY, [harness.named(f"{harness.root}/raw/m1-0.ndjson")])
     harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
-    harness.store.delete([uri for uri in marks(harness) if DAY in uri])
-
-    def close_the_other(_: Harness) -> None:
-        closer, report = harness.app().closer(), ClosingReport()
-        index = VersionIndex(ClosedDates(harness.store, harness.layout))
-        closer._close_date(closer._candidates(DAY, []), 0, index, report)
-        assert numbers(report) == [(DAY, 1, 2)]
-
-    store = HeldUp(harness, close_the_other)
-    closer, report = harness.app(store=store).closer(), ClosingReport()
-    index = VersionIndex(ClosedDates(store, harness.layout))
-    found = closer._candidates(NEXT_DAY, list(ClosedDates(store, harness.layout).marks()))
-    closer._close_date(found, 0, index, report)
+    store = HeldUp(harness, lambda _: closed_date(harness, DAY))
+    report = closed_date(harness, NEXT_DAY, store)
     assert numbers(report) == [(NEXT_DAY, 1, 2)]
     assert [each.manifest_id for each in report.discrepancies] == ["again"]
+
+
+def test_what_a_closing_at_the_same_time_has_settled_is_not_named() -> None:
+    """Of another date, with a manifest that was committed after this one was verified and before it was written."""
+    harness = quiet_with_lost_file()
+
+    def settle(_: Harness) -> None:
+        compacted(harness, "m5", NEXT_DAY, [harness.file("lost.ndjson", GOOD)])
+        harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+        assert numbers(closed_date(harness, NEXT_DAY)) == [(NEXT_DAY, 1, 2)]
+
+    assert numbers(closed_date(harness, DAY, HeldUp(harness, settle))) == [(DAY, 1, 3)]
+    check(harness)
+    assert ClosedDates(harness.store, harness.layout).totals().quarantined == []
 
 
 def test_the_members_of_a_date_are_one_request() -> None:
