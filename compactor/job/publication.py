@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.documents.records import Accepted, Commit, DeadLetter, Rebuild, StagedFile
+from compactor.core.documents.records import Accepted, Commit, DeadLetter, StagedFile
 from compactor.core.errors import AccessError, ObjectNotFound, StagingLost, StuckError
 from compactor.core.layout import digest
 from compactor.core.map_ordered import map_ordered
@@ -58,8 +58,8 @@ class Publisher:
 
     def finish(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:
         """Record done, and clean up; see `roll_forward`."""
-        if self.table is not None and isinstance(outcome, Commit) and outcome.rebuild is not None:
-            self._delete_replaced(outcome, outcome.rebuild)
+        if self.table is not None and isinstance(outcome, Commit) and outcome.is_rebuilt:
+            self._delete_replaced(outcome)
         done_at = self.state.ledger.finish(outcome.key)  # guard: staging is deleted after done is on record
         if outcome.generation > 1:
             self.state.ledger.finish(outcome.key, outcome.generation)
@@ -69,8 +69,8 @@ class Publisher:
 
     def _publish(self, commit: Commit) -> bool:
         """Have every file in its final place; return False if another driver is further."""
-        if commit.rebuild is not None:
-            self._make_way(commit, commit.rebuild)
+        if commit.is_rebuilt:
+            self._make_way(commit)
         self.cover_columns(commit.schema_version)
         publish = map_ordered if commit.partition_by else map  # of partitions, there may be many files
         for is_published in publish(partial(self._publish_file, commit), (*commit.outputs, *commit.rejects)):
@@ -84,7 +84,7 @@ class Publisher:
         if self.columns is not None:
             self.columns.cover(version)
 
-    def _make_way(self, commit: Commit, rebuild: Rebuild) -> None:
+    def _make_way(self, commit: Commit) -> None:
         """Delete what a driver could still publish of earlier generations, and then what they published.
 
         No name that is deleted here is ever used again, so that a driver may do this late.
@@ -96,11 +96,11 @@ class Publisher:
         self.delete_staging(commit.manifest_id, upto=commit.generation - 1)
         # guard: files that a rebuild replaces stay until the table has others
         if self.table is None:  # else its readers need the files until the table has others
-            self._delete_replaced(commit, rebuild)
+            self._delete_replaced(commit)
 
-    def _delete_replaced(self, commit: Commit, rebuild: Rebuild) -> None:
+    def _delete_replaced(self, commit: Commit) -> None:
         # A job need not be allowed to delete output: it finishes a rebuild of which nothing is left to delete.
-        left = [uri for uri in rebuild.removes if self.state.store.stat(uri) is not None]
+        left = [uri for uri in commit.removes if self.state.store.stat(uri) is not None]
         try:
             # guard: what could double rows is deleted before the files of a rebuild are published
             self.state.store.delete(left)
@@ -136,7 +136,7 @@ class Publisher:
         published = self.state.store.stat(file.final)
         # A file of an earlier generation may have the same name and length.
         # guard: a file of an earlier generation is not taken for a published one
-        if published is None or published.size_bytes != file.size_bytes or commit.rebuild is not None:
+        if published is None or published.size_bytes != file.size_bytes or commit.is_rebuilt:
             found = "nothing" if published is None else f"{published.size_bytes} bytes"
             raise StagingLost(
                 f"manifest {commit.manifest_id} is committed, but {file.staged} is gone before it was published: "

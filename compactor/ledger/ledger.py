@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
 from threading import Lock
-from typing import TypeVar
+from typing import TypeVar, overload
 
 from pydantic import ValidationError
 
@@ -22,8 +22,10 @@ from compactor.core.documents.records import (
     Commit,
     DeadLetter,
     Done,
+    LaterChange,
     OpenMarker,
     RecentCommit,
+    place_of,
 )
 from compactor.core.errors import ObjectNotFound, StuckError, TryAgainError
 from compactor.core.layout import Layout, ManifestKey, base_name, done_name, is_date, outcome_generation
@@ -39,6 +41,9 @@ FOLD_AT = 16
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _ATTEMPT_NAME = re.compile(r"attempt-(?P<number>\d+)\.json")
 _FOLDED_NAME = re.compile(r"attempts-to-(?P<number>\d+)\.json")
+
+
+L = TypeVar("L", bound=LaterChange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,15 +274,27 @@ class Ledger:
         uri = self._layout.outcome(key, generation)
         return _outcome(self._store.read(uri), uri)
 
-    def decide(self, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
-        """Record the outcome, unless its generation has one already. This is the commit point.
+    @overload
+    def decide(self, change: Commit | DeadLetter) -> Commit | DeadLetter: ...
+
+    @overload
+    def decide(self, change: L) -> L: ...
+
+    def decide(self, change: Commit | DeadLetter | L) -> Commit | DeadLetter | L:
+        """Put a change on record, unless there is one in its place. This is the commit point.
 
         Returns:
-            The outcome that is valid from now on: this one, or another driver's.
+            The change that is valid from now on: this one, or that of another process, which was faster.
+
+        Raises:
+            RecordUnreadable: There is one, and it cannot be read.
         """
-        if self._store.create(self._layout.outcome(outcome.key, outcome.generation), outcome.to_json()):
-            return outcome
-        return self.outcome(outcome.key)  # guard: the outcome that holds is read back by the driver that lost
+        uri = place_of(self._layout, change)
+        if self._store.create(uri, change.to_json()):
+            return change
+        if isinstance(change, LaterChange):
+            return self.record(uri, type(change))
+        return self.outcome(change.key)  # guard: the outcome that holds is read back by the driver that lost
 
     def finish(self, key: ManifestKey, generation: int = 1) -> datetime:
         """Record that everything is in its final place; returns the time of the record."""

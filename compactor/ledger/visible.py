@@ -1,16 +1,16 @@
 """Tells, from all changes on record, what of a manifest is there, what a rule took, and where merged rows are."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 
-from compactor.core.documents.changes import TAKES, Change, Part, Why, taken_by
+from compactor.core.documents.records import TAKES, Part, Release, Rule, Taking, Why
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import ManifestKey
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import changed_dates, changes_about, count_unfinished, places_about
 from compactor.ledger.state import State
 
 _DATES_HELD = 64
@@ -46,7 +46,7 @@ class Visible:
     state: State
     faults: dict[str, str] = field(default_factory=dict)
     # Made at once: from Python 3.12 on, threads that first ask for a `cached_property` may make one each.
-    _held: Callable[[Why, str], tuple[Change, ...]] = field(init=False)
+    _held: Callable[[Why, str], tuple[Taking, ...]] = field(init=False)
     _held_parts: Callable[[str], Mapping[str, Sequence[Moved]]] = field(init=False)
     _retired_dates: Callable[[], frozenset[str]] = field(init=False)
     _asked: set[tuple[str, str]] = field(default_factory=set, init=False)
@@ -56,7 +56,7 @@ class Visible:
         object.__setattr__(self, "_held_parts", lru_cache(maxsize=_MERGED_DATES_HELD)(self._read_parts))
         object.__setattr__(self, "_retired_dates", lru_cache(maxsize=1)(self._read_retired_dates))
 
-    def taken(self, part: Part, key: ManifestKey, generation: int = 1) -> Change | None:
+    def taken(self, part: Part, key: ManifestKey, generation: int = 1) -> Taking | None:
         """The change that took a part of a manifest; None if it has to be there."""
         whys = [why for why, parts in TAKES.items() if part in parts]
         may_be_old = self._was_asked("taken", key.date)
@@ -95,31 +95,26 @@ class Visible:
         latest_first = sorted(found, key=lambda each: each.file.uri, reverse=True)
         return next((each for each in latest_first if self.state.store.stat(each.file.uri) is not None), None)
 
-    @property
-    def _changes(self) -> ChangeLog:
-        return ChangeLog(self.state)
-
     def _read_retired_dates(self) -> frozenset[str]:
         whys = [why for why, parts in TAKES.items() if "rows" in parts]
-        return frozenset(date for why in whys for date, _, _ in self._changes.dated(why))
+        return frozenset(date for why in whys for date, _, _ in changed_dates(self.state, why))
 
-    def _read(self, why: Why, date: str) -> tuple[Change, ...]:
-        found = list[Change]()
-        for info in self._changes.listed(why, date):
+    def _read(self, why: Why, date: str) -> tuple[Taking, ...]:
+        found = list[Taking]()
+        for uri in places_about(self.state, date, why):
             try:
-                found += filter(None, [self._changes.read(info.uri)])
+                found += filter(None, [Taking.find(self.state.store, uri)])
             except RecordUnreadable as exc:
-                self.faults[info.uri] = str(exc).removeprefix(f"{info.uri}: ")
+                self.faults[uri] = str(exc).removeprefix(f"{uri}: ")
         return tuple(found)
 
     def _read_parts(self, date: str) -> Mapping[str, Sequence[Moved]]:
         found = defaultdict[str, list[Moved]](list)
-        for change in self._changes.of(Why.RELEASED, date):
-            for file in change.files:
-                first = 0
-                for part in file.parts:
-                    found[part.uri].append(Moved(file, first, part.rows))
-                    first += part.rows
+        for change in changes_about(self.state, Release, date, Why.RELEASED):
+            first = 0
+            for part in change.file.parts:
+                found[part.uri].append(Moved(change.file, first, part.rows))
+                first += part.rows
         return found
 
 
@@ -127,7 +122,7 @@ class Visible:
 class ExpiredKind:
     """What is on record as expired under one kind of rule."""
 
-    kind: Why  # rule: retired dates, or the age of archived manifests, redriven lines or rejects
+    kind: Rule  # rule: retired dates, or the age of archived manifests, redriven lines or rejects
     dates: int  # dates of which something expired
     first_date: str  # the earliest of them
     last_date: str  # the latest of them
@@ -149,15 +144,21 @@ class ExpiredSeen:
 NOTHING_EXPIRED = ExpiredSeen()
 
 
+def taken_by(takings: Iterable[Taking], part: Part, key: ManifestKey, generation: int) -> Taking | None:
+    """The first change that took a part of a manifest; None if it has to be there."""
+    found = [each for each in takings if each.takes(part, key, generation)]
+    return min(found, key=lambda each: (each.decided_at, each.id), default=None)
+
+
 def expired_seen(state: State) -> ExpiredSeen:
     """What is on record as expired. Reads no record: a listing for each kind, of one request for 1,000 records."""
-    changes, kinds = ChangeLog(state), list[ExpiredKind]()
+    kinds = list[ExpiredKind]()
     for why in TAKES:
-        if found := list(changes.dated(why)):
+        if found := list(changed_dates(state, why)):
             dates = {date for date, _, _ in found}
             kinds.append(ExpiredKind(why, len(dates), min(dates), max(dates), max(at for _, _, at in found)))
     return ExpiredSeen(
         retired_dates=sum(each.dates for each in kinds if each.kind is Why.RETIRED),
-        expiring=changes.count_unfinished(TAKES),
+        expiring=count_unfinished(state, TAKES),
         kinds=tuple(kinds),
     )

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.changes import Why
-from compactor.core.documents.records import Commit, DeadLetter, StagedFile
+from compactor.core.documents.records import Commit, DeadLetter, StagedFile, Why
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, MergedPart, TableBatch
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import parse_fields
 from compactor.core.text.safe_text import quoted
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import find_merge, is_released, merged_files
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.schema.schema import Column, SchemaVersion
@@ -70,15 +69,10 @@ class Changes:
         keeps_rows = not commits and (batch.merge != "" or bool(batch.unmerged))
         return TableChange(batch.number, added, tuple(sorted(removed)), schema, keeps_rows=keeps_rows)
 
-    @property
-    def log(self) -> ChangeLog:
-        """The changes on record, with the merges among them."""
-        return ChangeLog(self.state)
-
     def _merge(self, merge_id: str) -> Sequence[MergedFile]:
         if not merge_id:
             return ()
-        merge = self.log.get(Why.MERGED, "", merge_id)
+        merge = find_merge(self.state, merge_id)
         if merge is None:
             uri = self.state.layout.change(Why.MERGED, "", merge_id)
             raise RecordUnreadable(f"{uri}: no such record, but a batch of the table names it; expected a merge")
@@ -103,7 +97,7 @@ class Changes:
         gone, wanted = set(removed), {part.uri for file in files for part in file.parts}
         back, holders, apart = dict[str, MergedPart](), dict[str, LiveFile](), set[str]()
         untold, damaged = set(removed), set[str]()
-        for each in looked_up(self.log, live(), skips_damaged=True):
+        for each in looked_up(self.state, live(), skips_damaged=True):
             untold.difference_update(each.uris)
             if each.merged is None and self.state.layout.merge_of(each.file.uri):
                 damaged.add(each.file.uri)
@@ -114,7 +108,7 @@ class Changes:
                 holders.update({uri: each for uri in each.uris if uri in wanted})
         # guard: a damaged merge holds back a manifest whose rows may be in it
         if untold:  # their rows may be in a merged file whose record cannot be read
-            self.log.merged_files(damaged)
+            merged_files(self.state, damaged)
         added = list[TableFile]()
         for file in files:
             inputs = self._inputs(file, back, holders)
@@ -143,7 +137,7 @@ class Changes:
             return False  # what it had is told as missing, and stays where it is
         parts = [part for file in files for part in file.parts if self.is_moved(part.date, part.uri)]
         listed, ledger = live() if parts else (), self.state.ledger
-        held = {uri for each in looked_up(self.log, listed, skips_damaged=True) for uri in each.uris}
+        held = {uri for each in looked_up(self.state, listed, skips_damaged=True) for uri in each.uris}
         return any(
             part.uri not in held
             and not self.is_retired(part.key, part.generation)
@@ -166,7 +160,7 @@ class Changes:
         if batch.manifests or not self.has_moved_rows(batch, live):
             return False
         # guard: a merge that the table never had does not come back
-        return any(self.log.is_released(each) for each in self._merge(batch.merge))
+        return any(is_released(self.state, each.date, each.uri) for each in self._merge(batch.merge))
 
     def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
         """The files of the table that a merged file takes the place of; None if they have not exactly its rows."""

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 
-from compactor.core.documents.changes import Change
-from compactor.core.documents.records import Commit
+from compactor.core.documents.records import Commit, Merge
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, TableBatch
 from compactor.core.errors import (
     OperatorError,
@@ -29,6 +28,7 @@ from compactor.core.errors import (
     TryAgainError,
 )
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.change_log import is_released, merged_files
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
 from compactor.schema.schema import SchemaVersion
@@ -144,7 +144,7 @@ class Committer:
             self._applied_again(head, batch)
         raise TableConflict("other processes commit all the time")
 
-    def merge(self, merge: Change) -> Applied | Refused | None:
+    def merge(self, merge: Merge) -> Applied | Refused | None:
         """Have the table take files that were merged, whose merge is on record.
 
         Returns:
@@ -173,9 +173,9 @@ class Committer:
         """
         for _ in range(_PATIENCE):
             head = self.settled()
-            for each in self.changes.log.merged_files(uris).values():
+            for each in merged_files(self.state, uris).values():
                 # guard: a merged file is not taken apart whose parts may be gone
-                if self.changes.log.is_released(each):
+                if is_released(self.state, each.date, each.uri):
                     raise OperatorError(
                         f"{each.uri}: its parts were removed; expected a merged file whose parts are there"
                     )
@@ -313,10 +313,10 @@ class Committer:
             self.remainders.discard(left.files)
         return batch
 
-    def _left(self, replaced: "_Replaced", chosen: Sequence[BatchedManifest], base: int) -> Change | None:
+    def _left(self, replaced: "_Replaced", chosen: Sequence[BatchedManifest], base: int) -> Merge | None:
         """Write what a batch leaves of merged files whose parts may be gone; None if it takes rows of none away."""
         going = self._replaced([Placed(each.key, each.generation) for each in chosen])
-        files = [each for each in replaced.merged_files_with(going) if self.changes.log.is_released(each)]
+        files = [each for each in replaced.merged_files_with(going) if is_released(self.state, each.date, each.uri)]
         # guard: a rebuild writes anew what it leaves of a merged file
         return self.remainders.write(files, going, base) if files else None
 
@@ -353,7 +353,7 @@ class Committer:
     def _live(self, head: TableHead) -> list[LiveFile]:
         files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
         # A damaged record is no reason for all to wait: only manifests whose rows may be in that file do.
-        return list(looked_up(self.changes.log, files, skips_damaged=True))
+        return list(looked_up(self.state, files, skips_damaged=True))
 
     def _replaced(self, placed: Sequence[Placed]) -> set[str]:
         rebuilt = (each for each in placed if each.generation > 1)
@@ -392,7 +392,7 @@ class Committer:
                 "drop the table in its catalog, without its files, then `compactor table rebuild` makes it again"
             )
         own, store = self.changes.replaced(placed.key, placed.generation), self.state.store
-        files = [each for each in replaced.merged_files_with(own) if not self.changes.log.is_released(each)]
+        files = [each for each in replaced.merged_files_with(own) if not is_released(self.state, each.date, each.uri)]
         # guard: a merged file is not taken apart while a part of it is gone
         if (uri := next((uri for uri in replaced.others_in(files) if store.stat(uri) is None), None)) is not None:
             return StuckError(

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from compactor.core.documents.table_records import MergedFile
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import merged_files
+from compactor.ledger.state import State
 from compactor.table.catalog import TableFile
 
 
@@ -45,25 +46,25 @@ class LiveFile:
         return merged is not None and (merged.rows, merged.size_bytes) != (self.file.records, self.file.size_bytes)
 
 
-def looked_up(log: ChangeLog, files: Iterable[TableFile], *, skips_damaged: bool = False) -> Iterator[LiveFile]:
+def looked_up(state: State, files: Iterable[TableFile], *, skips_damaged: bool = False) -> Iterator[LiveFile]:
     """The files of a table, each with its merge; merged files come last, and only these are held in memory.
 
     Args:
-        log: Has the merges.
+        state: Has the merges.
         files: The files.
         skips_damaged: Whether a merged file whose record cannot be read counts as one of another program.
     """
     named = list[TableFile]()
     for file in files:
-        if log.state.layout.merge_of(file.uri):
+        if state.layout.merge_of(file.uri):
             named.append(file)
         else:
             yield LiveFile(file, None)
-    merged = log.merged_files((file.uri for file in named), skips_damaged=skips_damaged)
+    merged = merged_files(state, (file.uri for file in named), skips_damaged=skips_damaged)
     yield from (LiveFile(file, merged.get(file.uri)) for file in named)
 
 
-def committed_files(log: ChangeLog, files: Iterable[TableFile]) -> Iterator[TableFile]:
+def committed_files(state: State, files: Iterable[TableFile]) -> Iterator[TableFile]:
     """The files of commits whose rows the files of a table have."""
-    for each in looked_up(log, files):
+    for each in looked_up(state, files):
         yield from each.committed

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import groupby
 
-from compactor.core.documents.changes import Why
+from compactor.core.documents.records import Rule, Why
 from compactor.core.errors import AccessError, CompactorError, StuckError
 from compactor.core.layout import digest, folder
 from compactor.core.map_ordered import map_ordered
@@ -109,7 +109,7 @@ class _Expiry:
     folder: str
     age_seconds: float
     why_keep: Callable[[str], Found | str | None]  # None for what was never up for deletion
-    expiry: Why | None = None  # of what is put on record
+    expiry: Rule | None = None  # of what is put on record
     rule: str = ""
     owner_of: Callable[[str], str] | None = None  # of an object by its URI; without it, the first folder is the owner
     newest_seconds: float = math.inf  # older objects are passed over
@@ -197,9 +197,8 @@ class Cleaner:
         """What is put on record before it goes."""
         layout, keep, age_seconds = self.state.layout, self.retention, archive_days * _DAY_SECONDS
         rule = archive_rule or f"retention.archive_days = {archive_days:g}"
-        of_archive, of_redriven, of_rejects = Why.ARCHIVE, Why.REDRIVEN, Why.REJECTS
-        yield _Expiry(Kind.ARCHIVED, layout.archive_folder, age_seconds, keep.why_keep_archived, of_archive, rule, str)
-        yield _Expiry(Kind.REDRIVEN, layout.redriven_folder, age_seconds, keep.why_keep_redriven, of_redriven, rule)
+        yield _Expiry(Kind.ARCHIVED, layout.archive_folder, age_seconds, keep.why_keep_archived, Why.ARCHIVE, rule, str)
+        yield _Expiry(Kind.REDRIVEN, layout.redriven_folder, age_seconds, keep.why_keep_redriven, Why.REDRIVEN, rule)
         if rejects_days:
             age_seconds, rule = rejects_days * _DAY_SECONDS, f"retention.rejects_days = {rejects_days:g}"
             yield _Expiry(
@@ -207,7 +206,7 @@ class Cleaner:
                 layout.rejects_folder,
                 age_seconds,
                 keep.why_keep_rejects,
-                of_rejects,
+                Why.REJECTS,
                 rule,
                 self._rejecter,
             )

@@ -7,16 +7,15 @@ A rebuild opens its manifest before it asks what expired, and this records what 
 at least one of the two sees the other: the rebuild gives up, or its manifest is left to a later run.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from compactor.core.crash_points import OnChangeCrashPoint, ignore_change_crash_point
-from compactor.core.documents.changes import TAKES, Change, Why, left_under
-from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.crash_points import ChangeCrashPoint, OnChangeCrashPoint, ignore_change_crash_point
+from compactor.core.documents.records import TAKES, Commit, DeadLetter, Rule, Taking
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import begin_change, end_change, unfinished
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 from compactor.upkeep.retention import is_left
@@ -39,11 +38,7 @@ class Expirer:
     by: str = BY_JOB
     on_crash_point: OnChangeCrashPoint = ignore_change_crash_point
 
-    @property
-    def _log(self) -> ChangeLog:
-        return ChangeLog(self.state)
-
-    def expire(self, why: Why, date: str, name: str, rule: str, manifests: dict[str, int]) -> list[str]:
+    def expire(self, why: Rule, date: str, name: str, rule: str, manifests: dict[str, int]) -> list[str]:
         """Record what expires of a date, and delete it.
 
         Args:
@@ -56,7 +51,7 @@ class Expirer:
         Returns:
             The ids of manifests that are in work, whose parts are left to the next run.
         """
-        change = Change(
+        change = Taking(
             why=why,
             about=date,
             id=name,
@@ -66,25 +61,31 @@ class Expirer:
             decided_at=self.state.clock.now(),
             manifests=manifests,
         )
-        waiting = list[str]()
-        self._log.publish(change, lambda valid: self._took_effect(valid, waiting), self.on_crash_point)
-        return waiting
+        # guard: an intention is on record before anything expires, so that the next run finishes it
+        begin_change(self.state, change)
+        self.on_crash_point(ChangeCrashPoint.BEGUN, date)
+        return self._carry_out(change)
 
-    def finish(self, whys: Collection[Why]) -> list[Change]:
+    def finish(self, whys: Collection[Rule]) -> list[Taking]:
         """Carry out what earlier runs began and did not finish; return what that was."""
-        found = list(self._log.unfinished(whys))
+        found = list(unfinished(self.state, Taking, whys))
         for change in found:
-            self._log.carry_out(change, lambda valid: self._took_effect(valid, []), self.on_crash_point)
+            self._carry_out(change)
         return found
 
-    def _took_effect(self, change: Change, waiting: list[str]) -> bool:
-        """Delete what a change takes, and note which of its manifests are in work; return whether none is."""
-        waiting += self._delete(change)
+    def _carry_out(self, begun: Taking) -> list[str]:
+        """Delete what a change takes; return the ids of its manifests that are in work."""
+        change = self.state.ledger.decide(begun)  # guard: what expires is on record before it is deleted
+        self.on_crash_point(ChangeCrashPoint.RECORDED, change.about)
+        waiting = self._delete(change)
+        self.on_crash_point(ChangeCrashPoint.DELETED, change.about)
         if not waiting:
             log_event("date.expired", date=change.about, rule=change.reason, manifests=len(change.manifests))
-        return not waiting
+            end_change(self.state, begun)
+            self.on_crash_point(ChangeCrashPoint.FINISHED, change.about)
+        return waiting
 
-    def _delete(self, change: Change) -> list[str]:
+    def _delete(self, change: Taking) -> list[str]:
         """Delete what a change takes; return the ids of its manifests that are in work."""
         outcomes: Outcomes = {}
         may_go, waiting = list(change.manifests), list[str]()
@@ -100,7 +101,7 @@ class Expirer:
                 self.state.store.delete(list(_PLACES[part](self.state, keys, outcomes)))
         return waiting
 
-    def _outcomes(self, change: Change) -> Outcomes:
+    def _outcomes(self, change: Taking) -> Outcomes:
         """The outcomes of the manifests of a change, by id; none for those whose outcome cannot be read."""
 
         def read(manifest_id: str) -> Commit | DeadLetter | None:
@@ -111,6 +112,22 @@ class Expirer:
 
         found = zip(change.manifests, map_ordered(read, change.manifests), strict=True)
         return {manifest_id: outcome for manifest_id, outcome in found if outcome is not None}
+
+
+def left_under(change: Taking, generations: Mapping[str, int], opened: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The manifests whose parts a change may delete now, and those for which that has to wait.
+
+    A manifest that was rebuilt since keeps what it has. One that is open may be rebuilt at this moment.
+
+    Args:
+        change: The change.
+        generations: The generation of the newest outcome of each of its manifests; none for one that has no outcome.
+        opened: The ids of open manifests.
+    """
+    in_work = set(opened)
+    same = [each for each, generation in change.manifests.items() if generations.get(each, 0) == generation]
+    # guard: the files of a manifest that is open are left to the next run
+    return [each for each in same if each not in in_work], [each for each in same if each in in_work]
 
 
 def _rows(_state: State, keys: list[ManifestKey], outcomes: Outcomes) -> Iterator[str]:

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.documents.changes import TAKES, Change, Part
-from compactor.core.documents.records import Commit, FileStatus
+from compactor.core.documents.records import TAKES, Commit, FileStatus, Part, Taking
 from compactor.core.layout import Layout, ManifestKey, redriven_owner
 from tests.simulation.scheduler import Broken
 
@@ -26,7 +25,7 @@ class ExpiryOracle:
     read: Callable[[str], bytes | None]
     commits: Mapping[str, Sequence[Commit]]
     counts: Counter[str]
-    records: list[Change] = field(default_factory=list)
+    records: list[Taking] = field(default_factory=list)
 
     def watch(self, uri: str, data: bytes | None) -> None:
         """Called before a record of what expired is changed.
@@ -38,7 +37,7 @@ class ExpiryOracle:
             raise Broken(f"{uri}: a record of what expired was {'deleted' if data is None else 'replaced'}")
         if self.read(uri) is not None:
             return
-        record = Change.model_validate_json(data)
+        record = Taking.model_validate_json(data)
         for manifest_id, generation in record.manifests.items():
             if self.read(self.layout.done(ManifestKey(record.about, manifest_id), generation)) is None:
                 raise Broken(f"{uri}: generation {generation} of {manifest_id} expires, and it is not done")

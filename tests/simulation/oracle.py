@@ -11,8 +11,7 @@ from hashlib import sha256
 
 import pyarrow.parquet as pq
 
-from compactor.core.documents.changes import TAKES, Part
-from compactor.core.documents.records import OUTCOME, Accepted, Commit, DeadLetter, FileReport, FileStatus
+from compactor.core.documents.records import OUTCOME, TAKES, Accepted, Commit, DeadLetter, FileReport, FileStatus, Part
 from compactor.core.layout import Layout
 from tests.simulation.expiry import ExpiryOracle
 from tests.simulation.scheduler import Broken
@@ -123,8 +122,7 @@ class Oracle:
             if staged is None:
                 raise Broken(f"{commit.manifest_id}: decided, and {file.staged} is gone")
             self.published.setdefault(file.final, set()).add(sha256(staged).hexdigest())
-        if commit.rebuild is not None:
-            self.removable.update(commit.rebuild.removes)
+        self.removable.update(commit.removes)
 
     def _note_dead_letter(self, letter: DeadLetter) -> None:
         self.counts["dead letters"] += 1

@@ -8,12 +8,11 @@ from typing import Any
 
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.adapters.memory.table import Answer, MemoryTable
-from compactor.core.documents.changes import Change
-from compactor.core.documents.records import Commit, Rebuild, StagedFile
+from compactor.core.documents.records import Commit, Merge, StagedFile
 from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch
 from compactor.core.errors import CompactorError, StagingError
 from compactor.core.layout import Layout, ManifestKey
-from compactor.ledger.change_log import ChangeLog, merge_of
+from compactor.ledger.change_log import merge_of
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
@@ -120,11 +119,10 @@ class TableWorld:
         first = 1 + (generation - 1) * files
         finals = [self.layout.output_file(key, part) for part in range(first, first + files)]
         outputs = [self.output(final, schema) for final in finals]
-        rebuild = Rebuild(supersedes="outcome.json", reason="lost", removes=[]) if generation > 1 else None
         now = ManualClock().now()
         commit = Commit(
-            manifest_id=manifest_id, date=DATE, generation=generation, rebuild=rebuild, attempt=1, run_id="r",
-            engine="e", schema_version=schema, outputs=outputs, rejects=[], files=[], max_line_bytes=1,
+            manifest_id=manifest_id, date=DATE, generation=generation, attempt=1, run_id="r", engine="e",
+            schema_version=schema, outputs=outputs, rejects=[], files=[], max_line_bytes=1,
             max_decompressed_bytes=1, started_at=now, decided_at=now,
         )  # fmt: skip
         self.ledger().decide(commit)
@@ -178,14 +176,9 @@ class TableWorld:
 
     def live(self) -> list[str]:
         """The URIs of the live files, with the files that were merged in place of merged ones."""
-        return [file.uri for file in committed_files(self.log, self.table.live_files())]
+        return [file.uri for file in committed_files(self.state(), self.table.live_files())]
 
-    @property
-    def log(self) -> ChangeLog:
-        state = State(store=self.store, layout=self.layout, ledger=self.ledger(), clock=ManualClock())
-        return ChangeLog(state)
-
-    def written_merge(self, *placed: Placed, name: str = "x", base: int | None = None) -> Change:
+    def written_merge(self, *placed: Placed, name: str = "x", base: int | None = None) -> Merge:
         """Write the files of manifests to one file, and put the merge on record."""
         head = self.table.head()
         base = (head.fence if head else 0) if base is None else base
@@ -201,7 +194,7 @@ class TableWorld:
         ]  # fmt: skip
         rows, size_bytes = self.merged(uri, parts)
         merged = MergedFile(uri=uri, rows=rows, size_bytes=size_bytes, date=DATE, parts=parts)
-        return self.log.decide(merge_of(self.log.state, merge_id, base, [merged]))
+        return self.ledger().decide(merge_of(self.state(), merge_id, base, [merged]))
 
     def merged(self, uri: str, parts: Sequence[MergedPart]) -> tuple[int, int]:
         """Put a merged file into its place."""
@@ -266,7 +259,7 @@ class TableWorld:
                     self.broken.append(f"{placed} is done, and not visible")
 
     def _check_change(self, files: tuple[TableFile, ...]) -> None:
-        live = Counter(file.uri for file in committed_files(self.log, files))
+        live = Counter(file.uri for file in committed_files(self.state(), files))
         self.broken += [f"{uri} is live {count} times" for uri, count in live.items() if count > 1]
         seen = Counter(placed.key.id for placed, commit in self.commits.items() if live.keys() & _uris(commit))
         self.broken += [f"{name} is there in {count} generations" for name, count in seen.items() if count > 1]

@@ -7,7 +7,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from compactor.core.documents.changes import How
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
@@ -16,6 +15,7 @@ from compactor.core.documents.records import (
     Done,
     FileReport,
     FileStatus,
+    How,
     Redrive,
 )
 from compactor.core.errors import ObjectNotFound, StuckError

@@ -128,7 +128,7 @@ def _rows_of(state: State, wanted: frozenset[str], known: KnownRows, found: List
 
 def _read(state: State, commit: Commit, wanted: frozenset[str]) -> dict[str, Taken]:
     named = [(uri, file) for file in commit.files if (uri := canonical(file.uri)) in wanted]
-    replaced = set(commit.rebuild.replaced if commit.rebuild is not None else ())
+    replaced = set(commit.replaced)
     found = {
         uri: Taken(commit.decided_at if file.uri in replaced else commit.started_at, file.etag, has_rows=True)
         for uri, file in named

@@ -18,10 +18,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 
-from compactor.core.documents.changes import Change, Why
 from compactor.core.documents.closed_dates import OpenFile
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Accepted, Commit, DeadLetter
+from compactor.core.documents.records import Accepted, Commit, DeadLetter, GivenUp, Why
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, duplicate_id, is_of_new, is_within, redriven_id, root_id
 from compactor.core.logs.names import is_log
@@ -29,7 +28,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account, LetterFate, QuarantinedFile, redriven_uris
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, may_settle
 from compactor.ledger.accounts.reading import Detail, Listed, accounts_of
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import changes_about
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, unsummarised_if_readable
 from compactor.ledger.state import State
@@ -164,21 +163,19 @@ class Settling:
 
         def marked(file: QuarantinedFile) -> QuarantinedFile:
             dismissal = None if file.is_settled else found[file.manifest_id].get(file.uri)
-            return (
-                file if dismissal is None else replace(file, settled_by=dismissal.words, dismissed=dismissal.how or "")
-            )
+            return file if dismissal is None else replace(file, settled_by=dismissal.words, dismissed=dismissal.how)
 
         return list(map(marked, files))
 
-    def _dismissals(self, manifest_id: str) -> Mapping[str, Change]:
+    def _dismissals(self, manifest_id: str) -> Mapping[str, GivenUp]:
         """The dismissals of a manifest; none if they cannot be read, so that its files still need an operator."""
         try:
-            found = ChangeLog(self.state).of(Why.GIVEN_UP, manifest_id)
+            found = changes_about(self.state, GivenUp, manifest_id, Why.GIVEN_UP)
             return {each.input: each for each in found if self._still_holds(each)}
         except (ObjectNotFound, StuckError):
             return {}
 
-    def _still_holds(self, given_up: Change) -> bool:
+    def _still_holds(self, given_up: GivenUp) -> bool:
         """Whether what was found is so now; what a person said stays."""
         if given_up.how == "removed":
             return is_gone(self.state, given_up.input, otherwise=True)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compactor.core.documents.changes import Change, ErasedManifest, Erasure, Why
-from compactor.core.documents.records import Commit
+from compactor.core.documents.records import Commit, ErasedManifest, Erasure, place_of
 from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, folder
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import begin_change, end_change, unfinished
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.ops.forget.candidates import NEEDED, Candidate
@@ -26,16 +25,16 @@ from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.rebuild.scan import Damaged, RebuildScan
 
 
-def end(state: State, begun: Change, *, deleted_inputs: int, left: int) -> None:
+def end(state: State, begun: Erasure, *, deleted_inputs: int, left: int) -> None:
     """Record what an erasure did, in place of what another call has recorded that believed this one dead.
 
     Where that cannot be told now, a later call records it.
     """
-    log, change = ChangeLog(state), _ended(state, begun, deleted_inputs=deleted_inputs, left=left)
+    change = _ended(state, begun, deleted_inputs=deleted_inputs, left=left)
     if change is not None:
-        if log.decide(change) != change:
-            log.revise(change)
-        log.finish(begun)
+        if state.ledger.decide(change) != change:
+            state.store.put(place_of(state.layout, change), change.to_json())
+        end_change(state, begun)
 
 
 def end_dead(state: State) -> None:
@@ -43,21 +42,20 @@ def end_dead(state: State) -> None:
 
     One that may still take something, or of which that cannot be told now, is left to a later call.
     """
-    log = ChangeLog(state)
-    for begun in log.unfinished([Why.ERASED], skips_damaged=True):
+    for begun in unfinished(state, Erasure, skips_damaged=True):
         if (change := _ended(state, begun, died=True)) is not None:
-            log.decide(change)
-            log.finish(begun)
+            state.ledger.decide(change)
+            end_change(state, begun)
 
 
-def _ended(state: State, begun: Change, *, deleted_inputs: int = 0, left: int = 0, died: bool = False) -> Change | None:
+def _ended(
+    state: State, begun: Erasure, *, deleted_inputs: int = 0, left: int = 0, died: bool = False
+) -> Erasure | None:
     """An erasure with what it has taken of what it found; None if that cannot be told.
 
     A manifest that failed later, or is not published yet, counts.
     """
-    if begun.erasure is None:
-        return None
-    found = begun.erasure.manifests
+    found = begun.manifests
     went = list(map_ordered(partial(_went, state, begun.id), found))
     if None in went:
         return None
@@ -66,9 +64,9 @@ def _ended(state: State, begun: Change, *, deleted_inputs: int = 0, left: int = 
         "deleted_inputs": deleted_inputs,
         "left": left,
         "died": died,
+        "decided_at": state.clock.now(),
     }
-    erasure = begun.erasure.model_copy(update=ended)
-    return begun.model_copy(update={"erasure": erasure, "decided_at": state.clock.now()})
+    return begun.model_copy(update=ended)
 
 
 def _went(state: State, erasure_id: str, found: ErasedManifest) -> bool | None:
@@ -139,18 +137,20 @@ class Forgetter:
         end_dead(self.state)
         return report
 
-    def _begun(self, erasure_id: str, held: Sequence[Held]) -> Change:
+    def _begun(self, erasure_id: str, held: Sequence[Held]) -> Erasure:
         now = self.state.clock.now()
-        erasure = Erasure(
+        begun = Erasure(
+            id=erasure_id,
             key=self.key,
+            by=self.by,
             values=len(self.inputs.wanted.values),
             inputs=self.inputs.inputs,
             begun_at=now,
             manifests=[_found(each) for each in held],
+            run_id=self.state.ledger.run_id,
+            decided_at=now,
         )
-        run_id = self.state.ledger.run_id
-        begun = Change(why=Why.ERASED, id=erasure_id, by=self.by, run_id=run_id, decided_at=now, erasure=erasure)
-        ChangeLog(self.state).begin(begun)
+        begin_change(self.state, begun)
         return begun
 
     def _finished(

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.changes import Inputs
+from compactor.core.documents.records import Inputs
 from compactor.core.errors import AccessError
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State

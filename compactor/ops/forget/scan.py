@@ -128,7 +128,7 @@ class ForgetScanner:
         accepted, outcome = account.accepted, account.commit
         if account.letter is not None:
             found.candidates += letter_candidates(accepted)
-        elif outcome is None or (not account.is_done and outcome.rebuild is None):
+        elif outcome is None or (not account.is_done and not outcome.is_rebuilt):
             found.refused.append(NotForgotten(account.id, "it is not done yet; run it again then"))
         elif accepted is None:
             why = "the record of its acceptance is gone; expected it to be kept"

@@ -40,7 +40,7 @@ class Damage:
         if self.state.store.stat(file.staged) is not None:
             return False
         # After a rebuild, a file of an earlier generation may have the same name and length.
-        published = self.state.store.stat(file.final) if commit.rebuild is None else None
+        published = self.state.store.stat(file.final) if not commit.is_rebuilt else None
         return published is None or published.size_bytes != file.size_bytes
 
 

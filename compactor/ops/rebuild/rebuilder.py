@@ -189,10 +189,8 @@ class Rebuilder:
         found = partial(found_at, self.state.store)
         reuses_names = self.publisher.table is None  # guard: a rebuild gives no rows a name that a table lists
         made = successor(self.state.layout, commit, staged, damaged.why, found, expired, reuses_names=reuses_names)
-        if made.rebuild is None or not damaged.replaced:
-            return made
         replaced = [file.uri for file in made.files if file.uri in damaged.replaced]
-        return made.model_copy(update={"rebuild": made.rebuild.model_copy(update={"replaced": replaced})})
+        return made.model_copy(update={"replaced": replaced})
 
     def _check_kept(self, commit: Commit, made: Commit) -> None:
         """Make sure that no rule takes the files of a commit meanwhile. Its manifest is open, so none begins to now.
@@ -231,8 +229,7 @@ def _expired_names(state: State, commit: Commit) -> frozenset[str]:
 
 def _replaced_by(outcome: Commit | DeadLetter) -> frozenset[str]:
     """The files of which an outcome, which another rebuild may have decided, has the rows of new versions."""
-    rebuilt = outcome.rebuild if isinstance(outcome, Commit) else None
-    return frozenset() if rebuilt is None else frozenset(rebuilt.replaced)
+    return frozenset(outcome.replaced if isinstance(outcome, Commit) else ())
 
 
 def _is_erased(outcome: Commit | DeadLetter, erasure: str) -> bool:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from compactor.core.documents.changes import Change
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import Accepted, Commit
+from compactor.core.documents.records import Accepted, Commit, Taking
 from compactor.core.errors import StuckError
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, folded
@@ -80,7 +79,7 @@ class RebuildScanner:
         """Whether the catalog of the table refuses a commit, so that the job cannot finish it."""
         return RefusedBatches(self.state).is_held(commit.key, commit.generation)
 
-    def _expired(self, commit: Commit) -> Change | None:
+    def _expired(self, commit: Commit) -> Taking | None:
         """The record that the rows of a commit expired by."""
         return self.damage.files.visible.taken("rows", commit.key, commit.generation)
 
@@ -124,7 +123,7 @@ class RebuildScanner:
             why = self.damage.of_staged(commit)
             if not why and scope.manifest_ids and self._is_held(commit):
                 why = HELD_BACK
-            if not why and commit.rebuild is None:
+            if not why and not commit.is_rebuilt:
                 return "it is committed and not published yet; expected the job to finish it first"
             return commit, why
         if (expired := self._expired(commit)) is not None:

@@ -18,9 +18,9 @@ from itertools import count, zip_longest
 
 import pyarrow as pa
 
-from compactor.core.documents.records import Commit, FileReport, FileStatus, Rebuild, StagedFile
+from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import CompactorError, StagingError
-from compactor.core.layout import Layout, base_name, part_number
+from compactor.core.layout import Layout, part_number
 from compactor.core.partitions import folders, parse_fields
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import open_parquet
@@ -117,9 +117,8 @@ def successor(
         expired: Names that what a rule of retention takes may be deleted under at any time: they are not used again.
         reuses_names: Whether rows may get the name of a file that readers may have open: never if a table lists it.
     """
-    removed = previous.rebuild.removes if previous.rebuild else []
     finals = [file.final for file in (*previous.outputs, *previous.rejects)]
-    unused = count(max(map(part_number, (*finals, *removed)), default=0) + 1)
+    unused = count(max(map(part_number, (*finals, *previous.removes)), default=0) + 1)
     fresh = partial(next, unused)
     fields = parse_fields(staged.partition_by)
 
@@ -139,11 +138,11 @@ def successor(
     kept = [file for file in previous.rejects if file.final not in expired]
     rejects = _placed(kept, staged.rejects, place_rejects, fresh, found_at)
     used = {file.final for file in (*outputs, *rejects)}
-    record = base_name(layout.outcome(previous.key, previous.generation))
-    removes = sorted({*finals, *removed} - used)
+    removes = sorted({*finals, *previous.removes} - used)
     return staged.model_copy(
         update={
-            "rebuild": Rebuild(supersedes=record, reason=why, removes=removes),
+            "reason": why,
+            "removes": removes,
             "outputs": outputs,
             "rejects": rejects,
             "files": _reports(previous.files, staged.files),

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.changes import Why
+from compactor.core.documents.records import Why
 from compactor.core.text.safe_text import quoted
 from compactor.ops.retire.scan import RetireReport, RetireScan
 from compactor.upkeep.expiring import Expirer

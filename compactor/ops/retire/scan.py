@@ -7,18 +7,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from compactor.core.documents.changes import Why, taken_by
 from compactor.core.documents.counts import Counts
+from compactor.core.documents.records import Taking, Why
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.layout import ManifestKey, digest
 from compactor.core.ports import ObjectInfo
 from compactor.core.rules.retiring import DateFacts, why_not_retired
 from compactor.ledger.accounts.reading import Scope, folded
 from compactor.ledger.accounts.settling import Settling, open_file
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import changed_dates, changes_about
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
+from compactor.ledger.visible import taken_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class RetireScanner:
         if found is None:
             raise CompactorError(f"{self.state.layout.state} has no closed dates; expected `compactor close` first")
         places: dict[str, set[int]] = defaultdict(set)
-        for date, name, _ in ChangeLog(self.state).dated(Why.RETIRED):
+        for date, name, _ in changed_dates(self.state, Why.RETIRED):
             places[date].add(int(name.partition("-")[0]))
         scan = RetireScan()
         for facts in self._facts(found, before):
@@ -167,7 +168,7 @@ class RetireScanner:
 
     def _retirable(self, found: Unsummarised, date: str) -> Retirable | None:
         """What goes of a closed date; None if all of it was retired, as before the summaries were made anew."""
-        records = list(ChangeLog(self.state).of(Why.RETIRED, date))
+        records = list(changes_about(self.state, Taking, date, Why.RETIRED))
         places = found.totals.dates[date].places
         manifests: dict[str, int] = {}
         sums = []

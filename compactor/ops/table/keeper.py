@@ -56,7 +56,7 @@ class TableKeeper:
         report.exists, report.snapshot_id = True, head.snapshot_id
         report.last_batch, report.schema_version = head.fence, head.schema_version
         listed = self.committer.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-        found_files = list(looked_up(self.committer.changes.log, listed))
+        found_files = list(looked_up(self.state, listed))
         live = [file for each in found_files for file in each.committed]
         report.files, report.rows = len(found_files), sum(each.file.records for each in found_files)
         report.merged = sum(each.merged is not None for each in found_files)

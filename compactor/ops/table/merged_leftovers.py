@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from compactor.core.documents.changes import Why
 from compactor.core.documents.records import Commit
 from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import find_merge, forget_release, is_released, merged_files
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
 from compactor.ledger.visible import Visible
@@ -52,34 +51,30 @@ class MergedLeftovers:
         # After the head: what it does not have by now, it never gets.
         named = self.catalog.files_below(self.state.layout.merged_folder)
         unneeded = [info for info in may_go if info.uri not in named]
-        merged = self._log.merged_files((info.uri for info in unneeded), skips_damaged=True)
+        merged = merged_files(self.state, (info.uri for info in unneeded), skips_damaged=True)
         stay = self._only_copies(merged.values(), live)  # guard: a merged file that alone has rows of a manifest stays
         stay |= {info.uri for info in unneeded if info.uri not in merged and self._is_damaged(info.uri)}
         gone = [info for info in unneeded if info.uri not in stay]
         self.state.store.delete(info.uri for info in gone)
         for info in gone:
             if info.uri in merged:
-                self._log.forget_release(merged[info.uri])
+                forget_release(self.state, merged[info.uri])
         return len(gone), sum(info.size_bytes for info in gone)
 
     def _is_damaged(self, uri: str) -> bool:
         """Whether it cannot be read what a merged file has the rows of."""
         try:
-            self._log.get(Why.MERGED, "", self.state.layout.merge_of(uri))
+            find_merge(self.state, self.state.layout.merge_of(uri))
         except RecordUnreadable:
             return True
         return False
 
-    @property
-    def _log(self) -> ChangeLog:
-        return ChangeLog(self.state)
-
     def _only_copies(self, files: Iterable[MergedFile], live: AbstractSet[str]) -> set[str]:
         """Those that alone have rows of a valid commit, as where the table was lost and did not get them back."""
-        released = [each for each in files if self._log.is_released(each)]
+        released = [each for each in files if is_released(self.state, each.date, each.uri)]
         if not released:
             return set()
-        held = {part.uri for each in self._log.merged_files(live, skips_damaged=True).values() for part in each.parts}
+        held = {part.uri for each in merged_files(self.state, live, skips_damaged=True).values() for part in each.parts}
         visible = Visible(self.state)
         return {
             each.uri

@@ -9,11 +9,10 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.documents.changes import Why, released_id
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectNotFound, OperatorError, StagingError, TableConflict
 from compactor.engines.parquet_files import parquet_facts
-from compactor.ledger.change_log import merge_of
+from compactor.ledger.change_log import is_released, merge_of, release
 from compactor.ledger.state import State
 from compactor.ops.table.mergeable import Chooser, Mergeable, MergeReport, NotMerged, sizes_of
 from compactor.ops.table.merged_leftovers import MergedLeftovers
@@ -104,7 +103,7 @@ class Merger:
     def _live(self, head: TableHead) -> list[LiveFile]:
         if head.snapshot_id is None:
             return []
-        return list(looked_up(self.committer.changes.log, self.committer.catalog.live_files(head.snapshot_id)))
+        return list(looked_up(self.state, self.committer.catalog.live_files(head.snapshot_id)))
 
     def _next(self, run: "_Run", live: Sequence[LiveFile], dates: Collection[str] | None) -> list[list[Mergeable]]:
         """What the next merge is to have."""
@@ -130,7 +129,7 @@ class Merger:
                 return
             merge = merge_of(self.state, merge_id, head.fence, [file for file, _ in made])
             self._inherit(made)  # guard: a merged file takes over from the one before that alone has rows
-            self.committer.changes.log.decide(merge)
+            self.state.ledger.decide(merge)
         except Exception:
             self.state.store.delete([self.state.layout.merged_file(merge_id, each + 1) for each in range(len(groups))])
             raise
@@ -151,10 +150,9 @@ class Merger:
 
     def _inherit(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]]) -> None:
         """Record that parts of new files may be gone, if those of a file that these were made of may be."""
-        log = self.committer.changes.log
         for file, group in made:
-            if any(each.is_merged and log.has(Why.RELEASED, each.date, released_id(each.uri)) for each in group):
-                log.release(file)
+            if any(each.is_merged and is_released(self.state, each.date, each.uri) for each in group):
+                release(self.state, file)
 
     def _written(self, run: "_Run", uri: str, group: Sequence[Mergeable]) -> MergedFile | None:
         """Write one file; None if the files cannot be merged, which is no trouble of others."""

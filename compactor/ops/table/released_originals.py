@@ -8,13 +8,12 @@ write anew what is left of it. What a kill leaves undone is on record, and the n
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from compactor.core.documents.changes import Why
-from compactor.core.documents.records import Commit
+from compactor.core.documents.records import Commit, Release
 from compactor.core.documents.table_records import MergedFile, MergedPart
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import folder
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import end_change, finish_release, is_released, release, unfinished
 from compactor.ledger.state import State
 from compactor.table.catalog import TableHead
 from compactor.table.committer import Committer
@@ -54,17 +53,17 @@ class ReleasedOriginals:
             return 0, 0
         head = self.committer.settled()
         live = self._merged(head)
-        due, log, found = self._due(head, live), ChangeLog(self.state), (0, 0)
+        due, found = self._due(head, live), (0, 0)
         self._drop_ended({each.uri for each in live})
         for start in range(0, len(due), RELEASED_AT_ONCE):
             some = due[start : start + RELEASED_AT_ONCE]
             for each in some:
-                log.release(each)  # guard: it is on record where rows are before the files that were merged go
+                release(self.state, each)  # guard: it is on record where rows are before the files that were merged go
             # guard: files that were merged go only behind a batch that says so
             for each in self.committer.release(some):
                 files, size_bytes = self._sum([each])
                 self.state.store.delete(part.uri for part in each.parts)
-                log.finish_release(each)
+                finish_release(self.state, each)
                 found = found[0] + files, found[1] + size_bytes
         return found
 
@@ -72,13 +71,13 @@ class ReleasedOriginals:
         """The merged files of the table."""
         if head.snapshot_id is None:
             return []
-        listed = looked_up(self.committer.changes.log, self.committer.catalog.live_files(head.snapshot_id))
+        listed = looked_up(self.state, self.committer.catalog.live_files(head.snapshot_id))
         return [each.merged for each in listed if each.merged is not None and not each.differs]
 
     def _due(self, head: TableHead, live: Sequence[MergedFile]) -> list[MergedFile]:
         """The merged files whose parts may go: no snapshot has them, and no manifest of theirs is being made."""
-        log, layout = ChangeLog(self.state), self.state.layout
-        begun = {file.uri for each in log.unfinished([Why.RELEASED]) for file in each.files}
+        layout = self.state.layout
+        begun = {each.file.uri for each in unfinished(self.state, Release)}
         now = self.state.clock.now()
         written = {info.uri: info.modified_at for info in self.state.store.list(layout.merged_folder)}
         some = [
@@ -86,7 +85,7 @@ class ReleasedOriginals:
             for each in live
             if each.uri in written
             and written[each.uri] < now - SAFE_AGE  # guard: files that were merged stay for a day
-            and (each.uri in begun or not log.is_released(each))
+            and (each.uri in begun or not is_released(self.state, each.date, each.uri))
         ]
         if not some or head.snapshot_id is None:
             return []
@@ -109,10 +108,9 @@ class ReleasedOriginals:
 
     def _drop_ended(self, live: set[str]) -> None:
         """Forget what is left to do of merged files that are gone, which another merged file has the rows of."""
-        log = ChangeLog(self.state)
-        for each in list(log.unfinished([Why.RELEASED])):
-            if all(file.uri not in live and self.state.store.stat(file.uri) is None for file in each.files):
-                log.finish(each)
+        for each in list(unfinished(self.state, Release)):
+            if each.file.uri not in live and self.state.store.stat(each.file.uri) is None:
+                end_change(self.state, each)
 
     def _sum(self, files: Sequence[MergedFile]) -> tuple[int, int]:
         """How many parts of merged files are there, and their length."""

@@ -9,7 +9,6 @@ from typing import Literal
 from compactor.core.documents.records import Commit
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.text.formatting import count, shown_seconds
-from compactor.ledger.change_log import ChangeLog
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import RefusedBatches, TableBatches
 from compactor.ledger.visible import Visible
@@ -102,7 +101,7 @@ class TableTracer:
             return None
         left = {file.final for file in commit.outputs}
         try:
-            for live in looked_up(ChangeLog(self.state), self.table.catalog().live_files()):
+            for live in looked_up(self.state, self.table.catalog().live_files()):
                 left.difference_update(live.uris)
                 if not left:
                     return TracedTable(self.table.name, "listed")
@@ -114,7 +113,7 @@ class TableTracer:
         """The merged files of the table that have rows of these files."""
         if next(self.state.store.list(self.state.layout.merged_folder), None) is None:
             return  # nor does the table need to be listed
-        for each in looked_up(ChangeLog(self.state), catalog.live_files()):
+        for each in looked_up(self.state, catalog.live_files()):
             if each.merged is not None and not set(each.uris).isdisjoint(finals):
                 yield each.file.uri
 

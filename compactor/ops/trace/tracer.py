@@ -7,10 +7,9 @@ from itertools import chain, islice
 
 import orjson
 
-from compactor.core.documents.changes import Part
 from compactor.core.documents.counts import file_counts
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, RedrivenInput
+from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, Part, RedrivenInput
 from compactor.core.errors import AccessError, ObjectNotFound, StagingError
 from compactor.core.inputs.dates import possible_dates
 from compactor.core.layout import (

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import groupby, takewhile
 
-from compactor.core.documents.changes import Part
-from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.documents.records import Commit, Part, StagedFile
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectChanged, ObjectNotFound, RecordUnreadable, StagingError, StuckError
 from compactor.core.layout import ManifestKey, canonical, folder, is_data
@@ -91,8 +90,8 @@ def _surplus_of(state: State, in_place: InPlaceFiles | None, group: tuple[Owner,
         return []  # the record itself is a discrepancy
     files = (*outcome.outputs, *outcome.rejects) if isinstance(outcome, Commit) else ()
     named = {canonical(file.final) for file in files}
-    if isinstance(outcome, Commit) and outcome.rebuild and not state.ledger.is_done(outcome.key, outcome.generation):
-        named |= set(map(canonical, outcome.rebuild.removes))  # they go before the rebuilt files come
+    if isinstance(outcome, Commit) and outcome.is_rebuilt and not state.ledger.is_done(outcome.key, outcome.generation):
+        named |= set(map(canonical, outcome.removes))  # they go before the rebuilt files come
     manifest_id = owner.id if owner and outcome else ""
     found: list[Finding] = []
     for info in infos:

@@ -19,7 +19,7 @@ from compactor.core.text.formatting import count, shown_seconds
 from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Scope, accounts
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import is_released
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import RefusedBatches
 from compactor.ledger.visible import Visible
@@ -84,8 +84,7 @@ def still_differing(state: State, table: ListedTable, doubtful: Doubtful) -> Ite
             yield Discrepancy("", table.name, f"a table with {count(needed, 'file')}", "no such table")
         return
     listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-    log = ChangeLog(state)
-    live = {file.uri: file for file in committed_files(log, listed) if file.uri in named}
+    live = {file.uri: file for file in committed_files(state, listed) if file.uri in named}
     for uri, each in named.items():
         manifest_id = each.commit.manifest_id if each.commit else ""
         if uri not in live:
@@ -178,15 +177,15 @@ def _faults(state: State, table: str, live: LiveFile, merged: MergedFile, *, dee
     if live.differs:
         found = f"in table {table}: {live.file.records} rows, {live.file.size_bytes} bytes"
         yield Discrepancy("", merged.uri, expected, found)
-    is_released = ChangeLog(state).is_released(merged)
+    may_be_gone = is_released(state, merged.date, merged.uri)
     try:
         facts = parquet_facts(state.store, merged.uri)
         if (facts.rows, facts.size_bytes) != (merged.rows, merged.size_bytes):
             yield Discrepancy("", merged.uri, expected, f"{facts.rows} rows, {facts.size_bytes} bytes")
-        elif deep and (difference := first_difference(state.store, merged, may_lack_parts=is_released)):
+        elif deep and (difference := first_difference(state.store, merged, may_lack_parts=may_be_gone)):
             yield Discrepancy("", merged.uri, "the rows of the files that were merged", difference)
     except (StagingError, ObjectNotFound) as exc:
-        yield Discrepancy("", merged.uri, f"a whole merged file; {_TO_REBUILD if is_released else _TO_UNDO}", str(exc))
+        yield Discrepancy("", merged.uri, f"a whole merged file; {_TO_REBUILD if may_be_gone else _TO_UNDO}", str(exc))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +294,7 @@ class TableFiles:
         listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
         files = rows = 0
         merged = list[LiveFile]()
-        for each in looked_up(ChangeLog(self.state), listed):
+        for each in looked_up(self.state, listed):
             committed = [file for file in each.committed if self.scope.has(self.state.layout, file)]
             if committed:
                 files += 1

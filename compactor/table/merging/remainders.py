@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compactor.core.documents.changes import Change
+from compactor.core.documents.records import Merge
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectNotFound, StagingError, StuckError
-from compactor.ledger.change_log import ChangeLog, merge_of
+from compactor.ledger.change_log import forget_release, merge_of, release
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 
@@ -27,7 +27,7 @@ class Remainders:
     state: State
     files: "Callable[[], MergedFiles]"
 
-    def write(self, files: Sequence[MergedFile], without: Collection[str], base: int) -> Change | None:
+    def write(self, files: Sequence[MergedFile], without: Collection[str], base: int) -> Merge | None:
         """Write each merged file again without some of its parts, and record it; None if nothing is left of any.
 
         Args:
@@ -51,16 +51,15 @@ class Remainders:
             ) from error
         if not made:
             return None
-        log = ChangeLog(self.state)
         for each in made:
-            log.release(each)
-        return log.decide(merge_of(self.state, merge_id, base, made))
+            release(self.state, each)
+        return self.state.ledger.decide(merge_of(self.state, merge_id, base, made))
 
     def discard(self, files: Iterable[MergedFile]) -> None:
         """Delete files that no batch names, and none ever will."""
         for each in files:
             self.state.store.delete([each.uri])
-            ChangeLog(self.state).forget_release(each)
+            forget_release(self.state, each)
 
     def _written(self, uri: str, file: MergedFile, without: Collection[str]) -> MergedFile:
         first, ranges, parts = 0, list[range](), []

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from compactor.adapters.local.native.kernel import NativeGrok
-from compactor.core.documents.changes import Inputs
-from compactor.core.documents.records import Commit
+from compactor.core.documents.records import Commit, Inputs
 from compactor.ledger.visible import Visible
 from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.forget.forgetter import Forgetter

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.documents.changes import TAKES, Change, left_under, taken_by
+from compactor.core.documents.records import TAKES, Taking
 from compactor.core.layout import ManifestKey
 from compactor.core.rules.retiring import DateFacts, why_not_retired
+from compactor.ledger.visible import taken_by
+from compactor.upkeep.expiring import left_under
 
 DAYS = ("2026-01-02", "2026-01-03")
 IDS = ("a", "b", "c")
@@ -15,7 +17,7 @@ PARTS = ("rows", "rejects", "archive", "redriven")
 
 manifests = st.dictionaries(st.sampled_from(IDS), st.integers(1, 3))
 records = st.builds(
-    lambda why, date, number, members: Change(
+    lambda why, date, number, members: Taking(
         why=why,
         about=date,
         id=str(number),
@@ -34,7 +36,7 @@ records = st.builds(
 
 @given(st.lists(records), st.sampled_from(PARTS), st.sampled_from(DAYS), st.sampled_from(IDS), st.integers(1, 4))
 def test_only_what_a_record_names_expired(
-    found: list[Change], part: str, date: str, manifest_id: str, generation: int
+    found: list[Taking], part: str, date: str, manifest_id: str, generation: int
 ) -> None:
     """By its date, its id, its part, and a generation that was there; the first record says why."""
     taking = [
@@ -49,7 +51,7 @@ def test_only_what_a_record_names_expired(
 
 @given(records, manifests, st.frozensets(st.sampled_from(IDS)))
 def test_what_was_rebuilt_or_is_open_is_not_deleted(
-    record: Change, generations: dict[str, int], opened: frozenset[str]
+    record: Taking, generations: dict[str, int], opened: frozenset[str]
 ) -> None:
     """A manifest goes now, or has to wait, or was rebuilt since: never two of these."""
     now, later = left_under(record, generations, opened)

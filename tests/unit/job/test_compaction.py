@@ -298,7 +298,7 @@ def test_a_driver_that_lives_is_no_death(harness: Harness) -> None:
     batch = harness.runner().run([uri])
     go_on.set()
     thread.join(30)
-    assert [result.outcome.kind for result in batch.finished if result.outcome] == ["commit"]
+    assert [result.outcome.why for result in batch.finished if result.outcome] == ["compacted"]
     harness.check_exact()
 
 

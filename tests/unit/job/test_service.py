@@ -150,7 +150,7 @@ def test_a_manifest_that_a_person_must_put_right_stops_no_other(harness: Harness
     harness.store.delete([info.uri for info in harness.store.list(harness.layout.staging_of("lost"))])
     held_up = {"lost": harness.layout.state, "unreadable": harness.layout.accepted("unreadable")}
     record = harness.store.read(held_up["unreadable"])
-    harness.store.put(held_up["unreadable"], b'{"kind": "unknown"}')
+    harness.store.put(held_up["unreadable"], b'{"why": "unknown"}')
     harness.deliver("good", GOOD)
     report = service(harness, source(harness)).run(once=True)
     assert (report.committed, report.failures, set(report.stuck)) == (1, {}, set(held_up))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.core.documents.changes import Change, Why
+from compactor.core.documents.records import Taking, Why
 from compactor.core.errors import AccessError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectStore
@@ -32,9 +32,9 @@ def world(age_days: float = 31, manifests: int = 2) -> Harness:
     return harness
 
 
-def records(harness: Harness) -> list[Change]:
+def records(harness: Harness) -> list[Taking]:
     listed = harness.store.list(f"{harness.layout.state}/changes/")
-    return [Change.model_validate_json(harness.store.read(info.uri)) for info in listed]
+    return [Taking.model_validate_json(harness.store.read(info.uri)) for info in listed]
 
 
 def listed(harness: Harness, folder: str) -> list[str]:

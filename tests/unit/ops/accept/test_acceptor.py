@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from compactor.core.documents.changes import Why
+from compactor.core.documents.records import GivenUp, Why
 from compactor.core.logs.names import LogName
 from compactor.ledger.accounts.reading import Scope
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import changes_about
 from compactor.ops.accept.acceptor import Acceptor, Losses
 from compactor.ops.redrive.scan import find_redrivable
 from tests.support.extras import NATIVE
@@ -76,6 +76,6 @@ def test_a_loss_is_accepted_once(scene: Scene) -> None:
     found = scene.acceptor().find()
     scene.acceptor("ann@host").accept(found, "first")
     scene.acceptor("bob@host").accept(found, "second")
-    [loss] = ChangeLog(scene.app.state).of(Why.GIVEN_UP, found.lost[0].manifest_id)
+    [loss] = changes_about(scene.app.state, GivenUp, found.lost[0].manifest_id, Why.GIVEN_UP)
     assert (loss.by, loss.reason) == ("ann@host", "first")
     assert scene.acceptor().find() == Losses()

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from compactor.core.documents.changes import Change, Why
+from compactor.core.documents.records import Erasure, Why
 from tests.support.forgetting import REJECTS, ROWS, check_tidy, deliver, forget, holding, others
 from tests.support.harness import DiedError, Harness
 from tests.support.rebuilding import NEVER, WatchedStore, visible_rows
@@ -53,8 +53,8 @@ def recorded(harness: Harness) -> dict[str, tuple[int, int]]:
     """The rows and rejected lines of each manifest that are on record as erased, once, by the erasure that did it."""
     layout, found = harness.layout, dict[str, tuple[int, int]]()
     uris = [info.uri for info in harness.store.list(layout.changes_folder(Why.ERASED))]
-    for done in (harness.ledger.record(uri, Change) for uri in uris):
-        for each in done.erasure.manifests if done.erasure else ():
+    for done in (harness.ledger.record(uri, Erasure) for uri in uris):
+        for each in done.manifests:
             erased = harness.commit(each.manifest_id).erased
             assert erased is not None
             assert (each.manifest_id in found, erased.erasures) == (False, [done.id])

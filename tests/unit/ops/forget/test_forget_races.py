@@ -6,7 +6,7 @@ import pytest
 
 from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.changes import Change, Why
+from compactor.core.documents.records import Erasure, Why
 from compactor.core.errors import AccessError, CompactorError, OperatorError, StuckError, TryAgainError
 from compactor.ops.table.maintainer import Maintainer
 from tests.support.forgetting import PLAIN, ROWS, check_tidy, deliver, forget, holding
@@ -89,8 +89,7 @@ def test_a_table_that_does_not_answer(kind: type[CompactorError], monkeypatch: p
         patch.setattr(Maintainer, "maintain", silent)
         report = forget(harness)
         assert [each.why for each in report.failed] == ["the catalog does not answer"]
-    done = harness.ledger.record(harness.layout.change(Why.ERASED, "", report.erasure), Change).erasure
-    assert done is not None
+    done = harness.ledger.record(harness.layout.change(Why.ERASED, "", report.erasure), Erasure)
     assert (len(done.manifests), done.left) == (2, report.left)
     assert forget(harness).left == 0
     assert harness.app().table_keeper().compare().rows == harness.verification().rows
@@ -104,8 +103,7 @@ def test_a_table_that_takes_nothing() -> None:
     sink_of(harness).answers = lambda: Answer.UNAVAILABLE
     report = forget(harness)
     assert ({each.manifest_id for each in report.failed}, report.forgotten) == ({"m1", "m2", ""}, [])
-    done = harness.ledger.record(harness.layout.change(Why.ERASED, "", report.erasure), Change).erasure
-    assert done is not None
+    done = harness.ledger.record(harness.layout.change(Why.ERASED, "", report.erasure), Erasure)
     assert [(each.manifest_id, each.rows) for each in done.manifests] == [("m1", ROWS), ("m2", ROWS)]
     sink_of(harness).answers = lambda: Answer.WELL
     assert forget(harness).left == 0

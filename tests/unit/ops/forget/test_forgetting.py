@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
-from compactor.core.documents.changes import Change, Why
+from compactor.core.documents.records import Erasure, Why
 from compactor.ops.rebuild.scan import RebuildScope
 from tests.support.forgetting import ALICE, OTHERS, PLAIN, REJECTS, ROWS, check_tidy, deliver, forget, holding, others
 from tests.support.harness import DiedError, Harness, dying_at
@@ -71,10 +71,8 @@ def test_it_is_on_record() -> None:
     """Who asked, for what key, and how much went; of the values only their number."""
     harness = compacted()
     report = forget(harness, ALICE, "zoe")
-    [change] = ended(harness)
-    done = change.erasure
-    assert done is not None
-    assert (change.id, change.by) == (report.erasure, "privacy")
+    [done] = ended(harness)
+    assert (done.id, done.by) == (report.erasure, "privacy")
     assert (done.key, done.values, done.inputs) == ("user_id", 2, "delete")
     assert [(each.manifest_id, each.rows) for each in done.manifests] == [("m1", ROWS), ("m2", ROWS)]
     assert (done.deleted_inputs, done.left) == (8, 0)
@@ -97,15 +95,15 @@ def test_a_call_that_only_seemed_dead(*, dies: bool) -> None:
     with suppress(DiedError):
         forget(harness, on_crash_point=on_crash_point)
     forget(harness)
-    [(change, done)] = [(each, each.erasure) for each in ended(harness) if each.erasure and each.erasure.manifests]
+    [done] = [each for each in ended(harness) if each.manifests]
     assert ([each.manifest_id for each in done.manifests], done.died) == (["m1", "m2"], dies)
-    assert change.id not in beside
+    assert done.id not in beside
 
 
-def ended(harness: Harness) -> list[Change]:
+def ended(harness: Harness) -> list[Erasure]:
     """What is on record of erasures that are over."""
     listed = harness.store.list(harness.layout.changes_folder(Why.ERASED))
-    return [harness.ledger.record(info.uri, Change) for info in listed]
+    return [harness.ledger.record(info.uri, Erasure) for info in listed]
 
 
 def test_an_outcome_that_cannot_be_read_for_a_while() -> None:
@@ -119,7 +117,7 @@ def test_an_outcome_that_cannot_be_read_for_a_while() -> None:
     forget(harness, "zoe")
     harness.store.put(outcome, kept)
     forget(harness)
-    dead = [each.erasure for each in ended(harness) if each.erasure and each.erasure.died]
+    dead = [each for each in ended(harness) if each.died]
     assert [[each.manifest_id for each in one.manifests] for one in dead] == [["m1", "m2"]]
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.core.documents.records import FileStatus, Rebuild
+from compactor.core.documents.records import FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import quarantined_files
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, may_settle
@@ -30,10 +30,8 @@ def rebuild(harness: Harness, manifest_id: str, replaced: Sequence[str] = ()) ->
     """A rebuild of a manifest, now."""
     harness.clock.advance(3_600)
     commit = harness.commit(manifest_id)
-    made_by = Rebuild(supersedes="outcome.json", reason="lost", removes=[], replaced=list(replaced))
-    harness.ledger.decide(
-        commit.model_copy(update={"generation": 2, "rebuild": made_by, "decided_at": harness.clock.now()})
-    )
+    made = {"generation": 2, "reason": "lost", "replaced": list(replaced), "decided_at": harness.clock.now()}
+    harness.ledger.decide(commit.model_copy(update=made))
     harness.ledger.finish(commit.key, 2)
 
 

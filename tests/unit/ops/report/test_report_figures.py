@@ -46,7 +46,7 @@ def records(harness: Harness) -> Iterator[tuple[Commit, Done, Accepted]]:
         manifest_id, name = info.uri.rsplit("/", 2)[1:]
         documents.setdefault(manifest_id, {})[name] = orjson.loads(harness.store.read(info.uri))
     for manifest_id, found in documents.items():
-        if found.get("outcome.json", {}).get("kind") == "commit":
+        if found.get("outcome.json", {}).get("why") == "compacted":
             accepted = Accepted.model_validate_json(harness.store.read(harness.layout.accepted(manifest_id)))
             yield Commit.model_validate(found["outcome.json"]), Done.model_validate(found["done.json"]), accepted
 
@@ -301,7 +301,7 @@ def test_damaged_records_are_left_out_and_said() -> None:
     for number in range(3):
         day.commit(f"m{number}", 5, wait_seconds=10, load=1)
     damaged = harness.layout.outcome(ManifestKey("2025-12-21", "m1"))
-    harness.store.put(damaged, b'{"kind": "commit"')
+    harness.store.put(damaged, b'{"why": "compacted"')
     report = report_on(harness)
     assert (report.figures.totals.manifests, report.figures.unreadable.records) == (2, 1)
     assert damaged in report.figures.unreadable.messages[0]

@@ -7,8 +7,7 @@ from threading import Event
 import pytest
 
 from compactor.core.crash_points import ChangeCrashPoint, CrashPoint
-from compactor.core.documents.changes import Change, Why
-from compactor.core.documents.records import FileStatus
+from compactor.core.documents.records import FileStatus, Taking, Why
 from compactor.core.errors import AccessError, CompactorError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo
@@ -30,9 +29,9 @@ M1 = ManifestKey(DAY, "m1")
 WHY = f"under `compactor retire --before {NEXT_DAY}`"
 
 
-def records(harness: Harness) -> list[Change]:
+def records(harness: Harness) -> list[Taking]:
     listed = harness.store.list(harness.layout.changes_folder(Why.RETIRED))
-    return [Change.model_validate_json(harness.store.read(info.uri)) for info in listed]
+    return [Taking.model_validate_json(harness.store.read(info.uri)) for info in listed]
 
 
 def left_over(harness: Harness) -> list[str]:

@@ -9,9 +9,9 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from compactor.adapters.memory.table import Answer
-from compactor.core.documents.changes import Why
+from compactor.core.documents.records import Release, Why
 from compactor.core.errors import CompactorError, OperatorError
-from compactor.ledger.change_log import ChangeLog
+from compactor.ledger.change_log import unfinished
 from compactor.ops.table.maintainer import UpkeepReport
 from compactor.ops.table.released_originals import ReleasedOriginals
 from compactor.table.catalog import TableChange
@@ -305,8 +305,8 @@ def test_a_kill_at_every_change(answers: tuple[Answer, ...], after: str, die_at:
         assert originals(harness) == [], f"died at change {die_at}"
     check(harness, before)
     merged(harness)  # removes merged files that nothing needs, and what is on record of them
-    left = ChangeLog(harness.app().state).unfinished([Why.RELEASED])
-    assert {file.uri for each in left for file in each.files} <= {*live(harness)}
+    left = unfinished(harness.app().state, Release)
+    assert {each.file.uri for each in left} <= {*live(harness)}
 
 
 MEANWHILE: dict[str, Callable[[Harness], object]] = {
