@@ -31,7 +31,7 @@ from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
+from compactor.ops.report.reader import read_figures
 from compactor.settings.settings import Settings
 from compactor.sources.folders.planning import FolderPlanner
 from compactor.sources.folders.stored_history import StoredSummarisedFiles
@@ -42,8 +42,7 @@ _LINES = b'{"id": "1", "amount": 1.10}\n{"id": "2"}\n'
 
 def _report(app: App) -> object:
     now = app.clock.now()
-    reader = ReportReader(app.state, app.registry)
-    return reader.read(Period(now - timedelta(hours=1), now), target_file_bytes=1 << 27, with_samples=False)
+    return read_figures(app.state, app.registry, Period(now - timedelta(hours=1), now), target_file_bytes=1 << 27)
 
 
 def _start(app: App) -> object:

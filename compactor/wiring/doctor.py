@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -15,14 +14,12 @@ from compactor.adapters.logs import kafka_of, kinesis_of
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.errors import SettingsError
 from compactor.core.extras import is_installed
-from compactor.core.layout import is_delivery, is_s3
+from compactor.core.layout import is_s3
 from compactor.core.ports import Clock
-from compactor.ledger.backlog import waiting_manifests
 from compactor.ops.doctor import findings, machine_checks
 from compactor.ops.doctor.checkup import Environment, checks_of, uses_s3
-from compactor.ops.doctor.findings import Account, Finding
+from compactor.ops.doctor.findings import Account, Check, Finding, run_checks
 from compactor.ops.doctor.java import find_java
-from compactor.ops.doctor.runner import Check, run_checks
 from compactor.schema.catalog import catalog_columns
 from compactor.settings.sections import Builder, Convert, Stream
 from compactor.settings.settings import Settings
@@ -76,25 +73,18 @@ def _machine_checks(settings: Settings | None, env: Mapping[str, str], *, is_fol
     engine = "native" if "native" in engines else next(iter(sorted(engines)))
     is_needed = any(_needs_spark(each, is_folder=is_folder) for each in parts)
     checks = [
-        Check("python", lambda: machine_checks.python(sys.version_info[:3])),
         Check("java", lambda: machine_checks.java(find_java(env, JAVA_SECONDS), is_needed=is_needed)),
         Check("spark", lambda: machine_checks.spark(this_machine.find_spark(), is_needed=is_needed)),
     ]
     if is_needed and (settings is None or uses_s3(settings)):
         checks.append(Check("s3a", lambda: machine_checks.s3a(this_machine.find_spark()), needs=("spark",)))
     checks.append(Check("native", lambda: machine_checks.native(engine, why_not=why_not_installed())))
-    jobs = () if is_folder else tuple(each for each in parts if each is not None)
-    checks += [Check("source", partial(_source, each), stream=each.name) for each in jobs]
     checks += [
         Check("pattern", partial(_pattern, each), stream=each.name) for each in parts if each is not None and each.grok
     ]
     if settings is None:
         checks.append(Check("aws", lambda: machine_checks.aws(is_installed=is_installed("aws"))))
     return [*checks, Check("disk", lambda: _disks(settings, env))]
-
-
-def _source(settings: Settings) -> Finding:
-    return findings.ok(f"manifests come from {source_choice(settings)}")
 
 
 def _pattern(settings: Settings) -> Finding:
@@ -141,16 +131,6 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
         schema = OperatorComponents(of, store=store).registry.latest()
         return catalog_columns(schema, of.metadata_columns)
 
-    def releases(of: Settings) -> list[str]:
-        return [beat.release for beat in OperatorComponents(of, store=store).runs.living()]
-
-    def waiting_seconds(of: Settings) -> float:
-        state = OperatorComponents(of, store=store).state
-        found = state.store.list(state.layout.manifests_folder)
-        return waiting_manifests(
-            [info.modified_at for info in found if is_delivery(info.uri)], clock.now()
-        ).oldest_seconds
-
     def ask_claims(of: Settings) -> object:
         is_here = not of.builder.claims and not is_s3(of.paths.state)
         return OperatorComponents(of, store=store).table_of_claims.get_many(()) if is_here else None
@@ -163,7 +143,6 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
         clock=clock,
         columns=columns,
         kinesis=lambda of: kinesis_of(of.kinesis.sources, spec),
-        releases=releases,
         listed=lambda of: OperatorComponents(of, store=store).listed_table,
         trial_id=secrets.token_hex(4),
     )

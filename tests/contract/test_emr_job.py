@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -192,4 +193,5 @@ def test_properties_of_the_settings_win() -> None:
 )
 def test_the_doctor_knows_the_application(application: dict[str, Any], state: str) -> None:
     """It is a Spark application that is still there."""
-    assert account_checks.APPLICATION.judge(APPLICATION, {"application": application}).state == state
+    account: Any = SimpleNamespace(describe=lambda *_, **__: {"application": application})
+    assert account_checks.application(account, APPLICATION).state == state

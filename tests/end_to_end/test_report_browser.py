@@ -60,7 +60,7 @@ def test_page_in_a_window(browser: Browser, saved: Path, report: Report, width: 
     shown = browser.value(
         "[...document.querySelectorAll('svg.chart')].filter(each => each.getClientRects().length).length"
     )
-    assert shown == 4
+    assert shown == 3
     text = browser.value("document.body.innerText")
     totals = report.figures.totals
     for number in (totals.input_bytes, totals.output_bytes, totals.lines, totals.rows, totals.rejected_lines):

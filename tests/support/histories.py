@@ -20,7 +20,7 @@ from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
+from compactor.ops.report.reader import read_figures
 from compactor.ops.verify.report import VerifyResult
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
@@ -74,9 +74,8 @@ PERIODS_HOURS = (30, 200)
 def reported(harness: Harness) -> list[Figures]:
     """What `report` says of a short and of a long time until now."""
     app, now = harness.app(), harness.clock.now() + timedelta(seconds=1)
-    reader = ReportReader(app.state, app.registry)
     periods = [Period(now - timedelta(hours=hours), now) for hours in PERIODS_HOURS]
-    return [reader.read(period, target_file_bytes=1 << 20, with_samples=False) for period in periods]
+    return [read_figures(app.state, app.registry, period, target_file_bytes=1 << 20) for period in periods]
 
 
 def redrivable(harness: Harness, kind: Kind) -> list[tuple[str, int]]:

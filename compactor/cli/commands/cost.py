@@ -1,6 +1,7 @@
 """`compactor cost`: the cost of a load at list prices, and of the latest commits."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -41,7 +42,8 @@ from compactor.engines.engine import EngineName
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import stored_ratio
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
+from compactor.ops.report.reader import read_figures
+from compactor.ops.report.report import measured_in
 from compactor.settings.sections import Builder, Control, Convert, Output, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.engine_choice import engine_of
@@ -215,17 +217,11 @@ def past_costs(apps: Mapping[str, App], days: float, dollars_per_hour: float) ->
 
 def past_cost(app: App, period: Period, dollars_per_hour: float) -> MeasuredCost:
     """What was compacted in a period, all of it, on workers of this price around the clock."""
-    reader = ReportReader(app.state, app.registry)
-    found = reader.read(period, target_file_bytes=app.settings.output.target_file_bytes, with_samples=False).totals
-    return MeasuredCost(
-        commits=found.manifests,
-        since=period.since,
-        until=period.until,
-        input_files=found.input_files,
-        input_bytes=found.input_bytes,
-        at_work_seconds=max(found.at_work_seconds, GLUE_LEAST_SECONDS),
-        dollars_per_hour=dollars_per_hour,
+    target_file_bytes = app.settings.output.target_file_bytes
+    found = measured_in(
+        read_figures(app.state, app.registry, period, target_file_bytes=target_file_bytes), dollars_per_hour
     )
+    return replace(found, at_work_seconds=max(found.at_work_seconds, GLUE_LEAST_SECONDS))
 
 
 def past_load(past: MeasuredCost) -> Load:

@@ -31,7 +31,7 @@ def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCod
     """Check settings, machine, AWS and every place.
 
     Each place is tried with small objects, which no command takes for data and which are deleted at the end. Without
-    --stream, the places and tables of all streams are checked, and whether their jobs are of one release. Without
+    --stream, the places and tables of all streams are checked. Without
     settings it checks what `compact` needs of this machine.
 
     Exit codes: 2 if there is a fault. A warning is not a fault.

@@ -3,7 +3,6 @@
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import click
@@ -19,11 +18,9 @@ from compactor.core.extras import need
 from compactor.core.layout import is_s3
 from compactor.core.text.formatting import size
 from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, PricedJob
-from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
-from compactor.ops.report.report import Report, Spending, service_costs
-from compactor.ops.report.verdict import judge
+from compactor.ops.report.reader import read_figures
+from compactor.ops.report.report import Report, cost_of, judge
 from compactor.wiring.job.app import App
 
 DEFAULT_HOURS = 24.0
@@ -153,42 +150,28 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 
 def make_report(app: App, period: Period, job: PricedJob, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
-    sla_seconds = app.settings.sla_seconds
-    reader = ReportReader(app.state, app.registry, sla_seconds, app.listed_table, app.log_watch())
-    target_file_bytes = app.settings.output.target_file_bytes
-    figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
+    settings = app.settings
+    figures = read_figures(
+        app.state,
+        app.registry,
+        period,
+        target_file_bytes=settings.output.target_file_bytes,
+        sla_seconds=settings.sla_seconds,
+        with_samples=with_samples,
+        table=app.listed_table,
+        logs=app.log_watch(),
+    )
+    shape = shape_of(settings, None, figures.totals.output_bytes_per_input_byte)
+    has_price = is_job_named or (is_s3(app.layout.state) and not settings.folder)
     return Report(
         as_of=app.clock.now(),
         state_folder=app.layout.state,
-        suggest=app.settings.suggestions,
-        sla_seconds=sla_seconds,
+        suggest=settings.suggestions,
+        sla_seconds=settings.sla_seconds,
         has_samples=with_samples,
         figures=figures,
-        verdict=judge(figures, sla_seconds, app.settings.suggestions),
-        spending=_spending(app, figures, job, is_job_named=is_job_named),
-    )
-
-
-def _spending(app: App, figures: Figures, job: PricedJob, *, is_job_named: bool) -> Spending:
-    period, totals = figures.period, figures.totals
-    spending = Spending(
-        commits=totals.manifests,
-        since=period.since,
-        until=period.until,
-        input_files=totals.input_files,
-        input_bytes=totals.input_bytes,
-        at_work_seconds=totals.at_work_seconds,
-        dollars_per_hour=job.dollars_per_hour,
-        job=job,
-        is_job_named=is_job_named,
-        is_local=not is_s3(app.layout.state),
-        is_by_hand=bool(app.settings.folder),
-        services=(),
-    )
-    if not spending.has_price:
-        return spending
-    return replace(
-        spending, services=service_costs(figures, job, shape_of(app.settings, None, totals.output_bytes_per_input_byte))
+        verdict=judge(figures, settings.sla_seconds, settings.suggestions),
+        cost=cost_of(figures, job, shape, is_job_named=is_job_named) if has_price else None,
     )
 
 

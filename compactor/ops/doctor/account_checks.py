@@ -1,16 +1,14 @@
 """Judges AWS: whether it answers, agrees on the time, accepts the credentials, and has what the settings name."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock
 from compactor.core.text.formatting import count
 from compactor.ledger.heartbeat import LIFE_SECONDS
-from compactor.ops.doctor.findings import Absent, Account, Finding, fault, ok, skipped, warning
+from compactor.ops.doctor.findings import Absent, Account, CheckEnded, Finding, fault, ok, skipped, warning
 
 SIGNATURE_SECONDS = 300.0
 """A request whose clock is further off is refused: signatures hold for five minutes [AWS: Signature Version 4]."""
@@ -70,43 +68,36 @@ def credentials(account: Account, bucket: str) -> Finding:
     return ok(f"from {source}; the checks below use them, not the role of the job")
 
 
-def bucket(account: Account, name: str, keys: str) -> Finding:
-    """Whether a bucket exists; `keys` are the settings that name it."""
+def bucket(account: Account, name: str, key: str) -> Finding:
+    """Whether a bucket exists, which a setting names."""
     found = account.describe("s3", "head_bucket", Bucket=name)
     if found is Absent.MISSING:
-        return fault("does not exist", f"create it (aws s3 mb s3://{name}), or correct {keys}")
+        return fault("does not exist", f"create it (aws s3 mb s3://{name}), or correct {key}")
     if found is Absent.DENIED:
         return warning("these credentials may not ask for it", f"allow s3:ListBucket on arn:aws:s3:::{name}")
     return ok("exists")
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """Something on AWS that the settings name."""
+def described(account: Account, key: str, service: str, call: str, **arguments: Any) -> Mapping[str, Any]:
+    """What AWS answers about something that the setting `key` names, by the first argument.
 
-    name: str
-    key: str
-    service: str  # the service that has it, and the prefix of its IAM actions
-    call: str
-    argument: str  # names it in that call
-    judge: Callable[[str, Mapping[str, Any]], Finding]  # judges the answer, with the name of the resource
-    more: Mapping[str, Any] = field(default_factory=dict)  # further arguments of the call
-
-    def check(self, account: Account, name: str, *, is_required: bool = True) -> Finding:
-        """Check the resource of this name; where it is not required, it may be missing."""
-        found = account.describe(self.service, self.call, **{self.argument: name}, **self.more)
-        if found is Absent.MISSING and not is_required:
-            return skipped(f"{name} does not exist: fine if the job runs elsewhere", f"otherwise {DEPLOY}")
-        if found is Absent.MISSING:
-            return fault(f"{name} does not exist", f"{DEPLOY}, or correct {self.key}")
-        if isinstance(found, Absent):  # it may be allowed to use what it may not describe
-            action = f"{self.service}:{self.call.title().replace('_', '')}"
-            return warning(f"{name}: not allowed to describe it", f"allow {action}, or check with other credentials")
-        return self.judge(name, found)
+    Raises:
+        CheckEnded: It is missing, or may not be described.
+    """
+    name = next(iter(arguments.values()))
+    found = account.describe(service, call, **arguments)
+    if found is Absent.MISSING:
+        raise CheckEnded(fault(f"{name} does not exist", f"{DEPLOY}, or correct {key}"))
+    if isinstance(found, Absent):  # it may be allowed to use what it may not describe
+        action = f"{service}:{call.title().replace('_', '')}"
+        move = f"allow {action}, or check with other credentials"
+        raise CheckEnded(warning(f"{name}: not allowed to describe it", move))
+    return found
 
 
-def _judge_table(name: str, found: Mapping[str, Any]) -> Finding:
-    table = found["Table"]
+def claims(account: Account, name: str) -> Finding:
+    """Whether the table of claims exists, with its key and its time to live."""
+    table = described(account, "builder.claims", "dynamodb", "describe_table", TableName=name)["Table"]
     types = {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]}
     keys = [f"{each['AttributeName']} {each['KeyType']} {types[each['AttributeName']]}" for each in table["KeySchema"]]
     if keys != ["pk HASH S"]:
@@ -114,51 +105,79 @@ def _judge_table(name: str, found: Mapping[str, Any]) -> Finding:
         return fault(shown, f"{DEPLOY}, under another name")
     if table["TableStatus"] not in {"ACTIVE", "UPDATING"}:
         return fault(f"{name} is {table['TableStatus']}, expected ACTIVE", "wait, or check the table in DynamoDB")
-    return ok(f"{name} exists, with its key and its time to live")
+    return _time_to_live(account, name)
 
 
-def _judge_time_to_live(name: str, found: Mapping[str, Any]) -> Finding:
+def _time_to_live(account: Account, name: str) -> Finding:
+    found = described(account, "builder.claims", "dynamodb", "describe_time_to_live", TableName=name)
     ttl = found.get("TimeToLiveDescription", {})
     is_on = ttl.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"}
     if is_on and ttl.get("AttributeName") == "expires_at":
-        return ok("")
+        return ok(f"{name} exists, with its key and its time to live")
     shown = f"expire by {ttl['AttributeName']}" if is_on else "never expire"
     move = "enable time to live on expires_at, or the table grows without end"
     return warning(f"{name}: items {shown}, expected by expires_at", move)
 
 
-def _waiting(found: Mapping[str, Any]) -> tuple[int, int]:
-    attributes = found["Attributes"]
-    waiting = int(attributes["ApproximateNumberOfMessages"])
-    return waiting, int(attributes["ApproximateNumberOfMessagesNotVisible"])
+_WAITING, _IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
 
 
-def _judge_queue(url: str, found: Mapping[str, Any]) -> Finding:
-    waiting, in_flight = _waiting(found)
-    return ok(f"{url}: {waiting:,} waiting, {in_flight:,} in flight")
+def _messages(account: Account, key: str, url: str) -> tuple[int, int]:
+    """How many messages wait in a queue, and how many are in flight."""
+    names = [_WAITING, _IN_FLIGHT]
+    found = described(account, key, "sqs", "get_queue_attributes", QueueUrl=url, AttributeNames=names)
+    return int(found["Attributes"][_WAITING]), int(found["Attributes"][_IN_FLIGHT])
 
 
-def _judge_dead_letters(url: str, found: Mapping[str, Any]) -> Finding:
-    events = sum(_waiting(found))
-    if events:
+def queue(account: Account, url: str) -> Finding:
+    """Whether the queue of events is there."""
+    found = _messages(account, "control.queue_url", url)
+    return ok(f"{url}: {found[0]:,} waiting, {found[1]:,} in flight")
+
+
+def dead_letters(account: Account, url: str) -> Finding:
+    """Whether the queue of unreadable events is there, and empty."""
+    found = _messages(account, "control.dead_letter_queue_url", url)
+    if events := sum(found):
         move = "read them, fix the cause, and redrive the queue; compactor plan finds the files that they announced"
         return warning(f"{url}: {count(events, 'unreadable event')}", move)
     return ok(f"{url}: empty")
 
 
-def _judge_job(config: str, name: str, found: Mapping[str, Any]) -> Finding:
-    described = found["Job"]
-    runs = described.get("ExecutionProperty", {}).get("MaxConcurrentRuns", 1)
+def topic(account: Account, arn: str) -> Finding:
+    """Whether the topic of notices is there."""
+    described(account, "control.topic_arn", "sns", "get_topic_attributes", TopicArn=arn)
+    return ok(f"{arn} exists")
+
+
+def metrics(account: Account, namespace: str) -> Finding:
+    """Whether CloudWatch answers."""
+    described(account, "metrics.sink", "cloudwatch", "list_metrics", Namespace=namespace)
+    return ok(f"CloudWatch answers; nothing was sent to {namespace}")
+
+
+def job(account: Account, name: str, config: str, *, is_required: bool) -> Finding:
+    """Whether the Glue job is there, runs once at a time, and has these settings.
+
+    `config` says where they are, and is empty where they are not on S3. A job that is not required may be missing.
+    """
+    try:
+        found = described(account, "control.job_name", "glue", "get_job", JobName=name)["Job"]
+    except CheckEnded as exc:
+        if is_required or exc.finding.state != "fault":
+            raise
+        return skipped(f"{name} does not exist: fine if the job runs elsewhere", f"otherwise {DEPLOY}")
+    runs = found.get("ExecutionProperty", {}).get("MaxConcurrentRuns", 1)
     wrong = [
         f"{what} is {value}, expected {expected} ({why})"
         for what, value, expected, why in (
-            ("Command.Name", described.get("Command", {}).get("Name", ""), "gluestreaming", "a batch job times out"),
+            ("Command.Name", found.get("Command", {}).get("Name", ""), "gluestreaming", "a batch job times out"),
             ("MaxConcurrentRuns", runs, 1, "the lock against a second run"),
-            ("MaxRetries", described.get("MaxRetries", 0), 0, "only the control plane restarts it"),
+            ("MaxRetries", found.get("MaxRetries", 0), 0, "only the control plane restarts it"),
         )
         if value != expected
     ]
-    place = described.get("DefaultArguments", {}).get("--CONFIG", "")
+    place = found.get("DefaultArguments", {}).get("--CONFIG", "")
     if not place:
         wrong.append("it has no argument --CONFIG, which says where its settings are")
     if wrong:
@@ -168,53 +187,12 @@ def _judge_job(config: str, name: str, found: Mapping[str, Any]) -> Finding:
     return ok(f"{name}: one run at a time, no retries, settings from {place}")
 
 
-_TABLE = Resource("claims", "builder.claims", "dynamodb", "describe_table", "TableName", _judge_table)
-_TIME_TO_LIVE = replace(_TABLE, call="describe_time_to_live", judge=_judge_time_to_live)
-QUEUE = Resource(
-    "queue",
-    "control.queue_url",
-    "sqs",
-    "get_queue_attributes",
-    "QueueUrl",
-    _judge_queue,
-    {"AttributeNames": ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]},
-)
-DEAD_LETTERS = replace(QUEUE, name="dead letters", key="control.dead_letter_queue_url", judge=_judge_dead_letters)
-TOPIC = Resource(
-    "topic", "control.topic_arn", "sns", "get_topic_attributes", "TopicArn", lambda arn, _: ok(f"{arn} exists")
-)
-METRICS = Resource(
-    "metrics",
-    "metrics.sink",
-    "cloudwatch",
-    "list_metrics",
-    "Namespace",
-    lambda namespace, _: ok(f"CloudWatch answers; nothing was sent to {namespace}"),
-)
-
-
-def claims(account: Account, name: str) -> Finding:
-    """Whether the table of claims exists, with its key and its time to live."""
-    shape = _TABLE.check(account, name)
-    lifetime = _TIME_TO_LIVE.check(account, name) if shape.state == "ok" else shape
-    return shape if lifetime.state == "ok" else lifetime
-
-
-def job(config: str) -> Resource:
-    """The Glue job; `config` says where these settings are, and is empty where they are not on S3."""
-    return Resource("glue job", "control.job_name", "glue", "get_job", "JobName", partial(_judge_job, config))
-
-
-def _judge_application(name: str, found: Mapping[str, Any]) -> Finding:
-    application = found["application"]
-    kind, state = application.get("type", ""), application.get("state", "")
+def application(account: Account, name: str) -> Finding:
+    """Whether the application of EMR Serverless is there, and runs Spark."""
+    found = described(account, "emr.application_id", "emr-serverless", "get_application", applicationId=name)
+    about = found["application"]
+    kind, state = about.get("type", ""), about.get("state", "")
     if kind.upper() != "SPARK" or state == "TERMINATED":
-        return fault(
-            f"{name} is of type {kind} and {state}, expected a Spark application", "correct emr.application_id"
-        )
-    return ok(f"{name}: {application.get('releaseLabel', 'unknown release')}, {state}")
-
-
-APPLICATION = Resource(
-    "emr application", "emr.application_id", "emr-serverless", "get_application", "applicationId", _judge_application
-)
+        shown = f"{name} is of type {kind} and {state}, expected a Spark application"
+        return fault(shown, "correct emr.application_id")
+    return ok(f"{name}: {about.get('releaseLabel', 'unknown release')}, {state}")

@@ -1,4 +1,4 @@
-"""Judges the machine: Python, Java, Spark and its S3A, the native engine, disks. Decisions, no I/O."""
+"""Judges the machine: Java, Spark and its S3A, the native engine, disks. Decisions, no I/O."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,6 @@ from typing import Literal
 from compactor.core.extras import install_command
 from compactor.ops.doctor.findings import Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.java import Java
-
-PYTHON = (3, 11)  # the oldest that the package accepts: `requires-python` of `pyproject.toml`
 
 SPARK = "4.1"  # what the package is built and tested for, as in Glue 6.0
 
@@ -31,14 +29,6 @@ class SparkFound:
     version: str  # such as `4.1.1`
     # Whether the jars of S3A come with Spark, were downloaded before, or are downloaded at each start
     s3a: Literal["shipped", "fetched", "at start"]
-
-
-def python(version: tuple[int, ...]) -> Finding:
-    """Whether this Python is new enough."""
-    text = ".".join(map(str, version))
-    if version[:2] < PYTHON:
-        return fault(f"{text}, expected 3.11 or newer", "install a newer Python, and the package into it")
-    return ok(text)
 
 
 def java(found: Java, *, is_needed: bool = True) -> Finding:

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -17,7 +15,6 @@ Right = Literal["list", "read", "write", "create-only write", "delete"]
 
 ALL: tuple[Right, ...] = ("list", "read", "write", "create-only write", "delete")
 ADD_ONLY: tuple[Right, ...] = ("list", "read", "write")
-READ_ONLY: tuple[Right, ...] = ("list", "read")
 
 _ACTIONS: Mapping[Right, str] = {
     "read": "s3:GetObject",
@@ -27,43 +24,23 @@ _ACTIONS: Mapping[Right, str] = {
 }
 _NOT_EXCLUSIVE = "a second writer was let through: the server ignores If-None-Match, which the ledger depends on"
 
+Trial = dict[Right, str]
+"""What is wrong with each right that was tried; empty where it works."""
 
-@dataclass(slots=True)
-class _Trial:
-    """What was tried in a place: what worked, why the rest did not, and the objects that could not be deleted."""
 
-    allowed: list[Right] = field(default_factory=list)
-    refused: dict[Right, str] = field(default_factory=dict)
-    left: list[str] = field(default_factory=list)
+def _works(trial: Trial, right: Right, act: Callable[[], str | None]) -> bool:
+    """Try one right; returns whether it works. `act` returns what is wrong with the answer, if anything.
 
-    def attempt(self, right: Right, act: Callable[[], str | None]) -> bool:
-        """Try one right; returns whether it worked. `StoreUnavailable` goes through to the caller.
-
-        `act` returns what is wrong with the answer, if anything.
-        """
-        try:
-            wrong = act()
-        except StoreUnavailable:
-            raise
-        except CompactorError as exc:
-            wrong = _reason(exc)
-        if wrong:
-            self.refused[right] = wrong
-        else:
-            self.allowed.append(right)
-        return not wrong
-
-    def finding(self, place: str, key: str, rights: tuple[Right, ...]) -> Finding:
-        left = f"; left behind, harmless: {', '.join(self.left)}" if self.left else ""
-        refused = {right: self.refused[right] for right in rights if right in self.refused}
-        if not refused:
-            return ok(f"{place}: can {', '.join(rights)}{left}")
-        untried = [right for right in rights if right not in self.allowed and right not in refused]
-        not_tried = f" (not tried: {', '.join(untried)})" if untried else ""
-        because = "; ".join(dict.fromkeys(refused.values()))
-        return fault(
-            f"{place}: cannot {', '.join(refused)}: {because}{not_tried}{left}", _next_move(place, key, refused)
-        )
+    Raises:
+        StoreUnavailable: The store does not answer, so that nothing else need be tried.
+    """
+    try:
+        trial[right] = act() or ""
+    except StoreUnavailable:
+        raise
+    except CompactorError as exc:
+        trial[right] = _reason(exc)
+    return not trial[right]
 
 
 def try_own_place(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], trial_id: str) -> Finding:
@@ -82,26 +59,27 @@ def try_own_place(store: ObjectStore, place: str, key: str, rights: tuple[Right,
 
 
 def _tried(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], trial_id: str) -> Finding:
-    trial = _Trial()
+    trial = Trial()
     # An object that may not be deleted has the same name each time, so that the place does not fill up.
     suffix = f"-{trial_id}" if "delete" in rights else ""
     written, created = probe(place, f"put{suffix}"), probe(place, f"create{suffix}")
-    trial.attempt("list", lambda: _list(store, place))
+    uris = [written, created] if "create-only write" in rights else [written]
+    left: list[str] = []
+    _works(trial, "list", lambda: next(iter(store.list(folder(place))), None) and None)
     is_written = False
     try:
-        is_written = trial.attempt("write", partial(store.put, written, b"doctor"))
+        is_written = _works(trial, "write", lambda: store.put(written, b"doctor"))
         if is_written:
-            trial.attempt("read", lambda: "" if store.read(written) == b"doctor" else "other bytes came back")
+            _works(trial, "read", lambda: "" if store.read(written) == b"doctor" else "other bytes came back")
             if "create-only write" in rights:
-                trial.attempt("create-only write", lambda: _create(store, created))
+                _works(trial, "create-only write", lambda: _create(store, created))
     finally:
-        uris = [written, created] if "create-only write" in rights else [written]
         if not is_written:
             with suppress(CompactorError):  # the answer to a write may be lost, and the object there
                 store.delete(uris)
-        elif not trial.attempt("delete", partial(store.delete, uris)):
-            trial.left = uris
-    return trial.finding(place, key, rights)
+        elif not _works(trial, "delete", lambda: store.delete(uris)):
+            left = uris
+    return _finding(place, key, rights, trial, left)
 
 
 def try_input(store: ObjectStore, place: str, key: str) -> Finding:
@@ -110,24 +88,29 @@ def try_input(store: ObjectStore, place: str, key: str) -> Finding:
     Raises:
         StoreUnavailable: The store does not answer.
     """
-    trial, found = _Trial(), list[str]()
+    trial, found = Trial(), list[str]()
 
     def list_first() -> None:
         objects = (info.uri for info in store.list(folder(place)) if not info.uri.endswith("/"))
         found.extend(islice(objects, 1))
 
-    def read_byte() -> None:
-        store.read_range(found[0], 0, 1)
-
-    if trial.attempt("list", list_first) and not found:
+    if _works(trial, "list", list_first) and not found:
         return warning(f"{place} is empty", f"if it should have files, correct {key}")
     if found:
-        trial.attempt("read", read_byte)
-    return trial.finding(place, key, READ_ONLY)
+        _works(trial, "read", lambda: store.read_range(found[0], 0, 1) and None)
+    return _finding(place, key, ("list", "read"), trial)
 
 
-def _list(store: ObjectStore, place: str) -> None:
-    next(iter(store.list(folder(place))), None)
+def _finding(place: str, key: str, rights: tuple[Right, ...], trial: Trial, left: list[str] | None = None) -> Finding:
+    """What the trial of these rights comes to; `left` are objects that could not be deleted."""
+    also = f"; left behind, harmless: {', '.join(left)}" if left else ""
+    refused = {right: trial[right] for right in rights if trial.get(right)}
+    if not refused:
+        return ok(f"{place}: can {', '.join(rights)}{also}")
+    untried = [right for right in rights if right not in trial]
+    not_tried = f" (not tried: {', '.join(untried)})" if untried else ""
+    because = "; ".join(dict.fromkeys(refused.values()))
+    return fault(f"{place}: cannot {', '.join(refused)}: {because}{not_tried}{also}", _next_move(place, key, refused))
 
 
 def _create(store: ObjectStore, uri: str) -> str:

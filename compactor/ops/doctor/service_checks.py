@@ -11,8 +11,8 @@ from compactor.core.errors import AccessError, CompactorError, ExtraMissing, Try
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import KafkaLog, Log, TopicFacts
 from compactor.core.text.formatting import count, shown_seconds
-from compactor.ops.doctor.account_checks import DEPLOY
-from compactor.ops.doctor.findings import Absent, Account, Finding, fault, ok, warning
+from compactor.ops.doctor.account_checks import DEPLOY, described
+from compactor.ops.doctor.findings import Account, Finding, fault, ok, warning
 from compactor.schema.catalog import drift, table_columns
 from compactor.table.standing import ListedTable
 
@@ -42,12 +42,7 @@ def try_stream(log: Log, stream: LogName, *, wait_seconds: float, is_planned: bo
         reading.close()
     by_command = "" if is_planned else "; no job lands it: `compactor plan` does, or name it in kinesis.streams"
     found = ok(f"{stream}: can describe, list and read {count(len(shards), 'shard')}{by_command}")
-    kept = live.retention.total_seconds()
-    if kept >= MARGIN * wait_seconds:
-        return [found]
-    less = f"less than {MARGIN} times the {shown_seconds(wait_seconds)} for which they may wait to be landed"
-    move = f"raise the retention of stream {stream.name}"
-    return [found, warning(f"{stream}: records are kept for {shown_seconds(kept)}, {less}", move)]
+    return [found, _kept(stream, live.retention.total_seconds(), wait_seconds, "the retention of stream")]
 
 
 _SHOWN = 3
@@ -63,13 +58,8 @@ _MOVES: Mapping[type[CompactorError], str] = {
 def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) -> Finding:
     """Whether the table `database.table` exists, projects its dates, and has the wanted columns."""
     database, _, own_name = name.partition(".")
-    found = account.describe("glue", "get_table", DatabaseName=database, Name=own_name)
-    if found is Absent.MISSING:
-        return fault(f"{name} does not exist", f"{DEPLOY}, or correct schema.table")
-    if isinstance(found, Absent):
-        return warning(f"{name}: not allowed to describe it", "allow glue:GetTable, or check with other credentials")
-    described = found["Table"]
-    differs = drift(table_columns(described), wanted())
+    found = described(account, "schema.table", "glue", "get_table", DatabaseName=database, Name=own_name)["Table"]
+    differs = drift(table_columns(found), wanted())
     if differs.other_types:
         column, (has, expected) = next(iter(differs.other_types.items()))
         shown = f"{name}: {count(len(differs.other_types), 'column')} of another type, such as {column}"
@@ -77,7 +67,7 @@ def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) 
     if differs.missing:
         names = ", ".join([*differs.missing][:_SHOWN])
         return warning(f"{name} lacks {count(len(differs.missing), 'column')}, such as {names}", _PUBLISH)
-    if described.get("Parameters", {}).get("projection.enabled", "").lower() != "true":
+    if found.get("Parameters", {}).get("projection.enabled", "").lower() != "true":
         return warning(f"{name}: partition projection is off, so that new dates are not found", DEPLOY)
     return ok(f"{name} has the columns of the output")
 
@@ -150,19 +140,23 @@ def _retention(of: LogName, facts: TopicFacts, wait_seconds: float) -> Finding:
     if facts.not_told:
         move = f"allow DescribeConfigs on topic {of.name}, or see that it keeps records far longer than"
         return warning(f"{of}: its retention is not known: {facts.not_told}", f"{move} {shown_seconds(wait_seconds)}")
-    kept = "for ever" if facts.retention_seconds is None else f"for {shown_seconds(facts.retention_seconds)}"
-    raise_it = f"raise retention.ms of topic {of.name}"
-    if facts.retention_seconds is not None and facts.retention_seconds <= wait_seconds:
-        waits = f"may wait for {shown_seconds(wait_seconds)} before they are landed"
-        return fault(f"{of}: records are kept {kept}, and {waits}", raise_it)
-    if facts.retention_seconds is not None and facts.retention_seconds < MARGIN * wait_seconds:
-        waits = f"less than {MARGIN} times the {shown_seconds(wait_seconds)} for which they may wait"
-        return warning(f"{of}: records are kept {kept}, {waits}", raise_it)
-    if facts.retention_bytes is not None:
-        size = f"up to {facts.retention_bytes:,} bytes a partition"
-        move = f"see that this is far above what comes in {shown_seconds(wait_seconds)}, or unset retention.bytes"
-        return warning(f"{of}: records are kept {kept}, and {size}", move)
-    return ok(f"{of}: records are kept {kept}")
+    found = _kept(of, facts.retention_seconds, wait_seconds, "retention.ms of topic")
+    if found.state != "ok" or facts.retention_bytes is None:
+        return found
+    size = f"up to {facts.retention_bytes:,} bytes a partition"
+    move = f"see that this is far above what comes in {shown_seconds(wait_seconds)}, or unset retention.bytes"
+    return warning(f"{found.found}, and {size}", move)
+
+
+def _kept(of: LogName, seconds: float | None, wait_seconds: float, what: str) -> Finding:
+    """Whether records are kept for long enough; None is for ever."""
+    kept = f"{of}: records are kept {'for ever' if seconds is None else f'for {shown_seconds(seconds)}'}"
+    raise_it, waits = f"raise {what} {of.name}", shown_seconds(wait_seconds)
+    if seconds is not None and seconds <= wait_seconds:
+        return fault(f"{kept}, and may wait for {waits} before they are landed", raise_it)
+    if seconds is not None and seconds < MARGIN * wait_seconds:
+        return warning(f"{kept}, less than {MARGIN} times the {waits} for which they may wait", raise_it)
+    return ok(kept)
 
 
 def _line(error: Exception) -> str:

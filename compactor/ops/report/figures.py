@@ -1,10 +1,10 @@
 """The figures of a report: values from which the page and the JSON document are made."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self, TypeVar
+from typing import Self
 
 from compactor.core.distributions import Distribution
 from compactor.core.documents.counts import quarantined_of
@@ -25,35 +25,17 @@ SHOWN_VERSIONS = 100  # of the schema, the newest of a period
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The median, the tail and the maximum of many times, each within about 1 %."""
+    """Many times: how many, the median, the tail and the longest, each within 0.1 s or about 1 %."""
 
+    times: int
     p50_seconds: float
     p99_seconds: float
     longest_seconds: float
 
-
-@dataclass(frozen=True, slots=True)
-class Durations(Spread):
-    """Time from the start of the successful attempt to the rows being visible, over manifests."""
-
-    manifests: int
-
-
-@dataclass(frozen=True, slots=True)
-class Latency(Spread):
-    """Time from a file's arrival to its rows being visible."""
-
-    files: int
-
-
-S = TypeVar("S", bound=Spread)
-
-
-def spread_of(kind: Callable[[float, float, float, int], S], times: Distribution) -> S | None:
-    """The spread of some times in seconds; None without any."""
-    if not times.total:
-        return None
-    return kind(times.percentile(50), times.percentile(99), times.percentile(100), times.total)
+    @classmethod
+    def of(cls, times: Distribution) -> "Spread | None":
+        """The spread of some times in seconds; None without any."""
+        return cls(times.total, *map(times.percentile, (50, 99, 100))) if times.total else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +49,8 @@ class Work:
     output_bytes: int
     rows: int
     rejected_lines: int
-    durations: Durations | None  # how long manifests took; None if there are none
-    latency: Latency | None  # how long files took; None if there are none
+    durations: Spread | None  # of manifests, from the start of the successful attempt to rows being visible
+    latency: Spread | None  # of files, from arrival to rows being visible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,38 +77,9 @@ class Totals(Work):
     at_work_seconds: float
     at_work_bytes_per_second: float | None  # stored input over that time; null without work
     output_bytes_per_input_byte: float | None  # Parquet bytes for each stored input byte; null without input
-    first_visible_at: datetime | None  # when the first rows became visible; null without rows
-    last_visible_at: datetime | None  # when the last ones did
     late_files: int  # files that took longer than the SLA; 0 without one
-    late_redriven_files: int  # those of them that were redriven
     slow_manifests: int  # manifests that took longer than half the SLA; 0 without one
     clocks_off: int  # manifests dated by the store, because the clock of their driver was wrong
-
-
-@dataclass(frozen=True, slots=True)
-class SizeBin:
-    """Output files of similar size."""
-
-    from_bytes: float  # files above this size
-    to_bytes: float | None  # files up to this size; None for no limit
-    counted: int  # files of manifests that could fill a file of the target size
-    of_small_manifests: int  # files of manifests that could not
-
-    @property
-    def files(self) -> int:
-        """All files of these sizes."""
-        return self.counted + self.of_small_manifests
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Sizes of output files."""
-
-    target_file_bytes: int  # the target size
-    bins: tuple[SizeBin, ...]  # the histogram, smallest first
-    counted: int  # files of manifests that could fill one of the target size
-    hits: int  # those within the tolerance of the target, 25 %
-    by_bytes: SizedBytes  # the same by bytes, also of manifests that could not fill one
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +219,8 @@ class Figures:
     totals: Totals  # work of the whole period
     bucket_seconds: float  # length of a bucket; the first and the last may be shorter
     buckets: tuple[Bucket, ...]  # parts of the period in order, at most 49
-    sizes: Sizes  # sizes of the output files
+    target_file_bytes: int  # how large an output file should be
+    sizes: SizedBytes  # how much of the output is in files of that size
     rejects: tuple[RejectReason, ...]  # rejected lines by reason, most frequent first
     dead_letters: DeadLetters  # manifests that became dead letters
     quarantined_files: QuarantinedFiles  # quarantined input files

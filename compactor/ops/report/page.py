@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from typing import Any
+from xml.etree import ElementTree as ET
 
+import pygal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -15,70 +18,169 @@ from compactor.core.text.safe_text import visible
 from compactor.cost.price_table import AS_OF
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ndjson.inspection import REASONS as REJECT_REASONS
-from compactor.ops.report import charts
-from compactor.ops.report.charts import Times
-from compactor.ops.report.figures import SHOWN_BYTES, SHOWN_VERSIONS, Bucket, Figures
+from compactor.ops.report.figures import SHOWN_BYTES, SHOWN_VERSIONS, Bucket, Spread
+from compactor.ops.report.period import DAY_SECONDS, Period, round_moments, step_for
 from compactor.ops.report.report import Report
 
 MIN_POINTS = 5
-"""Buckets with data, bars, schema versions or reasons that make a chart; a table shows fewer."""
+"""Buckets with data, bars or reasons that make a chart; a table shows fewer."""
 
 CHARTED_REASONS = 10
 MIN_COMPARED_BYTES = 1e9
 MIN_COMPARED_SHARE = 0.01
 """Input, and share of the period at work, below which a price per terabyte or for all of the period misleads."""
 
+MIB = 1024 * 1024
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _CODE = re.compile(r"`([^`]+)`")
 
 
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What some times were like in the whole period and in each bucket, and how long they may take."""
+
+    whole: Spread | None
+    buckets: Sequence[tuple[Bucket, Spread | None]]
+    limit_seconds: float | None
+
+
 def page(report: Report) -> str:
     """The whole document."""
-    found, spent, sla_seconds = report.figures, report.spending, report.sla_seconds
-    of_manifests = [(each, each.durations) for each in found.buckets]
-    of_files = [(each, each.latency) for each in found.buckets]
+    found, sla_seconds = report.figures, report.sla_seconds
+    totals, period = found.totals, found.period
     half_seconds = None if sla_seconds is None else sla_seconds / 2
     times = {
-        "durations": Times("durations", found.totals.durations, of_manifests, half_seconds),
-        "arrivals": Times("arrivals", found.totals.latency, of_files, sla_seconds),
+        "durations": Times(totals.durations, [(each, each.durations) for each in found.buckets], half_seconds),
+        "arrivals": Times(totals.latency, [(each, each.latency) for each in found.buckets], sla_seconds),
     }
+    active = [each for each in found.buckets if each.manifests]
+    charts: dict[str, Markup | None] = dict.fromkeys(("throughput", *times))
+    if len(active) >= MIN_POINTS:
+        charts["throughput"] = _svg(_rates(period, found.buckets), "Input and output over time", "throughput")
+        for section, title in (("durations", "Manifest duration"), ("arrivals", "Arrival to visible")):
+            charts[section] = _svg(_times(period, times[section], section), f"{title} over time", section)
     return environment.get_template("page.html.j2").render(
         report=report,
         figures=found,
-        totals=found.totals,
-        spent=spent,
+        totals=totals,
+        cost=report.cost,
         suggest=report.suggest.marked(),
         times=times,
-        charts=_charts(found, times),
-        active=[each for each in found.buckets if each.manifests],
-        bins=[each for each in found.sizes.bins if each.files],
-        compares=spent.is_job_named or spent.at_work_seconds >= MIN_COMPARED_SHARE * spent.elapsed_seconds,
-        has_terabyte_price=found.totals.input_bytes >= MIN_COMPARED_BYTES,
+        charts=charts,
+        active=active,
+        compares=totals.at_work_seconds >= MIN_COMPARED_SHARE * period.seconds,
+        has_terabyte_price=totals.input_bytes >= MIN_COMPARED_BYTES,
     )
 
 
-def _charts(found: Figures, times: dict[str, Times]) -> dict[str, Markup | None]:
-    """The chart of each section; None where there is too little data for one."""
-    period, durations, arrivals, changes = found.period, times["durations"], times["arrivals"], found.schema.changes
-    rates = partial(charts.rates, period=period, buckets=found.buckets)
-    times_of = partial(charts.times, period=period)
-    columns = partial(charts.columns, period=period, changes=changes)
-    wanted = (
-        ("throughput", "Input and output over time", durations.points, rates),
-        ("durations", "Manifest duration over time", durations.points, partial(times_of, found=durations)),
-        ("arrivals", "Arrival to visible over time", arrivals.points, partial(times_of, found=arrivals)),
-        (
-            "sizes",
-            "Output files by size",
-            sum(each.files > 0 for each in found.sizes.bins),
-            partial(charts.sizes, found=found.sizes),
-        ),
-        ("schema", "Columns of the schema over time", len(changes), columns),
+_SECONDS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+_RATES = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "bytes/s"))
+_MOST_LABELS = 6
+_DIGITS = re.compile(r"(?<=\.\d)\d+")  # more than pixels need
+_STYLE = pygal.style.Style(label_font_size=12, major_label_font_size=12)
+
+
+def _rates(period: Period, buckets: Sequence[Bucket]) -> pygal.XY:
+    """Bytes per second in and out, as the average of each bucket."""
+    highest = max(max(each.input_bytes, each.output_bytes) / each.seconds for each in buckets)
+    divisor, unit = _unit(highest, _RATES)
+    chart = _over_time("rates", period, unit)
+    for name in ("input", "output"):
+        steps = [
+            (at.timestamp(), getattr(each, f"{name}_bytes") / each.seconds / divisor)
+            for each in buckets
+            for at in (each.since, each.until)
+        ]
+        chart.add(name, steps, fill=name == "input", show_dots=False)
+    return chart
+
+
+def _times(period: Period, found: Times, section: str) -> pygal.XY:
+    """The 99th percentile and the median of each bucket, and the limit."""
+    highest = max((each.p99_seconds for _, each in found.buckets if each), default=0.0)
+    divisor, unit = _unit(max(highest, found.limit_seconds or 0.0), _SECONDS)
+    chart = _over_time(f"times {section}", period, unit)
+    for name in ("p99", "p50"):
+        points = [
+            (
+                (bucket.since.timestamp() + bucket.until.timestamp()) / 2,
+                getattr(each, f"{name}_seconds") / divisor if each else None,
+            )
+            for bucket, each in found.buckets
+        ]
+        chart.add(name, points, allow_interruptions=True)
+    if found.limit_seconds is not None:
+        ends = (period.since.timestamp(), period.until.timestamp())
+        chart.add("limit", [(at, found.limit_seconds / divisor) for at in ends], show_dots=False)
+    return chart
+
+
+def _unit(highest: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    return next((each for each in units if highest >= each[0]), units[-1])
+
+
+def _over_time(name: str, period: Period, unit: str) -> pygal.XY:
+    return pygal.XY(
+        width=720,
+        height=250,
+        classes=("chart", name),
+        explicit_size=True,
+        no_prefix=True,
+        js=(),
+        css=(),
+        show_legend=False,
+        dots_size=2.5,
+        margin=4,
+        margin_right=18,
+        truncate_label=-1,
+        style=_STYLE,
+        include_x_axis=True,
+        xrange=(period.since.timestamp(), period.until.timestamp()),
+        x_labels=[{"value": at.timestamp(), "label": text} for at, text in time_labels(period, _MOST_LABELS)],
+        value_formatter=lambda value: f"{value:,.6g} {unit}" if value else "0",
     )
-    return {
-        section: charts.svg(draw, title, section) if number >= MIN_POINTS else None
-        for section, title, number, draw in wanted
-    }
+
+
+def time_labels(period: Period, most: int) -> list[tuple[datetime, str]]:
+    """Round times of a period, each with its label: the clock time, or the date where a day starts."""
+    step_seconds = step_for(period, most)
+
+    def label(moment: datetime) -> str:
+        if step_seconds >= 90 * DAY_SECONDS:
+            return f"{moment:%b %Y}"
+        if not moment.timestamp() % DAY_SECONDS:
+            return f"{moment.day} {moment:%b}"
+        return f"{moment:%H:%M}" if not step_seconds % 60 else f"{moment:%H:%M:%S}"
+
+    return [(each, label(each)) for each in round_moments(period, step_seconds)]
+
+
+def _svg(chart: Any, title: str, section: str) -> Markup:
+    """A chart, labelled by `title` and described by the element with the id `SECTION-words`."""
+
+    def finished(root: ET.Element) -> ET.Element:
+        _strip(root)
+        del root.attrib["id"]
+        root.attrib |= {"role": "img", "aria-label": title, "aria-describedby": f"{section}-words"}
+        return root
+
+    chart.add_xml_filter(finished)
+    return Markup(chart.render(is_unicode=True, disable_xml_declaration=True))  # noqa: S704 - pygal escapes names
+
+
+def _strip(parent: ET.Element) -> None:
+    """Remove scripts, styles and comments; turn the text that a script would show at a mark into its title."""
+    parent.attrib.update({name: _DIGITS.sub("", value) for name, value in parent.attrib.items()})
+    for child in list(parent):
+        name = child.tag if isinstance(child.tag, str) else ""
+        is_value = name == "desc" and child.get("class") == "value"
+        if name in {"", "defs", "title"} or (name == "desc" and not is_value) or child.get("class") == "tooltip":
+            parent.remove(child)
+        elif is_value:
+            child.tag = "title"
+            child.attrib.clear()
+        else:
+            _strip(child)
 
 
 def _shown(value: object) -> object:
@@ -130,7 +232,7 @@ environment.filters |= {
     "dollars": dollars,
     "duration": lambda seconds: _unbroken(duration(seconds)),
     "interval": interval,
-    "mib": lambda length_bytes: f"{length_bytes / charts.MIB:,.4g}",
+    "mib": lambda length_bytes: f"{length_bytes / MIB:,.4g}",
     "moment": moment,
     "n": lambda number, digits=None: f"{number:,}" if digits is None else f"{number:,.{digits}f}",
     "of": lambda part, whole: _unbroken(percent(part, whole)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice, repeat
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StagingError
@@ -94,112 +94,131 @@ SAMPLED_REASONS = 20
 SAMPLES = 3  # of each reason, from as many manifests if possible
 
 
-@dataclass(frozen=True, slots=True)
-class ReportReader:
-    """Reads the figures of a period. Writes nothing.
+def read_figures(
+    state: State,
+    registry: SchemaRegistry,
+    period: Period,
+    *,
+    target_file_bytes: int,
+    sla_seconds: float | None = None,
+    with_samples: bool = False,
+    table: ListedTable | None = None,
+    logs: LogWatch | None = None,
+) -> figures.Figures:
+    """Read the figures of a period. Writes nothing.
 
     Costs one listing of the ledger, without closed dates that have nothing of the period, and of the schema versions;
     three reads for each manifest of the period; and at most some hundred more for what is shown line by line, beside
     the commits since the first dead letter or quarantined file that is shown and was not redriven. Memory grows only by
     the manifests of the few dates that are listed ahead.
+
+    Args:
+        state: Has the records.
+        registry: Has the schema versions.
+        period: The period.
+        target_file_bytes: How large an output file should be.
+        sla_seconds: How long a file may take to be visible; None without an SLA.
+        with_samples: Whether some of the rejected lines are read.
+        table: The table of the output; its catalog is not asked.
+        logs: The topics and streams that jobs land.
     """
+    tallies, now = Tallies(period), state.clock.now()
+    read = partial(_facts, state, period, target_file_bytes, sla_seconds)
+    near = period.widened(CLOCK_TOLERANCE_SECONDS)
+    scope = Scope(since=near.since, until=near.until, details=Detail.ACCEPTED | Detail.DONE)
+    for records, found in folded(state, scope, lambda each: (each.records, read(each))):
+        tallies.add_records(records)
+        if isinstance(found, CommitFacts):
+            tallies.add(found)
+        elif isinstance(found, DeadLetterFacts):
+            tallies.add_dead_letter(found)
+        elif found is not None:
+            tallies.add_unreadable(found)
+    try:
+        schema = schema_of(state, registry, period)
+    except (RecordUnreadable, ObjectNotFound) as exc:
+        # Nothing is said of any version: all later ones build on the damaged one.
+        schema = figures.Schema(0, 0, ())
+        tallies.add_unreadable(str(exc))
+    kept = kept_letters(state, unsummarised_if_readable(state, begun_only=True)).manifests
+    settling, shown = Settling(state), list(tallies.dead_letters)
+    fates = settling.letters([letter.manifest_id for letter, _ in shown])
+    letters = [
+        figures.DeadLetterLine(each.manifest_id, each.reason, each.message, moment, fate.redriven, fate.settled_by)
+        for each, moment in shown
+        if (fate := fates[each.manifest_id])
+    ]
+    files = settling.files(list(tallies.for_operator))
+    return figures.Figures(
+        period=period,
+        totals=tallies.totals(),
+        bucket_seconds=tallies.step_seconds,
+        buckets=tallies.buckets(),
+        target_file_bytes=target_file_bytes,
+        sizes=tallies.sizes(),
+        rejects=_rejects(state.store, tallies, sampled=SAMPLED_REASONS if with_samples else 0),
+        dead_letters=figures.DeadLetters.of(kept, tallies.dead_letters_by_reason, letters),
+        quarantined_files=figures.QuarantinedFiles.of(tallies.files_by_status, files),
+        schema=schema,
+        unreadable=tallies.unreadable(),
+        expired=expired_seen(state),
+        table=None if table is None else table_seen(state, table, now),
+        logs=() if logs is None else logs.seen(now),
+        housekeeping=failing_tasks(state, () if table is None else table.upkeep),
+    )
 
-    state: State
-    registry: SchemaRegistry
-    sla_seconds: float | None = None  # how long a file may take; None without an SLA
-    table: ListedTable | None = None  # the table of the output; its catalog is not asked
-    logs: LogWatch | None = None  # the topics and streams that jobs land
 
-    def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
-        """Read the figures of a period, with or without some of the rejected lines."""
-        tallies = Tallies(period, target_file_bytes)
-        near = period.widened(CLOCK_TOLERANCE_SECONDS)
-        scope = Scope(since=near.since, until=near.until, details=Detail.ACCEPTED | Detail.DONE)
-        for records, found in folded(self.state, scope, lambda each: (each.records, self._facts(each, period))):
-            tallies.add_records(records)
-            if isinstance(found, CommitFacts):
-                tallies.add(found)
-            elif isinstance(found, DeadLetterFacts):
-                tallies.add_dead_letter(found)
-            elif found is not None:
-                tallies.add_unreadable(found)
-        try:
-            schema = schema_of(self.state, self.registry, period)
-        except (RecordUnreadable, ObjectNotFound) as exc:
-            # Nothing is said of any version: all later ones build on the damaged one.
-            schema = figures.Schema(0, 0, ())
-            tallies.add_unreadable(str(exc))
-        kept = kept_letters(self.state, unsummarised_if_readable(self.state, begun_only=True)).manifests
-        settling, shown = Settling(self.state), list(tallies.dead_letters)
-        fates = settling.letters([each.manifest_id for each in shown])
-        letters = [
-            replace(each, redriven=fates[each.manifest_id].redriven, settled_by=fates[each.manifest_id].settled_by)
-            for each in shown
-        ]
-        files = settling.files(list(tallies.for_operator))
-        return figures.Figures(
-            period=period,
-            totals=tallies.totals(),
-            bucket_seconds=tallies.step_seconds,
-            buckets=tallies.buckets(),
-            sizes=tallies.sizes(),
-            rejects=self._rejects(tallies, sampled=SAMPLED_REASONS if with_samples else 0),
-            dead_letters=figures.DeadLetters.of(kept, tallies.dead_letters_by_reason, letters),
-            quarantined_files=figures.QuarantinedFiles.of(tallies.files_by_status, files),
-            schema=schema,
-            unreadable=tallies.unreadable(),
-            expired=expired_seen(self.state),
-            table=None if self.table is None else table_seen(self.state, self.table, self.state.clock.now()),
-            logs=() if self.logs is None else self.logs.seen(self.state.clock.now()),
-            housekeeping=failing_tasks(self.state, () if self.table is None else self.table.upkeep),
-        )
+def _facts(
+    state: State, period: Period, target_file_bytes: int, sla_seconds: float | None, account: Account
+) -> CommitFacts | DeadLetterFacts | str | None:
+    """The facts of a manifest; a message if its records cannot be read, None if it is not of the period."""
+    written_at, done = account.records.get(done_name(1)), account.done
+    if account.fault is not None:
+        return str(account.fault) if written_at is not None and period.holds(written_at) else None
+    if written_at is None or done is None:
+        return None
+    moment = moment_of(done.done_at, written_at)
+    if not period.holds(moment):
+        return None
+    if account.letter is not None:
+        return DeadLetterFacts(account.letter, moment, is_clock_off=moment != done.done_at)
+    if account.accepted is None or account.commit is None:
+        return f"{state.layout.accepted(account.id)}: there is no such record; expected that of its acceptance"
+    source = account.commit.rejects_of
+    with_source = bool(source) and _is_of(state, period, ManifestKey(account.key.date, source))
+    return commit_facts(
+        account.accepted,
+        account.commit,
+        done,
+        moment=moment,
+        decided_at=account.first_decided_at or account.commit.decided_at,
+        target_file_bytes=target_file_bytes,
+        with_source=with_source,
+        sla_seconds=sla_seconds,
+    )
 
-    def _facts(self, account: Account, period: Period) -> CommitFacts | DeadLetterFacts | str | None:
-        """The facts of a manifest; a message if its records cannot be read, None if it is not of the period."""
-        written_at, done = account.records.get(done_name(1)), account.done
-        if account.fault is not None:
-            return str(account.fault) if written_at is not None and period.holds(written_at) else None
-        if written_at is None or done is None or not period.holds(moment_of(done.done_at, written_at)):
-            return None
-        moment = moment_of(done.done_at, written_at)
-        if account.letter is not None:
-            found = account.letter
-            letter = figures.DeadLetterLine(account.id, found.reason, found.message, moment, redriven=None)
-            return DeadLetterFacts(letter, is_clock_off=moment != done.done_at)
-        if account.accepted is None or account.commit is None:
-            uri = self.state.layout.accepted(account.id)
-            return f"{uri}: there is no such record; expected that of its acceptance"
-        source = account.commit.rejects_of
-        with_source = bool(source) and self._is_of(period, ManifestKey(account.key.date, source))
-        return commit_facts(
-            moment,
-            account.accepted,
-            account.commit,
-            done,
-            decided_at=account.first_decided_at or account.commit.decided_at,
-            with_source=with_source,
-            sla_seconds=self.sla_seconds,
-        )
 
-    def _is_of(self, period: Period, key: ManifestKey) -> bool:
-        """Whether a manifest became visible in the period."""
-        [account] = accounts(self.state, Scope(keys=[key], details=Detail.DONE))
-        if account.done is None:
-            return False
-        return period.holds(moment_of(account.done.done_at, account.records[done_name(1)]))
+def _is_of(state: State, period: Period, key: ManifestKey) -> bool:
+    """Whether a manifest became visible in the period."""
+    [account] = accounts(state, Scope(keys=[key], details=Detail.DONE))
+    if account.done is None:
+        return False
+    return period.holds(moment_of(account.done.done_at, account.records[done_name(1)]))
 
-    def _rejects(self, tallies: Tallies, *, sampled: int) -> tuple[figures.RejectReason, ...]:
-        """All reasons, the most frequent first; the first `sampled` of them with samples."""
-        left = [item for item in tallies.reasons.items() if item[1].lines > 0]
-        ordered = sorted(left, key=lambda item: (-item[1].lines, item[0]))
-        found = map_ordered(self._samples, ordered[:sampled])
-        return tuple(
-            figures.RejectReason(reason, tally.lines, tally.manifests, samples)
-            for (reason, tally), samples in zip(ordered, chain(found, repeat(())), strict=False)
-        )
 
-    def _samples(self, item: tuple[str, ReasonTally]) -> tuple[figures.Sample, ...]:
-        reason, manifests = item[0], list(item[1].newest)
-        each = -(-SAMPLES // len(manifests))
-        found = [sample for files in manifests for sample in samples_of(self.state.store, files, reason, each)]
-        return tuple(found[:SAMPLES])
+def _rejects(store: ObjectStore, tallies: Tallies, *, sampled: int) -> tuple[figures.RejectReason, ...]:
+    """All reasons, the most frequent first; the first `sampled` of them with samples."""
+    left = [item for item in tallies.reasons.items() if item[1].lines > 0]
+    ordered = sorted(left, key=lambda item: (-item[1].lines, item[0]))
+    found = map_ordered(partial(_samples, store), ordered[:sampled])
+    return tuple(
+        figures.RejectReason(reason, tally.lines, tally.manifests, samples)
+        for (reason, tally), samples in zip(ordered, chain(found, repeat(())), strict=False)
+    )
+
+
+def _samples(store: ObjectStore, item: tuple[str, ReasonTally]) -> tuple[figures.Sample, ...]:
+    reason, manifests = item[0], list(item[1].newest)
+    each = -(-SAMPLES // len(manifests))
+    found = [sample for files in manifests for sample in samples_of(store, files, reason, each)]
+    return tuple(found[:SAMPLES])

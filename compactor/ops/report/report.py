@@ -1,110 +1,182 @@
-"""A report: the figures of a period, the verdict on them and their price. No I/O."""
+"""A report: the figures of a period, the verdict on them and their price. Decisions, no I/O."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
+from compactor.control.diagnosis.alarms import (
+    dead_letters,
+    few_rows,
+    housekeeping_fails,
+    logs_behind,
+    manifests_held_back,
+    quarantined_files,
+    table_behind,
+)
+from compactor.control.diagnosis.health import Condition, Finding, Severity, finding
+from compactor.core.layout import is_s3
 from compactor.core.results import as_document
+from compactor.core.text.formatting import count, duration, percent
 from compactor.core.text.safe_text import Suggestions
-from compactor.cost.cost import Basis, Load, Shape, estimate
-from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost
-from compactor.cost.prices import HOUR_SECONDS, JobSize, PricedJob
+from compactor.cost.cost import Load, Shape, estimate
+from compactor.cost.measured_cost import MeasuredCost
+from compactor.cost.prices import HOUR_SECONDS, PricedJob
+from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ops.report.figures import Figures
-from compactor.ops.report.verdict import Verdict
+
+MIN_HIT_RATE = 0.9
+"""Share of the bytes that could fill a file that should be near the target, as the catalogue of metrics advises."""
+
+MIN_SIZED_FILES = 10
+"""Output files below which the share says nothing: a folder has a few, and its last one is seldom full."""
+
+MAX_REJECT_RATE = 0.01
+"""Share of lines, blank ones aside, that may be rejected. Production alarms use the same number."""
+
+HEADLINES: dict[Severity, str] = {
+    "nothing": "No work in this period",
+    "in_order": "Everything is in order",
+    "look": "Completed, with warnings",
+    "act": "Action needed",
+}
 
 
+@as_document(shows=("headline",))
 @dataclass(frozen=True, slots=True)
-class ServiceCost:
-    """The estimated dollars of one service for the load of the period, workers aside."""
+class Verdict:
+    """How the period went."""
 
-    service: str
-    item: str
-    basis: Basis
-    dollars: float  # the cost of the period
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedJob(JobSize):
-    """A common job to compare with."""
-
-    dollars_elapsed: float  # cost of the whole period
-    dollars_per_terabyte_elapsed: float | None  # the same per terabyte; null without input
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """Cost of the period, at list prices. Dollars are null for work on a machine whose price is not known."""
-
-    is_job_named: bool  # whether the user named the workers; the ledger does not record them
-    is_local: bool  # whether the state is on a disk, so that nothing was paid to AWS
-    is_by_hand: bool  # whether a person compacted a folder, on a machine whose price is not known
-    services: tuple[ServiceCost, ...]  # estimates of other services; empty without input or a price
-    at_work_seconds: float  # the time during which at least one commit was in progress
-    elapsed_seconds: float  # length of the period
-    job: PricedJob | None = None  # the workers to price; null without a price
-    dollars_at_work: float | None = None  # cost of the workers for the time at work; null without a price
-    dollars_elapsed: float | None = None  # cost of the workers for the whole time; null without a price
-    dollars_per_terabyte_at_work: float | None = None  # cost of the time at work per terabyte; null without input
-    dollars_per_terabyte_elapsed: float | None = None  # cost of the whole time per terabyte; null without input
-    compared: ComparedJob | None = None  # a common job to compare with; null without a price
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending(MeasuredCost):
-    """The cost of all commits of a period, however many, from its start to its end, on the workers to price."""
-
-    job: PricedJob  # the workers to price
-    is_job_named: bool  # whether the user named them; the ledger does not record workers
-    is_local: bool  # whether the state is on a disk, so that nothing was paid to AWS
-    is_by_hand: bool  # whether a person compacted a folder, on a machine whose price is not known
-    services: tuple[ServiceCost, ...]  # estimates of other services; empty without input or a price
+    severity: Severity  # verdict, as one word: the worst of the reasons
+    points: tuple[Finding, ...]  # reasons, most serious first; empty if all is in order
 
     @property
-    def has_price(self) -> bool:
-        """Whether dollars mean anything: the work ran on Glue, or the user asks what it would cost there."""
-        return self.is_job_named or not (self.is_local or self.is_by_hand)
-
-    @property
-    def classic_dollars(self) -> float:
-        """Dollars for the compared job around the clock."""
-        return self.job.compared.dollars_per_hour * self.elapsed_seconds / HOUR_SECONDS
-
-    @property
-    def cost(self) -> Cost:
-        """The cost as it is printed."""
-        measured = Cost(
-            is_job_named=self.is_job_named,
-            is_local=self.is_local,
-            is_by_hand=self.is_by_hand,
-            services=self.services,
-            at_work_seconds=self.at_work_seconds,
-            elapsed_seconds=self.elapsed_seconds,
-        )
-        if not self.has_price:
-            return measured
-        other, dollars = self.job.compared, self.classic_dollars
-        compared = ComparedJob(
-            other.worker_type, other.workers, other.glue_version, dollars, self.per_terabyte(dollars)
-        )
-        prices = {name: getattr(self, name) for name in MEASURED_DOLLARS}
-        return replace(measured, job=self.job, compared=compared, **prices)
+    def headline(self) -> str:
+        """Verdict, as a sentence."""
+        return HEADLINES[self.severity]
 
 
-def service_costs(figures: Figures, job: PricedJob, shape: Shape) -> tuple[ServiceCost, ...]:
-    """Estimates for the services other than Glue; none without input."""
-    totals, hours = figures.totals, figures.period.seconds / HOUR_SECONDS
-    if not totals.input_bytes:
-        return ()
-    load = Load(totals.input_files / hours, max(1, totals.input_bytes // totals.input_files))
-    return tuple(
-        ServiceCost(line.service, line.item, line.basis, line.dollars_per_hour * hours)
-        for line in estimate(load, job, shape).lines
-        if line.service != "Glue"
+def judge(figures: Figures, sla_seconds: float | None, suggest: Suggestions) -> Verdict:
+    """Judge a period. With an SLA, a file may take that long to become visible, a manifest half of that."""
+    suggest = suggest.marked()
+    points = (*_to_act(figures, suggest), *_to_look(figures, sla_seconds, suggest))
+    if points:
+        return Verdict(points[0].severity, points)
+    is_idle = not figures.totals.manifests and not figures.totals.dead_letters
+    return Verdict("nothing" if is_idle else "in_order", ())
+
+
+def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
+    totals, letters, files = figures.totals, figures.dead_letters, figures.quarantined_files
+    table = figures.table
+    if table is not None and table.noted_at is not None and figures.period.holds(table.noted_at):
+        yield from table_behind(table)
+        yield from manifests_held_back(table)
+    yield from logs_behind(each for each in figures.logs if each.seen_at and figures.period.holds(each.seen_at))
+    waiting = [letter for letter in letters.latest if not letter.is_settled]
+    if waiting:
+        yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)
+    if letters.older:
+        yield _unchecked(Condition.MANIFESTS_DEAD_LETTERED, count(letters.older, "older dead letter"), letters.older)
+    yield from quarantined_files(files.by_status, files.by_cause, suggest)
+    if files.older:
+        yield _unchecked(Condition.FILES_QUARANTINED, count(files.older, "older quarantined file"), files.older)
+    yield from few_rows(totals.rows, totals.rejected_lines, suggest)
+    if unreadable := figures.unreadable.records:
+        are = f"{'is' if unreadable == 1 else 'are'} not part of this report"
+        reason = f"{count(unreadable, 'record')} could not be read and {are}"
+        yield finding(Condition.RECORDS_UNREADABLE, reason, suggest.at(Condition.RECORDS_UNREADABLE.next_move))
+
+
+def _unchecked(condition: Condition, things: str, number: int) -> Finding:
+    reason = f"{things} {'was' if number == 1 else 'were'} not checked for a redrive"
+    return finding(condition, reason, "report on shorter periods, one after the other")
+
+
+def _to_look(figures: Figures, sla_seconds: float | None, suggest: Suggestions) -> Iterator[Finding]:
+    totals, sizes = figures.totals, figures.sizes
+    if sla_seconds is not None:
+        yield from _of_times(figures, sla_seconds)
+    read_lines = totals.rows + totals.rejected_lines
+    if MAX_REJECT_RATE * read_lines < totals.rejected_lines <= totals.rows:  # else few rows
+        share = f"{percent(totals.rejected_lines, read_lines)} of the lines were rejected"
+        move = suggest.at(Condition.REJECTS_RATE.next_move)
+        yield finding(Condition.REJECTS_RATE, f"{share}; more than {100 * MAX_REJECT_RATE:g} % is unusual", move)
+    large_bytes = sizes.size_bytes - sizes.small_bytes
+    if totals.output_files >= MIN_SIZED_FILES and sizes.right_sized_bytes < MIN_HIT_RATE * large_bytes:
+        share = f"{percent(sizes.right_sized_bytes, large_bytes)} of the output is in files within"
+        expected = f"expect {100 * MIN_HIT_RATE:g} % unless the data changes quickly"
+        reason = f"{share} {100 * SIZE_TOLERANCE:g} % of the target; {expected}"
+        yield finding(Condition.OFF_TARGET_SIZES, reason)
+    if totals.clocks_off:
+        off = f"the records of {count(totals.clocks_off, 'manifest')} are dated more than five minutes off the store's"
+        why = "Either a clock was wrong or the records were copied"
+        yield finding(Condition.CLOCKS_OFF, f"{off} time, which this report uses instead. {why}")
+    since, until = figures.period.since, figures.period.until
+    yield from housekeeping_fails(
+        each for each in figures.housekeeping if each.failing_since < until and each.failed_at >= since
     )
 
 
-@as_document(
-    shows=("folder", "needs_operator", "cost"), omits=("suggest", "has_samples", "spending"), inlines={"figures": ()}
-)
+def _of_times(figures: Figures, sla_seconds: float) -> Iterator[Finding]:
+    totals = figures.totals
+    files, manifests, half = totals.latency, totals.durations, sla_seconds / 2
+    if files and files.p99_seconds > sla_seconds:
+        late = f"{totals.late_files:,} of {count(files.times, 'file')} took longer than the SLA of"
+        visible = f"{duration(sla_seconds)} to become visible; the slowest took {duration(files.longest_seconds)}"
+        over = f"{duration(files.longest_seconds - sla_seconds)} too long"
+        yield finding(Condition.LATE_FILES, f"{late} {visible}, {over}")
+    if manifests and manifests.p99_seconds > half:
+        slow = f"{totals.slow_manifests:,} of {count(manifests.times, 'manifest')} took longer than half the SLA,"
+        reason = f"{slow} {duration(half)}; the slowest took {duration(manifests.longest_seconds)}"
+        yield finding(Condition.SLOW_MANIFESTS, reason)
+
+
+def measured_in(figures: Figures, dollars_per_hour: float) -> MeasuredCost:
+    """The cost of all commits of a period, however many, from its start to its end, on workers of this price."""
+    period, totals = figures.period, figures.totals
+    return MeasuredCost(
+        commits=totals.manifests,
+        since=period.since,
+        until=period.until,
+        input_files=totals.input_files,
+        input_bytes=totals.input_bytes,
+        at_work_seconds=totals.at_work_seconds,
+        dollars_per_hour=dollars_per_hour,
+    )
+
+
+@as_document(inlines={"measured": ()}, shows=("compared", "compared_dollars"))
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost of the period on the workers to price, at list prices."""
+
+    measured: MeasuredCost
+    job: PricedJob  # the workers to price
+    is_job_named: bool  # whether the user named them; the ledger does not record workers
+    services_dollars: float  # estimate of requests and other services for this load; 0 without input
+
+    @property
+    def compared(self) -> PricedJob:
+        """A common job to compare with."""
+        return self.job.compared
+
+    @property
+    def compared_dollars(self) -> float:
+        """Cost of that job, around the clock."""
+        return self.compared.dollars_per_hour * self.measured.elapsed_seconds / HOUR_SECONDS
+
+
+def cost_of(figures: Figures, job: PricedJob, shape: Shape, *, is_job_named: bool) -> Cost:
+    """Price a period for some workers, which the user may have named."""
+    totals, hours, services = figures.totals, figures.period.seconds / HOUR_SECONDS, 0.0
+    if totals.input_bytes:
+        load = Load(totals.input_files / hours, max(1, totals.input_bytes // totals.input_files))
+        others = (line for line in estimate(load, job, shape).lines if line.service != "Glue")
+        services = hours * sum(line.dollars_per_hour for line in others)
+    return Cost(measured_in(figures, job.dollars_per_hour), job, is_job_named, services)
+
+
+@as_document(shows=("folder", "needs_operator"), omits=("suggest", "has_samples"), inlines={"figures": ()})
 @dataclass(frozen=True, slots=True)
 class Report:
     """The figures of a period. No page is written unless `--out` names a file."""
@@ -117,7 +189,7 @@ class Report:
     has_samples: bool  # rejected lines were read as well
     figures: Figures
     verdict: Verdict  # how the period went
-    spending: Spending
+    cost: Cost | None  # its cost; null for work on a machine whose price is not known, unless workers were named
 
     @property
     def folder(self) -> str:
@@ -125,11 +197,11 @@ class Report:
         return self.suggest.folder
 
     @property
+    def is_local(self) -> bool:
+        """Whether the state is on a disk, so that nothing was paid to AWS."""
+        return not is_s3(self.state_folder)
+
+    @property
     def needs_operator(self) -> bool:
         """Whether something of the period needs a person: the exit code is 3."""
         return self.verdict.severity == "act"
-
-    @property
-    def cost(self) -> Cost:
-        """Cost of the period."""
-        return self.spending.cost

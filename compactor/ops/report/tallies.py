@@ -1,20 +1,17 @@
 """Adds up manifests, one after the other, into the figures of a period. No I/O, and memory that does not grow."""
 
-import heapq
-import itertools
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from compactor.core.distributions import Distribution
 from compactor.core.documents.counts import bytes_per_byte, counts_of, without_zeros
-from compactor.core.documents.records import Accepted, Commit, Done
-from compactor.core.layout import redrive_number, root_id
+from compactor.core.documents.records import Accepted, Commit, DeadLetter, Done
+from compactor.core.layout import redrive_number
 from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
-from compactor.ledger.sizing import sized_bytes, sizes_by_partition, sizing_hits, with_share
+from compactor.ledger.sizing import SizedBytes, sized_bytes, sizes_by_partition, with_share
 from compactor.ledger.work_time import arrival_seconds, covered_seconds, merged_spans
 from compactor.ops.report import figures
 from compactor.ops.report.period import Buckets, Period
@@ -47,7 +44,7 @@ class CommitFacts:
     rejects: Counter[str]  # rejected lines by reason
     files_by_status: Counter[str]  # files by the result for each
     for_operator: list[QuarantinedFile]  # those that were quarantined
-    output_sizes: list[list[int]]  # bytes of each Parquet file, together those of one partition
+    sizes: SizedBytes  # of its Parquet files
     arrivals: tuple[float, ...]  # seconds from the arrival of each compacted file until its rows were visible
     reject_files: tuple[str, ...]  # places of the rejected lines
 
@@ -56,43 +53,44 @@ class CommitFacts:
 class DeadLetterFacts:
     """A dead letter."""
 
-    letter: figures.DeadLetterLine
+    letter: DeadLetter
+    moment: datetime  # when it was one (see `moment_of`)
     is_clock_off: bool
 
 
 def commit_facts(
-    moment: datetime,
     accepted: Accepted,
     commit: Commit,
     done: Done,
     *,
+    moment: datetime,
     decided_at: datetime,
+    target_file_bytes: int,
     with_source: bool,
-    sla_seconds: float | None = None,
+    sla_seconds: float | None,
 ) -> CommitFacts:
     """Reduce the records of a committed manifest to their figures.
 
     Args:
-        moment: When its rows became visible (see `moment_of`).
         accepted: The record of its acceptance.
         commit: The valid commit.
         done: The record of when its rows were first visible.
+        moment: When its rows became visible (see `moment_of`).
         decided_at: When its first generation was decided.
+        target_file_bytes: How large an output file should be.
         with_source: Whether the manifest that rejected its redriven lines, if there is one, is of the period as well.
         sla_seconds: How long a file may take to be visible.
     """
     arrivals = arrival_seconds(accepted, commit, done.done_at)
     # Clocks differ: what seems to end before it began took no time.
     duration_seconds = max(0.0, (done.done_at - commit.started_at).total_seconds())
-    late = 0 if sla_seconds is None else sum(seconds > sla_seconds for seconds in arrivals)
     found, clock_off = counts_of(commit, with_source=with_source), moment - done.done_at
     return CommitFacts(
         moment=moment,
         sums={
             **{name: getattr(found, name) for name in _SUMMED},
             "manifests": 1,
-            "late_files": late,
-            "late_redriven_files": late if root_id(commit.manifest_id) != commit.manifest_id else 0,
+            "late_files": 0 if sla_seconds is None else sum(seconds > sla_seconds for seconds in arrivals),
             "slow_manifests": int(sla_seconds is not None and duration_seconds > sla_seconds / 2),
             "clocks_off": int(bool(clock_off)),
         },
@@ -101,93 +99,48 @@ def commit_facts(
         rejects=without_zeros(found.rejects_by_reason),
         files_by_status=found.files_by_status,
         for_operator=quarantined_files(commit, moment),
-        output_sizes=sizes_by_partition(commit),
+        sizes=sized_bytes(sizes_by_partition(commit), target_file_bytes),
         arrivals=arrivals,
         reject_files=tuple(file.final for file in commit.rejects),
     )
 
 
-MAX_DISTINCT = 2048
-"""Different values that one tally holds before it rounds them: the grid of 1 % has fewer up to 80 years."""
-
-_GRID = math.log(1.01)
-_LONGEST_SECONDS = 2.5e9
 _FINE_SECONDS = 10.0
 _MERGE_AT = 4096
 
 T = TypeVar("T")
 
 
-class Tally:
-    """Many times in seconds, for percentiles: to 0.1 s, or to 0.5 % once there are many different ones."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[float] = Counter()
-        self._is_coarse = False
-
-    def add(self, *values: float) -> None:
-        self._counts.update(map(self._rounded, values))
-        if len(self._counts) > MAX_DISTINCT:
-            exact, self._counts, self._is_coarse = self._counts, Counter(), True
-            for seconds, times in exact.items():
-                self._counts[self._rounded(seconds)] += times
-
-    def _rounded(self, seconds: float) -> float:
-        if seconds < _FINE_SECONDS or not self._is_coarse:
-            return round(seconds, 1)
-        return math.exp(_GRID * round(math.log(min(seconds, _LONGEST_SECONDS)) / _GRID))
-
-    @property
-    def distribution(self) -> Distribution:
-        return Distribution(self._counts)
+def _rounded(seconds: float) -> float:
+    """To 0.1 s, or to three digits: so a count of times has few different ones."""
+    return round(seconds, 1) if seconds < _FINE_SECONDS else float(f"{seconds:.3g}")
 
 
 class Newest(Generic[T]):
-    """The newest `limit` of many things."""
+    """The newest `limit` of many things. Of things of one moment, those that came first are kept."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._heap: list[tuple[datetime, int, T]] = []
-        self._numbers = itertools.count(0, -1)  # of things of one moment, those that came first are kept
+        self._found: list[tuple[datetime, T]] = []
 
     def add(self, moment: datetime, thing: T) -> None:
-        entry = (moment, next(self._numbers), thing)
-        if len(self._heap) < self._limit:
-            heapq.heappush(self._heap, entry)
-        else:
-            heapq.heappushpop(self._heap, entry)
+        self._found.append((moment, thing))
+        if len(self._found) > 2 * self._limit:
+            self._found = self._newest()
+
+    def _newest(self) -> list[tuple[datetime, T]]:
+        return sorted(self._found, key=lambda entry: entry[0], reverse=True)[: self._limit]
 
     def __iter__(self) -> Iterator[T]:
         """From the newest to the oldest."""
-        return (thing for _, _, thing in sorted(self._heap, key=lambda entry: entry[:2], reverse=True))
-
-
-class CoveredTime:
-    """The time that many spans cover together. Holds merged spans, so memory grows with the gaps between them."""
-
-    def __init__(self) -> None:
-        self._spans: list[tuple[datetime, datetime]] = []
-
-    def add(self, start: datetime, end: datetime) -> None:
-        """Take a span; one that ends before it starts is none."""
-        self._spans.append((start, end))
-        if len(self._spans) >= _MERGE_AT and len(self._spans) & (len(self._spans) - 1) == 0:
-            self._spans = merged_spans(self._spans)
-
-    @property
-    def seconds(self) -> float:
-        return covered_seconds(self._spans)
+        return (thing for _, thing in self._newest())
 
 
 CHECKED_FILES = 5_000
 """Quarantined files of a period, the newest, of which is read what settled each."""
 
-BINS_PER_TARGET = 8  # the ends of the tolerance are ends of bins
-BINS = 2 * BINS_PER_TARGET  # up to twice the target; one more takes all larger files
 NEWEST_DEAD_LETTERS = 200
 SAMPLED_MANIFESTS = 3
-MAX_REASONS = 500  # counted one by one; the product itself has far fewer
-OTHER_REASONS = "(other reasons)"
 SHOWN_UNREADABLE = 10
 
 
@@ -196,19 +149,19 @@ class _Sums:
     """What is added up of a bucket, or of the period."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    durations: Tally = field(default_factory=Tally)
-    arrivals: Tally = field(default_factory=Tally)
+    durations: Counter[float] = field(default_factory=Counter)
+    arrivals: Counter[float] = field(default_factory=Counter)
 
     def add(self, facts: CommitFacts) -> None:
         self.counts.update(facts.sums)
-        self.durations.add(facts.duration_seconds)
-        self.arrivals.add(*facts.arrivals)
+        self.durations[_rounded(facts.duration_seconds)] += 1
+        self.arrivals.update(map(_rounded, facts.arrivals))
 
     def work(self, kind: type[figures.Work]) -> dict[str, Any]:
         """The counts and spreads of a kind of work, by the names of its fields."""
         return {each.name: self.counts[each.name] for each in fields(kind) if each.type is int} | {
-            "durations": figures.spread_of(figures.Durations, self.durations.distribution),
-            "latency": figures.spread_of(figures.Latency, self.arrivals.distribution),
+            "durations": figures.Spread.of(Distribution(self.durations)),
+            "latency": figures.Spread.of(Distribution(self.arrivals)),
         }
 
 
@@ -225,23 +178,20 @@ class Tallies:
     """The sums so far.
 
     Attributes:
-        counts: Sums of the whole period by the names of the fields of `Totals`; for others to add to.
+        counts: Sums of the whole period by the names of the fields of `Totals`.
         reasons: Rejected lines by reason.
         files_by_status: Files of the committed manifests by the result for each.
         for_operator: The newest quarantined files.
-        dead_letters: The newest dead letters.
+        dead_letters: The newest dead letters, each with its moment.
     """
 
-    def __init__(self, period: Period, target_file_bytes: int) -> None:
+    def __init__(self, period: Period) -> None:
         self._period = period
-        self._target_bytes = target_file_bytes
         self._grid = Buckets.of(period)
         self._sums = [_Sums() for _ in self._grid.starts]
         self._whole = _Sums()
-        self._at_work = CoveredTime()
-        self._visible = list[datetime]()  # when the first rows became visible, and the last ones
-        self._bins = [[0, 0] for _ in range(BINS + 1)]
-        self._hits = self._counted = 0
+        self._at_work: list[tuple[datetime, datetime]] = []
+        self._merge_at = _MERGE_AT
         self._size_bytes = self._right_sized_bytes = self._small_bytes = 0
         self._unreadable: list[str] = []
         self._unreadable_records = 0
@@ -250,7 +200,7 @@ class Tallies:
         self.reasons: dict[str, ReasonTally] = {}
         self.files_by_status = Counter[str]()
         self.for_operator = Newest[QuarantinedFile](CHECKED_FILES)
-        self.dead_letters = Newest[figures.DeadLetterLine](NEWEST_DEAD_LETTERS)
+        self.dead_letters = Newest[tuple[DeadLetter, datetime]](NEWEST_DEAD_LETTERS)
         self.dead_letters_by_reason = Counter[str]()
 
     def add_records(self, records: Mapping[str, datetime]) -> None:
@@ -266,42 +216,34 @@ class Tallies:
         self._unreadable_records += 1
 
     def add_dead_letter(self, facts: DeadLetterFacts) -> None:
-        letter = facts.letter
-        self.dead_letters.add(letter.done_at, letter)
-        self.dead_letters_by_reason[_bounded(letter.reason, self.dead_letters_by_reason)] += 1
+        self.dead_letters.add(facts.moment, (facts.letter, facts.moment))
+        self.dead_letters_by_reason[facts.letter.reason] += 1
         self.counts.update(dead_letters=1, clocks_off=facts.is_clock_off)
 
     def add(self, facts: CommitFacts) -> None:
         """Add a committed manifest."""
-        moment = facts.moment
-        self._sums[self._grid.index(moment)].add(facts)
+        self._sums[self._grid.index(facts.moment)].add(facts)
         self._whole.add(facts)
         self.files_by_status.update(facts.files_by_status)
-        began, ended = facts.work
-        self._at_work.add(max(began, self._period.since), ended)
-        if facts.sums["rows"]:
-            self._visible = [min([moment, *self._visible]), max([moment, *self._visible])]
-        self._add_sizes(facts.output_sizes)
+        self._add_work(*facts.work)
+        self._size_bytes += facts.sizes.size_bytes
+        self._right_sized_bytes += facts.sizes.right_sized_bytes
+        self._small_bytes += facts.sizes.small_bytes
         for reason, lines in facts.rejects.items():
-            tally = self.reasons.setdefault(_bounded(reason, self.reasons), ReasonTally())
+            tally = self.reasons.setdefault(reason, ReasonTally())
             tally.lines += lines
             if lines > 0:  # else they were redriven
                 tally.manifests += 1
-                tally.newest.add(moment, facts.reject_files)
+                tally.newest.add(facts.moment, facts.reject_files)
         for file in facts.for_operator:
-            self.for_operator.add(moment, file)
+            self.for_operator.add(facts.moment, file)
 
-    def _add_sizes(self, partitions: Sequence[Sequence[int]]) -> None:
-        found = sized_bytes(partitions, self._target_bytes)
-        self._size_bytes += found.size_bytes
-        self._right_sized_bytes += found.right_sized_bytes
-        self._small_bytes += found.small_bytes
-        for sizes in partitions:
-            hits, counted = sizing_hits(sizes, self._target_bytes)
-            self._hits += hits
-            self._counted += counted
-            for size_bytes in sizes:
-                self._bins[_bin(size_bytes, self._target_bytes)][0 if counted else 1] += 1
+    def _add_work(self, began: datetime, ended: datetime) -> None:
+        """Add a span of work; spans are merged now and then, so that memory grows with the gaps between them alone."""
+        self._at_work.append((max(began, self._period.since), ended))
+        if len(self._at_work) >= self._merge_at:
+            self._at_work = merged_spans(self._at_work)
+            self._merge_at = _MERGE_AT + 2 * len(self._at_work)
 
     def buckets(self) -> tuple[figures.Bucket, ...]:
         pieces = zip(self._grid.pieces(), self._sums, strict=True)
@@ -309,35 +251,17 @@ class Tallies:
             sums.counts["rejected_lines"] = max(0, sums.counts["rejected_lines"])
         return tuple(figures.Bucket(**vars(piece), **sums.work(figures.Bucket)) for piece, sums in pieces)
 
-    def sizes(self) -> figures.Sizes:
-        step = self._target_bytes / BINS_PER_TARGET
-        bins = tuple(
-            figures.SizeBin(number * step, None if number == BINS else (number + 1) * step, *counts)
-            for number, counts in enumerate(self._bins)
-        )
-        by_bytes = with_share(self._size_bytes, self._right_sized_bytes, self._small_bytes)
-        return figures.Sizes(self._target_bytes, bins, self._counted, self._hits, by_bytes)
+    def sizes(self) -> SizedBytes:
+        return with_share(self._size_bytes, self._right_sized_bytes, self._small_bytes)
 
     def totals(self) -> figures.Totals:
-        work, at_work = self._whole.work(figures.Totals), self._at_work.seconds
-        first, last = self._visible or (None, None)
+        work, at_work = self._whole.work(figures.Totals), covered_seconds(self._at_work)
         return figures.Totals(
             **work,
             at_work_seconds=at_work,
             at_work_bytes_per_second=work["input_bytes"] / at_work if at_work else None,
             output_bytes_per_input_byte=bytes_per_byte(work["output_bytes"], work["input_bytes"]),
-            first_visible_at=first,
-            last_visible_at=last,
         )
 
     def unreadable(self) -> figures.Unreadable:
         return figures.Unreadable(self._unreadable_records, tuple(self._unreadable))
-
-
-def _bin(size_bytes: int, target_bytes: int) -> int:
-    """The bin of a file. A size at the upper end of a bin is in it, so the tolerance includes its own end."""
-    return min(BINS, max(0, -(-size_bytes * BINS_PER_TARGET // target_bytes) - 1))
-
-
-def _bounded(reason: str, known: Mapping[str, object]) -> str:
-    return reason if reason in known or len(known) < MAX_REASONS else OTHER_REASONS

@@ -28,12 +28,10 @@ def test_nothing_is_wrong(workspace: Workspace) -> None:
     assert [each.name for each in found] == [
         *(
             "settings",
-            "python",
             "java",
             "spark",
             "s3a",
             "native",
-            "source",
             "disk",
             "region",
             "endpoint",

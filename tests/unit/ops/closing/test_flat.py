@@ -8,7 +8,7 @@ import pytest
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
+from compactor.ops.report.reader import read_figures
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
@@ -42,8 +42,7 @@ def history(days: int) -> Harness:
 
 def report(harness: Harness, store: FaultyStore) -> object:
     app, now = harness.app(store=store), harness.clock.now()
-    reader = ReportReader(app.state, app.registry)
-    return reader.read(Period(now - timedelta(hours=1), now), target_file_bytes=1 << 20, with_samples=False)
+    return read_figures(app.state, app.registry, Period(now - timedelta(hours=1), now), target_file_bytes=1 << 20)
 
 
 COMMANDS: dict[str, Callable[[Harness, FaultyStore], object]] = {

@@ -16,10 +16,9 @@ from compactor.core.errors import AccessError, CompactorError, SettingsError, St
 from compactor.core.layout import is_delivery, is_seen_by_stream, probe
 from compactor.ops.doctor.account_checks import clock_finding
 from compactor.ops.doctor.checkup import Environment, checks_of
-from compactor.ops.doctor.findings import Finding, fault, ok, settings_findings, warning
-from compactor.ops.doctor.machine_checks import Disk, SparkFound, disks, native, python, s3a, spark
+from compactor.ops.doctor.findings import Check, Finding, fault, ok, run_checks, settings_findings, warning
+from compactor.ops.doctor.machine_checks import Disk, SparkFound, disks, native, s3a, spark
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
-from compactor.ops.doctor.runner import Check, run_checks
 from compactor.ops.verify.files import surplus
 from compactor.settings.settings import load_settings, parse_settings
 from compactor.wiring.job.app import App
@@ -218,7 +217,7 @@ def test_without_settings(java: int | None, tmp_path: Path, monkeypatch: pytest.
     assert f"skipped  java          {said}; the native engine needs none, Spark needs 17 or 21" in lines
     assert "skipped  spark         not installed; the native engine does without it" in lines
     assert {line.split()[1] for line in lines[2:-1] if not line.startswith(" ")} == {
-        *("python", "native", "java", "spark", "aws", "disk")
+        *("native", "java", "spark", "aws", "disk")
     }
     assert lines[-1].startswith("No faults")
 
@@ -310,8 +309,7 @@ def test_a_slow_answer_is_no_wrong_clock() -> None:
 
 
 def test_machines() -> None:
-    """An old Python, no Spark and a missing engine are faults; another Spark and missing jars are warnings."""
-    assert python((3, 10, 9)).state == "fault"
+    """No Spark and a missing engine are faults; another Spark and missing jars are warnings."""
     assert spark(None).state == "fault"
     assert spark(SparkFound("3.5.1", "shipped")).state == "warning"
     assert spark(SparkFound("4.1.1", "shipped")).state == "ok"
@@ -359,7 +357,6 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         trial_id="1",
         columns=lambda _: {},
         kinesis=lambda _: pytest.fail("no stream is named"),
-        releases=lambda _: (),
         kafka=lambda _: pytest.fail("no topic is named"),
         ask_claims=lambda _: None,
     )

@@ -6,7 +6,7 @@ import pytest
 
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.ops.doctor.checkup import Environment, checks_of
-from compactor.ops.doctor.runner import run_checks
+from compactor.ops.doctor.findings import run_checks
 from compactor.ops.doctor.service_checks import try_stream
 from compactor.settings.settings import load_settings
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
@@ -21,8 +21,12 @@ def kinesis() -> MemoryKinesis:
 
 def test_a_stream() -> None:
     """One that is there, and one that is not."""
-    [found] = try_stream(kinesis().log(), STREAM, wait_seconds=720, is_planned=True)
-    assert (found.state, found.found) == ("ok", "kinesis://main/events: can describe, list and read 2 shards")
+    [found, kept] = try_stream(kinesis().log(), STREAM, wait_seconds=720, is_planned=True)
+    assert (found.state, kept.state, found.found) == (
+        "ok",
+        "ok",
+        "kinesis://main/events: can describe, list and read 2 shards",
+    )
     [found] = try_stream(MemoryKinesis(ManualClock()).log(), STREAM, wait_seconds=720, is_planned=True)
     assert (found.state, found.next_move) == ("fault", "create it, or correct kinesis.streams")
     [found, late] = try_stream(kinesis().log(), STREAM, wait_seconds=8 * 3600, is_planned=False)
@@ -44,12 +48,11 @@ def test_the_streams_of_settings_are_tried(tmp_path: Path) -> None:
         trial_id="1",
         columns=lambda _: {},
         kinesis=lambda _: log.log(),
-        releases=lambda _: (),
         kafka=lambda _: pytest.fail("no topic is named"),
         ask_claims=lambda _: None,
     )
     checks = [each for each in checks_of(env, settings, "") if each.name == "input"]
-    assert [each.state for each in run_checks(checks, lambda: True)] == ["ok", "fault", "skipped"]
+    assert [each.state for each in run_checks(checks, lambda: True)] == ["ok", "ok", "fault", "skipped"]
     log.refusals = ["AccessDeniedException"]
     [refused, *_] = run_checks(checks, lambda: True)
     assert (refused.state, refused.next_move) == ("fault", "allow it, or name another one in the settings")

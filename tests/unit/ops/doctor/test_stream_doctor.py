@@ -1,17 +1,12 @@
-"""The doctor of several streams checks the places of each, what they have together once, and their releases."""
+"""The doctor of several streams checks the places of each, and what they have together once."""
 
 import json
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
 
-from compactor.adapters.local.machine import MachineProcesses
 from compactor.cli.entry import compactor as command
-from compactor.ledger.heartbeat import Heartbeat
-from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
 from tests.support.streams import write_stream_settings
 
 
@@ -34,7 +29,7 @@ def test_the_places_of_every_stream_are_checked(tmp_path: Path) -> None:
         alone = [each["name"] for each in findings(config, "--stream", name)]
         assert of(found, name) == [each for each in alone if each not in {"settings", "aws"}]
         assert {"input", "manifests", "output", "state"} <= {*of(found, name)}
-    assert of(found, "") == ["settings", "state", "releases", "aws"]
+    assert of(found, "") == ["settings", "state", "aws"]
 
 
 def test_a_fault_of_one_stream_is_told_with_its_name(tmp_path: Path) -> None:
@@ -49,20 +44,3 @@ def test_a_fault_of_one_stream_is_told_with_its_name(tmp_path: Path) -> None:
     faults = [(each["stream"], each["name"]) for each in findings(config) if each["state"] == "fault"]
     assert ("clicks", "output") in faults
     assert ("orders", "output") not in faults
-
-
-def test_jobs_of_different_releases_are_told(tmp_path: Path) -> None:
-    """The same words as in status, with the next action; a canary is named."""
-    config = write_stream_settings(tmp_path, "orders", "clicks", more='job = "own"\ncanary = true\n')
-    settings = load_settings(config, {})
-    apps = {each.name: App(each) for each in settings.streams}
-    with ExitStack() as stack:
-        for name, release in (("orders", "0.1.0"), ("clicks", "0.2.0")):
-            app = apps[name]
-            process = MachineProcesses().this()
-            stack.enter_context(Heartbeat(app.store, app.layout, app.clock, name, process, release=release))
-        [found] = [each for each in findings(config) if each["name"] == "releases"]
-        shown = CliRunner().invoke(command, ["--config", str(config), "status"]).stdout
-    assert (found["state"], found["stream"]) == ("warning", "")
-    assert found["found"] == "clicks is the canary, with release 0.2.0; all others have 0.1.0"
-    assert f"{found['found']}\n  next: {found['next_move']}" in shown

@@ -10,25 +10,19 @@ from typing import Any
 import orjson
 import pytest
 
+from compactor.cli.commands.report import make_report
 from compactor.control.diagnosis.health import Condition
 from compactor.core.documents.records import Accepted, Commit, Done, FileReport, FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.core.text.safe_text import Suggestions
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import MAX_BUCKETS, Buckets, Period
-from compactor.ops.report.reader import ReportReader
-from compactor.ops.report.tallies import (
-    CHECKED_FILES,
-    MAX_DISTINCT,
-    NEWEST_DEAD_LETTERS,
-    CoveredTime,
-    Newest,
-    Tally,
-)
-from compactor.ops.report.verdict import judge
+from compactor.ops.report.reader import read_figures
+from compactor.ops.report.report import judge
+from compactor.ops.report.tallies import CHECKED_FILES, NEWEST_DEAD_LETTERS, Newest
 from tests.support.fakes import FaultyStore
 from tests.support.harness import FLAWED, GOOD, Harness
-from tests.support.report_day import MIB, MIDNIGHT, WHOLE_DAY, ReportDay, report_on
+from tests.support.report_day import MIB, MIDNIGHT, TEN_WORKERS, WHOLE_DAY, ReportDay, report_on
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +83,7 @@ def test_times_are_those_of_the_records(harness: Harness) -> None:
                 arrivals.append((done.done_at - file.event_time).total_seconds())
     assert totals.durations is not None
     assert totals.latency is not None
-    assert (totals.durations.manifests, totals.latency.files) == (len(durations), len(arrivals))
+    assert (totals.durations.times, totals.latency.times) == (len(durations), len(arrivals))
     for spread, values in ((totals.durations, durations), (totals.latency, arrivals)):
         assert spread.p50_seconds == pytest.approx(nearest_rank(values, 50), rel=0.01, abs=1)
         assert spread.p99_seconds == pytest.approx(nearest_rank(values, 99), rel=0.01, abs=1)
@@ -109,23 +103,12 @@ def test_buckets_are_the_day_in_pieces(harness: Harness) -> None:
 
 
 def test_sizes_are_those_of_the_records(harness: Harness) -> None:
-    """Every output file is in its bin, and the hit rate is that of the metric."""
+    """The hit rate is that of the bytes of all output files."""
     sizes = report_on(harness).figures.sizes
-    hits = counted = 0
-    bins = Counter[int]()
-    for commit, _, _ in records(harness):
-        of_commit = [file.size_bytes for file in commit.outputs]
-        bins.update(min(16, math.ceil(size / (16 * MIB)) - 1) for size in of_commit)
-        if sum(of_commit) >= 96 * MIB:
-            counted += len(of_commit)
-            hits += sum(96 * MIB <= size <= 160 * MIB for size in of_commit)
-    assert (sizes.hits, sizes.counted) == (hits, counted)
     each_bytes = [file.size_bytes for commit, _, _ in records(harness) for file in commit.outputs]
     right_bytes = sum(size for size in each_bytes if 96 * MIB <= size <= 160 * MIB)
-    assert (sizes.by_bytes.size_bytes, sizes.by_bytes.right_sized_bytes) == (sum(each_bytes), right_bytes)
-    assert sizes.by_bytes.hit_rate == right_bytes / sum(each_bytes)
-    assert [each.counted + each.of_small_manifests for each in sizes.bins] == [bins[number] for number in range(17)]
-    assert [each.from_bytes for each in sizes.bins] == [number * 16 * MIB for number in range(17)]
+    assert (sizes.size_bytes, sizes.right_sized_bytes) == (sum(each_bytes), right_bytes)
+    assert sizes.hit_rate == right_bytes / sum(each_bytes)
 
 
 def test_rejects_by_reason(harness: Harness) -> None:
@@ -169,9 +152,8 @@ class CountingStore(FaultyStore):
 
 def report_on_with(harness: Harness, store: FaultyStore, *, with_samples: bool = True) -> Figures:
     app = harness.app(store=store)
-    reader = ReportReader(app.state, app.registry)
     hour = Period(MIDNIGHT + timedelta(hours=14), MIDNIGHT + timedelta(hours=15))
-    return reader.read(hour, target_file_bytes=128 * MIB, with_samples=with_samples)
+    return read_figures(app.state, app.registry, hour, target_file_bytes=128 * MIB, with_samples=with_samples)
 
 
 def test_only_the_period_is_read(harness: Harness) -> None:
@@ -308,37 +290,20 @@ def test_damaged_records_are_left_out_and_said() -> None:
     assert report.verdict.severity == "act"
 
 
-def test_a_thousand_reasons() -> None:
-    """Reasons without end are counted, and only so many of them one by one."""
-    harness = Harness()
-    day = ReportDay(harness, files=1)
-    commit = day.commit("m", 5, wait_seconds=10, load=1)
-    [file] = commit.files
-    many = file.model_copy(
-        update={"rejects": {f"reason-{number}": 1 for number in range(1000)}, "rejected_lines": 1000}
-    )
-    harness.store.put(
-        harness.layout.outcome(ManifestKey(commit.date, "m")),
-        commit.model_copy(update={"files": [many]}).model_dump_json().encode(),
-    )
-    found = report_on(harness).figures.rejects
-    assert sum(each.lines for each in found) == 1000
-    assert len(found) == 501
-    assert found[0].reason == "(other reasons)"
-
-
 def test_cost_against_the_classic_plan(harness: Harness) -> None:
     """The classic plan costs its hours; the time at work is what any manifest covers, in the period."""
-    report = report_on(harness)
+    cost = make_report(harness.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False).cost
+    assert cost is not None
+    assert report_on(harness).cost is None  # it is of a disk
     covered: set[int] = set()
     for commit, _, _ in records(harness):
         start, end = ((moment - MIDNIGHT).total_seconds() for moment in (commit.started_at, commit.decided_at))
         covered.update(range(max(0, round(start)), round(end)))
-    spent = report.spending
+    spent = cost.measured
     assert spent.at_work_seconds == pytest.approx(len(covered), abs=60)
-    assert spent.classic_dollars == pytest.approx(24 * 20 * 0.308)
+    assert cost.compared_dollars == pytest.approx(24 * 20 * 0.308)
     assert spent.dollars_at_work == pytest.approx(spent.at_work_seconds / 3600 * 20 * 0.308)
-    assert spent.is_local
+    assert cost.services_dollars > 0
 
 
 def test_the_verdict_of_a_good_day() -> None:
@@ -382,26 +347,6 @@ def test_a_cut_piece_is_no_peak() -> None:
     assert max(rates) < 3 * min(rates)
 
 
-def test_a_tally_does_not_grow() -> None:
-    """Whatever comes, a tally holds a fixed number of values, and its percentiles stay right to 1 %."""
-    tally = Tally()
-    values = [0.1 * number for number in range(300_000)]
-    tally.add(*values)
-    found = tally.distribution
-    assert len(found.counts) <= MAX_DISTINCT
-    assert found.total == len(values)
-    for percent in (1, 50, 99, 100):
-        assert found.percentile(percent) == pytest.approx(nearest_rank(values, percent), rel=0.02)
-
-
-def test_a_tally_of_any_times() -> None:
-    """From a tenth of a second to a century, a tally holds a fixed number of values."""
-    tally = Tally()
-    tally.add(*(0.1 * 1.004**number for number in range(6000)))
-    assert MAX_DISTINCT / 2 < len(tally.distribution.counts) <= MAX_DISTINCT
-    assert tally.distribution.percentile(50) == pytest.approx(0.1 * 1.004**2999, rel=0.01)
-
-
 def test_the_newest_are_kept() -> None:
     """Of many things the newest few are kept, the newest first, in whatever order they come."""
     newest: Newest[int] = Newest(3)
@@ -410,17 +355,17 @@ def test_the_newest_are_kept() -> None:
     assert list(newest) == [9, 7, 5]
 
 
-def test_covered_time() -> None:
-    """Time that several spans cover counts once, however many there are; a span that ends before it starts is none."""
-    covered = CoveredTime()
-    for number in range(20_000):
-        start = MIDNIGHT + timedelta(seconds=number % 5_000)
-        covered.add(start, start + timedelta(seconds=2))
-    covered.add(MIDNIGHT + timedelta(hours=9), MIDNIGHT)
-    assert covered.seconds == 5001
-    covered.add(MIDNIGHT, MIDNIGHT + timedelta(hours=3))
-    covered.add(MIDNIGHT + timedelta(hours=1), MIDNIGHT + timedelta(hours=2))
-    assert covered.seconds == 3 * 3600
+def test_time_at_work_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many manifests overlap: their spans are merged now and then."""
+    monkeypatch.setattr("compactor.ops.report.tallies._MERGE_AT", 3)
+    harness = Harness()
+    day = ReportDay(harness, files=1)
+    begun, ended = [], []
+    for number in range(30):
+        commit = day.commit(f"m{number}", 5 + number / 600, wait_seconds=10, load=1)
+        begun.append(commit.started_at)
+        ended.append(commit.decided_at)
+    assert report_on(harness).figures.totals.at_work_seconds == (max(ended) - min(begun)).total_seconds()
 
 
 def test_edges_of_a_period() -> None:

@@ -10,8 +10,6 @@ from compactor.cli.commands.report import make_report
 from compactor.control.diagnosis.health import Severity
 from compactor.core.documents.records import Accepted, Commit, FileStatus
 from compactor.core.layout import ManifestKey
-from compactor.core.results import document
-from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.cost.prices import PricedJob
 from compactor.ledger.sizing import with_share
 from compactor.ledger.sizing_history import summarised
@@ -207,8 +205,7 @@ def test_status_has_the_same_hit_rate(case: Case) -> None:
     """Both count the same bytes, in files of the right size and in all."""
     app = app_of(case)
     found, reported = app.status_reader.read(), report_of(app).figures.sizes
-    assert (found.sizes.by_bytes or with_share(0, 0, 0)) == reported.by_bytes
-    assert found.sizes.target_file_bytes == reported.target_file_bytes
+    assert (found.sizes.by_bytes or with_share(0, 0, 0)) == reported
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -254,33 +251,13 @@ def test_named_workers_are_priced() -> None:
     assert "would cost $" in words
 
 
-def test_no_price_in_the_document() -> None:
-    """The document of work on one's own machine has no dollars and no workers either."""
-    cost = document(report_of(app_of(CASES["a folder"])).cost)
-    assert {
-        name: value for name, value in cost.items() if "dollars" in name or name in {"job", "compared"}
-    } == dict.fromkeys([*MEASURED_DOLLARS, "job", "compared"])
-    assert cost["services"] == ()
-    assert cost["at_work_seconds"] > 0
-
-
 @pytest.mark.parametrize(("points", "charts"), [(4, 0), (5, 3)])
 def test_few_points_are_a_table(points: int, charts: int) -> None:
     """Under five points are a table that stands open, with one row for each."""
     case = Case(commits(points), "", "in_order", [], "stopped")
     text = page(report_of(app_of(case)))
-    assert len(re.findall("<svg [^>]* wide ", text)) == charts
+    assert len(re.findall("<svg [^>]*chart ", text)) == charts
     rows = read_page(text).tables["throughput"]
     assert len(rows) == 2 + (points if not charts else 48)
     before = text.partition('<table id="data-throughput"')[0]
     assert (before.rfind("<details>") > before.rfind("</details>")) == bool(charts)
-
-
-def test_files_that_were_redriven_are_told_apart() -> None:
-    """Late files that were redriven count with their full age, and the report says how many they are."""
-
-    def fill(day: ReportDay) -> None:
-        day.commit("m0-r1", 5, wait_seconds=2 * DAY_SECONDS, load=0.01, bad=0)
-
-    [point] = report_of(app_of(Case(fill, "", "look", [], ""))).verdict.points
-    assert "6 of the late ones were redriven" in point.text
