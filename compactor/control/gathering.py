@@ -5,17 +5,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from pydantic import AwareDatetime, Field, NonNegativeInt
+from pydantic import AwareDatetime
 
-from compactor.control.diagnosis.symptoms import RunHistory
+from compactor.control.diagnosis.symptoms import Case
 from compactor.control.snapshot import (
     Heartbeats,
     JobRuns,
+    JobSeen,
     LivingRun,
     Queue,
     QueueDepth,
-    Refusals,
-    RunSeen,
     Snapshot,
     Source,
     newest_first,
@@ -53,21 +52,6 @@ class BreakerClosed(Document):
     closed_at: AwareDatetime
 
 
-class JobSeen(Document):
-    """The record of what checks saw of the job, for it is not in Glue's run history.
-
-    Attributes:
-        refused_starts: How many starts Glue has refused in a row; 0 once it has accepted one.
-        run_id: The latest run that was alive; empty if none was.
-        since_by_state: When a check first saw this run in each state.
-    """
-
-    refused_starts: NonNegativeInt = 0
-    refused_since: AwareDatetime | None = None
-    run_id: str = ""
-    since_by_state: dict[str, AwareDatetime] = Field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Everything that a snapshot is read from. A job of several streams has the state of each in `streams`.
@@ -88,15 +72,9 @@ class Sources:
         """Close the breaker: failures up to now no longer count."""
         self.state.store.put(self._own(self.state.layout.breaker_closed), BreakerClosed(closed_at=now).to_json())
 
-    def keep_seen(self, refusals: Refusals | None, run: RunSeen | None) -> None:
+    def keep_seen(self, seen: JobSeen) -> None:
         """Put on record which starts were refused in a row, and since when the latest run has been in its states."""
-        record = JobSeen(
-            refused_starts=refusals.count if refusals else 0,
-            refused_since=refusals.since if refusals else None,
-            run_id=run.run_id if run else "",
-            since_by_state=dict(run.since) if run else {},
-        )
-        self.state.store.put(self._own(self.state.layout.job_seen), record.to_json())
+        self.state.store.put(self._own(self.state.layout.job_seen), seen.to_json())
 
     def _own(self, uri: str) -> str:
         return of_shard(uri, self.shard)
@@ -124,9 +102,9 @@ class Sources:
         begun_before = now - timedelta(seconds=policy.hang_seconds)
         begun = None if waiting is None else known(Source.BEGUN, lambda: self._begun(waiting, begun_before))
         backlogs = None if waiting is None else _backlogs(waiting, now, self._is_own)
-        refusals, run_seen = known(Source.SEEN, self._job_seen) or (None, None)
-        history = Snapshot(runs=runs, breaker_closed_at=closed_at, run_seen=run_seen, unknown=unknown)
-        has_failures = RunHistory(history, policy, now).has_failures
+        seen = known(Source.SEEN, self._job_seen) or JobSeen()
+        history = Snapshot(runs=runs, breaker_closed_at=closed_at, seen=seen, unknown=unknown)
+        has_failures = Case(history, policy, now).has_failures
         return Snapshot(
             runs=runs,
             heartbeats=known(Source.HEARTBEATS, lambda: Heartbeats(living_runs(self.runs), self.runs.last_sign_at())),
@@ -141,8 +119,7 @@ class Sources:
             recent=known(Source.LEDGER, self._recent),
             breaker_closed_at=closed_at,
             job_defined_at=known(Source.DEFINITION, self.job.defined_at) if has_failures else None,
-            refusals=refusals,
-            run_seen=run_seen,
+            seen=seen,
             unknown=unknown,
         )
 
@@ -184,13 +161,11 @@ class Sources:
         found = [each for each in found if self._is_own(each.manifest_id)]
         return tuple(sorted(found, key=lambda each: each.decided_at)) if self.streams else tuple(found)
 
-    def _job_seen(self) -> tuple[Refusals | None, RunSeen | None]:
+    def _job_seen(self) -> JobSeen | None:
         try:
-            found = self.state.ledger.record(self._own(self.state.layout.job_seen), JobSeen)
+            return self.state.ledger.record(self._own(self.state.layout.job_seen), JobSeen)
         except ObjectNotFound:
-            return None, None
-        refusals = Refusals(found.refused_starts, found.refused_since) if found.refused_since else None
-        return refusals, RunSeen(found.run_id, found.since_by_state) if found.run_id else None
+            return None
 
     def _breaker_closed_at(self) -> datetime | None:
         try:

@@ -8,7 +8,7 @@ from compactor.control.decisions import Action, ActionKind, decide
 from compactor.control.diagnosis.health import Condition
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
-from compactor.control.snapshot import JobState, Refusals, RunSeen, Snapshot, Source
+from compactor.control.snapshot import JobSeen, JobState, Snapshot, Source
 from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock, MetricsSink
 from compactor.cost.measured_cost import cost_metrics
@@ -93,29 +93,30 @@ class ControlPlane:
 
     def _start(self, seen: Snapshot) -> str:
         run_id = self.sources.job.start()
-        before = seen.refusals_now
+        before, since = seen.seen, seen.refused_since
         if run_id is None:
             log_event("control.runs_already")  # another start came first, and one run is what is wanted
-            refused = Refusals(before.count + 1, before.since) if before else Refusals(1, self.clock.now())
-            self.sources.keep_seen(refused, seen.run_seen)
+            count = before.refused_starts + 1 if since else 1
+            refused = {"refused_starts": count, "refused_since": since or self.clock.now()}
+            self.sources.keep_seen(before.model_copy(update=refused))
             return ""
-        if seen.refusals is not None:
+        if before.refused_starts:
             try:  # Glue forgets the runs of a job that is deleted, by which the refusals would be over
-                self.sources.keep_seen(None, seen.run_seen)
+                self.sources.keep_seen(before.model_copy(update={"refused_starts": 0, "refused_since": None}))
             except CompactorError as exc:  # it is none of the start, and over with the run
                 log_event("control.action_failed", kind=ActionKind.START, error=exc)
         return f"run {run_id} was started"
 
     def _note_run(self, seen: Snapshot) -> str:
         """Put on record that this check is the first that sees the living run in its state; returns what failed."""
-        run, before = next(iter(seen.living_runs), None), seen.run_seen
+        run, before = next(iter(seen.living_runs), None), seen.seen
         if run is None or Source.SEEN in seen.unknown:
             return ""
-        since = before.since if before and before.run_id == run.run_id else {}
+        since = before.since_by_state if before.run_id == run.run_id else {}
         if run.state in since:
             return ""
         try:
-            self.sources.keep_seen(None, RunSeen(run.run_id, {**since, run.state: self.clock.now()}))
+            self.sources.keep_seen(JobSeen(run_id=run.run_id, since_by_state={**since, run.state: self.clock.now()}))
         except CompactorError as exc:
             return f"to note that run {run.run_id} is {run.state} failed: {exc}"
         return ""

@@ -7,6 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from pydantic import AwareDatetime, Field, NonNegativeInt
+
+from compactor.core.documents.document import Document
 from compactor.core.documents.records import RecentCommit
 from compactor.core.results import as_document
 from compactor.cost.prices import JobSize
@@ -135,20 +138,20 @@ class QueueDepth:
         return self.waiting + self.in_flight
 
 
-@dataclass(frozen=True, slots=True)
-class Refusals:
-    """Starts in a row that Glue refused because the job has as many runs as it may, while no run is known."""
+class JobSeen(Document):
+    """The record of what checks saw of the job, for it is not in Glue's run history.
 
-    count: int  # how many they are
-    since: datetime  # when the first one was refused
+    Attributes:
+        refused_starts: How many starts in a row Glue has refused because the job has as many runs as it may, while no
+            run is known; 0 once it has accepted one.
+        run_id: The latest run that was alive; empty if none was.
+        since_by_state: When a check first saw this run in each state.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class RunSeen:
-    """The latest run that checks saw alive."""
-
-    run_id: str
-    since: Mapping[str, datetime]  # by state, when a check first saw the run in it
+    refused_starts: NonNegativeInt = 0
+    refused_since: AwareDatetime | None = None
+    run_id: str = ""
+    since_by_state: dict[str, AwareDatetime] = Field(default_factory=dict)
 
 
 @as_document(omits=("backlogs", "whole_backlog"))
@@ -170,8 +173,7 @@ class Snapshot:
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
     job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed
-    refusals: Refusals | None = None  # starts that Glue refused since the last run; None if there are none
-    run_seen: RunSeen | None = None  # the latest run that checks saw alive; None if they saw none
+    seen: JobSeen = field(default_factory=JobSeen)  # what earlier checks saw of the job
     unknown: Mapping[Source, str] = field(default_factory=dict)  # why a source could not be read, by source
 
     @property
@@ -180,11 +182,11 @@ class Snapshot:
         return tuple(run for run in self.runs or () if run.is_living)
 
     @property
-    def refusals_now(self) -> Refusals | None:
-        """The refused starts, unless a run has lived since the first of them."""
-        refusals = self.refusals
-        is_over = refusals and any(run.is_living or run.last_at > refusals.since for run in self.runs or ())
-        return None if is_over else refusals
+    def refused_since(self) -> datetime | None:
+        """When the first of the refused starts was refused; None if there are none, or a run has lived since."""
+        since = self.seen.refused_since
+        is_over = since and any(run.is_living or run.last_at > since for run in self.runs or ())
+        return None if is_over else since
 
     @property
     def last_commit_at(self) -> datetime | None:

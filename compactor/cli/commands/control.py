@@ -74,7 +74,7 @@ def _show(checked: Check, *, dry_run: bool) -> None:
     echo()
     would = "would " if dry_run else ""
     for action in checked.actions:
-        quiet = action.kind in {ActionKind.WAIT, ActionKind.ALARM, ActionKind.ADVISE}
+        quiet = action.kind in {ActionKind.WAIT, ActionKind.ALARM}
         echo(f"{'' if quiet else would}{action.kind.value.replace('_', ' ')}: {action.reason}")
     for words in checked.done:
         echo(f"done: {words}")

@@ -12,13 +12,12 @@ from compactor.cli.ui.output import table_of
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import by_column, expired_lines, log_lines, table_lines
 from compactor.control.diagnosis.health import Condition, Word
-from compactor.control.releases import differing
 from compactor.core.documents.records import RecentCommit
 from compactor.core.rules.sharding import shard_number
 from compactor.core.text.formatting import DASH, by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.text.safe_text import visible
 from compactor.ledger.sizing import SIZE_TOLERANCE
-from compactor.ops.status.health import missing_shards
+from compactor.ops.status.health import missing_shards, releases_differ
 from compactor.ops.status.values import Status
 
 LEAST_WIDTH = 80
@@ -264,7 +263,7 @@ def _table(found: Statuses) -> RenderableType:
         "files": lambda each: f"{each.files:,}",
         "columns": lambda each: each.columns,
     }
-    if differing({name: _releases(each) for name, each in found.items()}):
+    if releases_differ({name: _releases(each) for name, each in found.items()}):
         figures["release"] = lambda each: each.release
     return table_of(figures, [*lines, _all(lines)], names=2)
 
@@ -309,9 +308,9 @@ def _notes(found: Statuses, canary: str) -> Iterator[str]:
         if each.state.next_move:
             yield f"{name}: {each.state.reason}"
             yield f"  next: {each.state.next_move}"
-    if apart := differing({name: _releases(each) for name, each in found.items()}, canary):
-        yield visible(apart.found)
-        yield f"  next: {apart.next_move}"
+    if apart := releases_differ({name: _releases(each) for name, each in found.items()}, canary):
+        yield visible(apart[0])
+        yield f"  next: {apart[1]}"
 
 
 MOST_WIDTH = 120

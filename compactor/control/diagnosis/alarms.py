@@ -108,10 +108,9 @@ def _of_runs(case: Case) -> Iterator[Finding]:
 
 
 def _of_refusals(case: Case) -> Iterator[Finding]:
-    refusals = case.snapshot.refusals_now
-    if refusals and refusals.count >= MANY_REFUSALS:
-        many, since = count(refusals.count, "start"), case.age(refusals.since)
-        refused = f"{case.policy.service} has refused {many} in a row for {since}"
+    starts, since = case.snapshot.seen.refused_starts, case.snapshot.refused_since
+    if since and starts >= MANY_REFUSALS:
+        refused = f"{case.policy.service} has refused {count(starts, 'start')} in a row for {case.age(since)}"
         yield finding(Condition.STARTS_REFUSED, f"{refused}: it counts a run, and lists none that is alive")
 
 

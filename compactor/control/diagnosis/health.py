@@ -1,6 +1,6 @@
 """The health model: every condition of the job, how bad it is, and what to do about it. Decisions, no I/O.
 
-The control plane raises conditions as alarms and advice, `status` shows the most urgent one, and `report` lists those
+The control plane raises conditions as alarms, `status` shows the most urgent one, and `report` lists those
 of a period. A CloudWatch alarm about the same facts has the same name, with `-` for `_`.
 """
 
@@ -119,8 +119,6 @@ class Condition(StrEnum):
     UNKNOWN_STATE = "unknown_state", "needs_you", "look", "see the run in the AWS console, and deploy a newer release"
     UNKNOWN = "unknown", "needs_you", "look", "if it lasts, run compactor doctor --elsewhere"
     SLOW_MANIFESTS = "slow_manifests", "running", "look", "add workers, or lower builder.target_manifest_bytes"
-    TOO_FEW_WORKERS = "too_few_workers", "running", "look", _ADD_WORKERS
-    TOO_MANY_WORKERS = "too_many_workers", "running", "look", 'use fewer workers, or control.mode = "on_work"'
     REJECTS_RATE = "rejects_rate", "running", "look", "tell the producer: compactor rejects shows what is wrong"
     OFF_TARGET_SIZES = "off_target_sizes", "running", "look"
     CLOCKS_OFF = "clocks_off", "running", "look"

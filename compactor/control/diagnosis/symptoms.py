@@ -27,9 +27,29 @@ class Breaker:
     opened_at: datetime | None = None
 
 
+STALL_RESTARTS = 2
+"""Restarts without one commit after which a stall is left to a person: another restart would not help."""
+
+START_LIMIT_SECONDS = {JobState.WAITING: 6 * 3600.0, JobState.STARTING: 3600.0}
+"""For how long a run may be on its way, by its state: a start takes minutes, seldom tens of them.
+
+A run that waits for capacity has a place in a queue: Glue retries "for a maximum of 15 minutes or 10 attempts"
+["AWS Glue job run statuses"] unless the queue of its own is enabled, EMR Serverless as long as the application says.
+"""
+
+CHANCE_SECONDS = 1500.0
+"""A run that was up for so long after a manifest was begun has finished it, if it can: it looks for such every 300 s.
+
+What is left then needs a person, and starting or keeping a run for its sake would go on for ever.
+"""
+
+
 @dataclass(frozen=True, slots=True)
-class RunHistory:
-    """Glue's runs, judged by a policy, which says what counts as a failure. Unknown runs count as none."""
+class Case:
+    """A snapshot, judged by a policy at one time: the history of its runs, and the symptoms of the run that is up.
+
+    The policy says what counts as a failure. Unknown runs count as none.
+    """
 
     snapshot: Snapshot
     policy: Policy
@@ -53,8 +73,8 @@ class RunHistory:
 
     def _since(self, run: JobRun) -> Mapping[str, datetime]:
         """When a check first saw a run in each state; empty if none before this one saw it alive."""
-        seen = self.snapshot.run_seen
-        return seen.since if seen and seen.run_id == run.run_id else {}
+        seen = self.snapshot.seen
+        return seen.since_by_state if seen.run_id == run.run_id else {}
 
     def state_seconds(self, run: JobRun) -> float:
         """For how long checks have seen a living run in its state: 0 at the first. Glue tells no such time."""
@@ -162,27 +182,6 @@ class RunHistory:
     def _is_short(self, run: JobRun) -> bool:
         by_itself = run.state is JobState.SUCCEEDED
         return self.policy.is_short(self.up_seconds(run), ended_by_itself=by_itself)
-
-
-STALL_RESTARTS = 2
-"""Restarts without one commit after which a stall is left to a person: another restart would not help."""
-
-START_LIMIT_SECONDS = {JobState.WAITING: 6 * 3600.0, JobState.STARTING: 3600.0}
-"""For how long a run may be on its way, by its state: a start takes minutes, seldom tens of them.
-
-A run that waits for capacity has a place in a queue: Glue retries "for a maximum of 15 minutes or 10 attempts"
-["AWS Glue job run statuses"] unless the queue of its own is enabled, EMR Serverless as long as the application says.
-"""
-
-CHANCE_SECONDS = 1500.0
-"""A run that was up for so long after a manifest was begun has finished it, if it can: it looks for such every 300 s.
-
-What is left then needs a person, and starting or keeping a run for its sake would go on for ever.
-"""
-
-
-class Case(RunHistory):
-    """A snapshot, judged by a policy at one time: the history of its runs, and the symptoms of the run that is up."""
 
     @property
     def work(self) -> str:

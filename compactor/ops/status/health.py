@@ -1,6 +1,6 @@
 """Finds the state of the job: the most urgent of all conditions that hold. Decisions, no I/O."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -26,7 +26,7 @@ from compactor.control.diagnosis.health import (
 from compactor.control.snapshot import LivingRun
 from compactor.core.rules.sharding import Shard, shard_number
 from compactor.core.text.formatting import count, shown_seconds
-from compactor.core.text.safe_text import Suggestions
+from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.ops.status.flow import rejects
 from compactor.ops.status.values import Facts
 
@@ -65,6 +65,29 @@ def of_shards(runs: Sequence[LivingRun], shards: int, suggest: Suggestions, *, i
         here = suggest.call(f"run --shard {missing[0]}/{shards}")
         reason = f"{has.format(names)} no job that runs, and the others take {take} manifests"
         yield finding(Condition.SHARD_DOWN, reason, start if is_on_glue else here)
+
+
+def releases_differ(releases: Mapping[str, Collection[str]], canary: str = "") -> tuple[str, str] | None:
+    """What the releases of the runs of streams differ in, and the next action; None if they are all of one release.
+
+    Args:
+        releases: Those of the living runs, by stream. An empty one is not told.
+        canary: The stream whose job takes a release first; empty if there is none.
+    """
+    streams = dict[tuple[str, ...], list[str]]()
+    for name, found in releases.items():
+        if told := tuple(sorted({*filter(None, found)})):
+            streams.setdefault(told, []).append(name)
+    if len({release for told in streams for release in told}) < 2:  # noqa: PLR2004 - two differ
+        return None
+    alone = next((told for told, names in streams.items() if names == [canary]), None)
+    if alone is None or len(streams) > 2 or any(len(told) > 1 for told in streams):  # noqa: PLR2004 - it and the others
+        words = "; ".join(f"release {' and '.join(told)}: {', '.join(names)}" for told, names in streams.items())
+        return words, "make deploy ENV=... RESTART=1, which leaves one release, if no upgrade is under way"
+    [others] = [told for told in streams if told != alone]
+    words = f"{canary} is the canary, with release {alone[0]}; all others have {others[0]}"
+    check = f"compactor deploy check --stream {quoted(canary)}"
+    return words, f"{check}; then make deploy ENV=... for all, or with CANARY=back"
 
 
 STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_seconds` was missed by the sealer

@@ -16,11 +16,10 @@ from compactor.control.decisions import ActionKind, decide
 from compactor.control.snapshot import (
     Heartbeats,
     JobRun,
+    JobSeen,
     JobState,
     LivingRun,
     QueueDepth,
-    Refusals,
-    RunSeen,
     Snapshot,
     Source,
     newest_first,
@@ -118,7 +117,6 @@ UNREAD = {
     Source.LOGS: "logs",
     Source.BREAKER: "breaker_closed_at",
     Source.DEFINITION: "job_defined_at",
-    Source.SEEN: "run_seen",
 }
 
 
@@ -128,19 +126,21 @@ def log_of(document: Mapping[str, Any]) -> LogSeen:
     return LogSeen(name=document["name"], late_seconds=900.0, **ages)
 
 
-def run_seen_of(documents: Sequence[Mapping[str, Any]]) -> RunSeen | None:
+def seen_of(documents: Sequence[Mapping[str, Any]], **refused: Any) -> JobSeen:
     """What checks saw of the newest run: `seen`, or of a run that is alive that it has always been in its state."""
     for document in documents[:1]:
         default = {} if document.get("ended") else {document["state"]: document.get("changed", document["began"])}
         if since := document.get("seen", default):
-            return RunSeen(document["id"], {JobState(state): ago(age) for state, age in since.items()})
-    return None
+            found = {JobState(state): ago(age) for state, age in since.items()}
+            return JobSeen(run_id=document["id"], since_by_state=found, **refused)
+    return JobSeen(**refused)
 
 
 def snapshot_of(row: Row) -> Snapshot:
     queue, age, backlog = row.take("queue"), row.take("queue_age"), row.take("backlog")
     closed, defined, refused = (row.take(key) for key in ("breaker_closed", "job_defined", "refused"))
     runs = row.take("runs", [])
+    refusals = {"refused_starts": refused["count"], "refused_since": ago(refused["since"])} if refused else {}
     snapshot = Snapshot(
         runs=newest_first([run_of(each) for each in runs]),
         heartbeats=heartbeats_of(row.take("heartbeats", {})),
@@ -153,16 +153,16 @@ def snapshot_of(row: Row) -> Snapshot:
         recent=commits_of(commits) if (commits := row.take("commits")) else (),
         breaker_closed_at=ago(closed) if closed else None,
         job_defined_at=ago(defined) if defined else None,
-        refusals=Refusals(refused["count"], ago(refused["since"])) if refused else None,
-        run_seen=run_seen_of(runs),
+        seen=seen_of(runs, **refusals),
     )
     return without(snapshot, *(Source[name.upper()] for name in row.take("unknown", [])))
 
 
 def without(snapshot: Snapshot, *sources: Source) -> Snapshot:
     """The same, as far as these sources could not be read."""
-    unread = {UNREAD[source]: None for source in sources}
-    return replace(snapshot, **unread, unknown=dict.fromkeys(sources, "away"))
+    unread: dict[str, Any] = {UNREAD[source]: None for source in sources if source is not Source.SEEN}
+    seen = JobSeen() if Source.SEEN in sources else snapshot.seen
+    return replace(snapshot, **unread, seen=seen, unknown=dict.fromkeys(sources, "away"))
 
 
 def policy_from(document: Mapping[str, Any]) -> Policy:
@@ -172,7 +172,7 @@ def policy_from(document: Mapping[str, Any]) -> Policy:
 
 @pytest.mark.parametrize("case", TABLE["case"], ids=lambda case: case["name"])
 def test_case(case: dict[str, Any]) -> None:
-    """What is done about the job, and which alarms and advice go with it."""
+    """What is done about the job, and which alarms go with it."""
     row = Row(case)
     row.take("name")
     actions = decide(snapshot_of(row), policy_from(row.take("policy", {})), NOW)
@@ -180,10 +180,7 @@ def test_case(case: dict[str, Any]) -> None:
     assert job.kind == row.take("job"), job.reason
     assert row.take("says", "") in job.reason
     assert list(job.targets) == row.take("targets", list(job.targets))
-    advice = [action for action in others if action.kind is ActionKind.ADVISE]
     assert [action.about for action in others if action.kind is ActionKind.ALARM] == row.take("alarms", [])
-    assert [action.about for action in advice] == row.take("advice", [])
-    assert row.take("advises", "") in " ".join(action.reason for action in advice)
     row.done()
 
 
@@ -238,8 +235,8 @@ def cells() -> Iterator[Cell]:
                     run_of({"id": f"jr_{9 - at}", "state": state, "began": began, "ended": ended})
                     for at, (began, ended) in enumerate(HISTORIES[past])
                 ]
-            seen = run_seen_of([{"id": "jr_1", "state": state, "began": began}]) if kind == "living" else None
-            snapshot = Snapshot(runs=newest_first(runs), heartbeats=heartbeats, run_seen=seen)
+            seen = seen_of([{"id": "jr_1", "state": state, "began": began}] if kind == "living" else [])
+            snapshot = Snapshot(runs=newest_first(runs), heartbeats=heartbeats, seen=seen)
             for backlog, action in zip(TABLE["backlogs"], expected, strict=True):
                 name = f"{policy.mode}-{state}-{past}-{backlog}"
                 yield Cell(name, policy, replace(snapshot, backlog=BACKLOGS[backlog]), action)

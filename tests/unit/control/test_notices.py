@@ -4,7 +4,7 @@ import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.notices import Notices
-from compactor.control.snapshot import JobState, Refusals
+from compactor.control.snapshot import JobSeen, JobState
 from compactor.core.errors import StoreUnavailable
 from compactor.core.text.safe_text import visible
 from tests.support.control_scene import LAYOUT, BrokenQueue, Scene
@@ -100,13 +100,13 @@ def test_refused_starts_are_over_with_the_start_that_is_accepted() -> None:
     assert "starts_refused" not in scene.minutes(2, alive=False)[-1].alarms
     scene.glue = MemoryGlue(scene.clock)  # made anew, without a history
     assert scene.check().alarms == {}
-    assert scene.plane().preview().snapshot.refusals is None
+    assert scene.plane().preview().snapshot.refused_since is None
 
 
 def test_a_record_of_refusals_that_cannot_be_ended() -> None:
     """The start counts all the same."""
     scene = Scene()
-    scene.sources().keep_seen(Refusals(2, scene.clock.now()), None)
+    scene.sources().keep_seen(JobSeen(refused_starts=2, refused_since=scene.clock.now()))
     faulty = FaultyStore(scene.memory)
     faulty.unavailable_at(1, "put")
     scene.store = faulty

@@ -272,7 +272,7 @@ def test_starts_that_glue_refuses_again_and_again_are_an_alarm() -> None:
         ("run jr_000001 was started: no run is on record",),
         {},
     ]
-    assert scene.plane().preview().snapshot.refusals_now is None
+    assert scene.plane().preview().snapshot.refused_since is None
 
 
 def test_a_deployment_closes_the_breaker() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.control.releases import differing
+from compactor.ops.status.health import releases_differ
 
 OLD, NEW = ["0.1.0"], ["0.2.0"]
 
@@ -10,16 +10,16 @@ OLD, NEW = ["0.1.0"], ["0.2.0"]
 @pytest.mark.parametrize("releases", [{}, {"a": OLD, "b": OLD}, {"a": OLD, "b": []}, {"a": OLD, "b": [""]}])
 def test_one_release_needs_no_word(releases: dict[str, list[str]]) -> None:
     """Nor does a stream without a run, or one whose release is not told."""
-    assert differing(releases, "b") is None
+    assert releases_differ(releases, "b") is None
 
 
 def test_a_canary_is_named_with_both_ways_on() -> None:
     """Either all get its release, or it goes back."""
-    found = differing({"a": OLD, "b": NEW, "c": OLD}, "b")
+    found = releases_differ({"a": OLD, "b": NEW, "c": OLD}, "b")
     assert found is not None
-    assert found.found == "b is the canary, with release 0.2.0; all others have 0.1.0"
-    assert found.next_move.startswith("compactor deploy check --stream b; then make deploy ENV=... for all, or")
-    assert "CANARY=back" in found.next_move
+    assert found[0] == "b is the canary, with release 0.2.0; all others have 0.1.0"
+    assert found[1].startswith("compactor deploy check --stream b; then make deploy ENV=... for all, or")
+    assert "CANARY=back" in found[1]
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ def test_a_canary_is_named_with_both_ways_on() -> None:
 )
 def test_what_is_no_canary_is_an_upgrade(releases: dict[str, list[str]], canary: str, words: str) -> None:
     """An upgrade that is under way, or that no one brought to its end."""
-    found = differing(releases, canary)
+    found = releases_differ(releases, canary)
     assert found is not None
-    assert (found.found, found.next_move.startswith("make deploy ENV=... RESTART=1")) == (words, True)
+    assert (found[0], found[1].startswith("make deploy ENV=... RESTART=1")) == (words, True)
