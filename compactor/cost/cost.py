@@ -15,11 +15,13 @@ from compactor.cost.prices import (
     Basis,
     CostLine,
     HourlyCost,
+    Item,
     Load,
     Price,
     PricedJob,
+    priced,
 )
-from compactor.cost.topic_cost import TopicInput, producer_lines, reader_lines
+from compactor.cost.topic_cost import TopicInput, producer_lines, reader_items
 from compactor.cost.worker_needs import Needed
 from compactor.engines.engine import EngineName
 from compactor.job.shards import REFRESH_SECONDS
@@ -137,40 +139,28 @@ def builds_per_hour(events_per_hour: float) -> float:
     return max(by_window, events_per_hour / BATCH_MESSAGES)
 
 
-def kept_lines(
-    load: Load, ratio: float, deployment: Deployment, prices: Mapping[str, Price], *, has_files: bool = True
-) -> Iterator[CostLine]:
+def _kept(load: Load, ratio: float, deployment: Deployment, *, has_files: bool) -> Iterator[Item]:
     """What is kept once input and output are as old as they get. Of a topic, the input is kept by its cluster."""
     day_gib = load.bytes_per_hour * 24 / GIB
-    claims = load.files_per_hour * 24 * deployment.claim_days * CLAIM_BYTES / GIB
-    input_gib, output_gib = day_gib * deployment.input_days, day_gib * ratio * deployment.output_days
+    claims_gib = load.files_per_hour * 24 * deployment.claim_days * CLAIM_BYTES / GIB
     if has_files:
-        yield CostLine("S3", f"input of {deployment.input_days:g} days", "given", input_gib, prices["s3_storage"])
-    yield CostLine("S3", f"output of {deployment.output_days:g} days", "given", output_gib, prices["s3_storage"])
-    if not has_files:
-        return
-    yield CostLine("DynamoDB", "claims kept", "assumed", claims, prices["dynamodb_storage"])
-    yield CostLine("DynamoDB", "claims restorable", "assumed", claims, prices["dynamodb_pitr"])
+        yield "S3", f"input of {deployment.input_days:g} days", "given", day_gib * deployment.input_days, "s3_storage"
+    output_gib = day_gib * ratio * deployment.output_days
+    yield "S3", f"output of {deployment.output_days:g} days", "given", output_gib, "s3_storage"
+    if has_files:
+        yield "DynamoDB", "claims kept", "assumed", claims_gib, "dynamodb_storage"
+        yield "DynamoDB", "claims restorable", "assumed", claims_gib, "dynamodb_pitr"
 
 
-def extra_lines(
-    events: float, s3_requests: float, deployment: Deployment, prices: Mapping[str, Price]
-) -> Iterator[CostLine]:
+def _extras(events: float, s3_requests: float, deployment: Deployment) -> Iterator[Item]:
     """What options of the deployment cost by the hour."""
     if deployment.uses_event_bridge:
-        yield CostLine("EventBridge", "events of S3", "assumed", events, prices["eventbridge_event"])
+        yield "EventBridge", "events of S3", "assumed", events, "eventbridge_event"
     if deployment.has_key:
         calls = s3_requests * _KMS_SHARE + _KEY_CALLS * HOUR_SECONDS / _DATA_KEY_SECONDS
-        yield CostLine("KMS", "key", "given", 1, prices["kms_key"])
-        yield CostLine("KMS", "requests", "assumed", calls, prices["kms_request"])
+        yield "KMS", "key", "given", 1, "kms_key"
+        yield "KMS", "requests", "assumed", calls, "kms_request"
 
-
-def nat_line(load: Load, ratio: float, prices: Mapping[str, Price]) -> CostLine:
-    """What a NAT gateway would add for a job in a VPC that has no gateway endpoint for S3."""
-    return CostLine("NAT", "GB", "counted", load.bytes_per_hour * (1 + ratio) / GIB, prices["nat_gb"])
-
-
-__all__ = ["Basis", "CostLine", "Estimate", "Load", "Shape", "estimate"]
 
 REFERENCE_RATIO = 0.24  # Parquet bytes per input byte of the events that the benchmark uses
 NOT_COUNTED = "state and logs kept, requests of producers and readers, failed attempts, free tiers and discounts"
@@ -279,18 +269,31 @@ def estimate(
     """
     if topic is not None:
         load = Load(HOUR_SECONDS / shape.max_wait_seconds, max(1, _share(load, shape)))
+    has_files = topic is None
+    events = load.files_per_hour * (1 + _REPEATED_SHARE) if has_files else 0.0
     manifests = shape.manifests_per_hour(load)
     outputs = planned_files(round(load.bytes_per_hour / manifests), shape.ratio, shape.target_file_bytes)
-    lines = (
-        CostLine("Glue", "DPU-hours", "given", job.dpu, job.price_in(prices)),
-        *(reader_lines(topic, prices) if topic else ()),
-        *(s3 := [*_s3_lines(load, shape, manifests, outputs, prices, has_files=topic is None)]),
-        *_service_lines(load, shape, prices, has_files=topic is None),
-        *extra_lines(_events(load) if topic is None else 0, sum(line.quantity for line in s3), deployment, prices),
+    s3 = [*_s3(load, shape, manifests, outputs, events, has_files=has_files)]
+    items: list[Item] = [
+        *(reader_items(topic) if topic else ()),
+        *s3,
+        *_services(load, shape, events, has_files=has_files),
+        *_extras(events, sum(quantity for _, _, _, quantity, _ in s3), deployment),
+    ]
+    glue = CostLine("Glue", "DPU-hours", "given", job.dpu, job.price_in(prices))
+    # What a NAT gateway would add for a job in a VPC that has no gateway endpoint for S3
+    nat: Item = "NAT", "GB", "counted", load.bytes_per_hour * (1 + shape.ratio) / GIB, "nat_gb"
+    return Estimate(
+        load=load,
+        job=job,
+        shape=shape,
+        manifests_per_hour=manifests,
+        outputs_per_manifest=outputs,
+        lines=(glue, *priced(items, prices)),
+        kept=priced(_kept(load, shape.ratio, deployment, has_files=has_files), prices),
+        nat=priced([nat], prices)[0],
+        producers=producer_lines(topic, prices) if topic else (),
     )
-    kept = tuple(kept_lines(load, shape.ratio, deployment, prices, has_files=topic is None))
-    producers = tuple(producer_lines(topic, prices)) if topic else ()
-    return Estimate(load, job, shape, manifests, outputs, lines, kept, nat_line(load, shape.ratio, prices), producers)
 
 
 def _share(load: Load, shape: Shape) -> int:
@@ -298,61 +301,42 @@ def _share(load: Load, shape: Shape) -> int:
     return round(load.bytes_per_hour * shape.max_wait_seconds / HOUR_SECONDS)
 
 
-def _events(load: Load) -> float:
-    return load.files_per_hour * (1 + _REPEATED_SHARE)
-
-
-def _s3_lines(
-    load: Load, shape: Shape, manifests: float, outputs: int, prices: Mapping[str, Price], *, has_files: bool
-) -> Iterator[CostLine]:
+def _s3(load: Load, shape: Shape, manifests: float, outputs: int, events: float, *, has_files: bool) -> Iterator[Item]:
     one_pass = of_inspected_file(load.file_bytes) * (load.files_per_hour if has_files else 0)
     beats = OF_HEARTBEATS * shape.shards + of_shards(shape.shards)
     of_one = of_manifest_in_place(outputs) if shape.in_place else of_manifest(outputs)
-    of_either_engine = of_one * manifests + one_pass + beats
-    builds, triggers = builds_per_hour(_events(load) if has_files else 0), shape.triggers_per_hour
+    functions = _OF_A_BUILD * builds_per_hour(events) + (_OF_A_SEAL + _OF_A_CHECK * shape.shards) * 60
     sets: tuple[tuple[str, Basis, Requests], ...] = (
-        ("compactor", "counted", of_either_engine),
+        ("compactor", "counted", of_one * manifests + one_pass + beats),
         _of_engine(load, shape, manifests, outputs),
-        ("stream", "assumed", OF_TRIGGER * triggers),
-        ("functions", "assumed", _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK * shape.shards) * 60),
+        ("stream", "assumed", OF_TRIGGER * shape.triggers_per_hour),
+        ("functions", "assumed", functions),
     )
     for who, basis, requests in sets:
-        yield from _s3(who, basis, requests, prices)
+        if requests.gets:  # the native engine sends none of its own
+            yield "S3", f"GET, {who}", basis, requests.gets, "s3_get"
+        yield "S3", f"PUT, {who}", basis, requests.puts, "s3_put"
 
 
-def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price], *, has_files: bool) -> Iterator[CostLine]:
-    events, triggers = _events(load) if has_files else 0.0, shape.triggers_per_hour
+def _services(load: Load, shape: Shape, events: float, *, has_files: bool) -> Iterator[Item]:
     builds = builds_per_hour(events)
     calls = builds + 2 * 60
     seconds = builds * _BUILD_SECONDS + events * _EVENT_SECONDS + 60 * (_SEAL_SECONDS + _CONTROL_SECONDS * shape.shards)
     # S3 sends events one by one; Lambda receives and deletes them in tens.
     if has_files:
-        yield CostLine("SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR, prices["sqs"])
-        yield CostLine("DynamoDB", "claims written", "assumed", events, prices["dynamodb_write"])
-        yield CostLine("DynamoDB", "claims read", "assumed", events - load.files_per_hour, prices["dynamodb_read"])
-    yield CostLine("Lambda", "GB-seconds", "assumed", seconds * FUNCTION_GB, prices["lambda_gb_second"])
-    yield CostLine("Lambda", "calls", "assumed", calls, prices["lambda_call"])
+        yield "SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR, "sqs"
+        yield "DynamoDB", "claims written", "assumed", events, "dynamodb_write"
+        yield "DynamoDB", "claims read", "assumed", events - load.files_per_hour, "dynamodb_read"
+    yield "Lambda", "GB-seconds", "assumed", seconds * FUNCTION_GB, "lambda_gb_second"
+    yield "Lambda", "calls", "assumed", calls, "lambda_call"
     # With one set of dimensions, each metric of the catalogue is one metric on the bill.
-    yield CostLine(
-        "CloudWatch",
-        "metrics",
-        "counted",
-        len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_LOGS),
-        prices["cloudwatch_metric"],
-    )
-    shards = shape.shards if shape.shards > 1 else 0
+    of_all, shards = CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_LOGS, shape.shards if shape.shards > 1 else 0
+    yield "CloudWatch", "metrics", "counted", len(of_all - ONLY_OF_STREAMS), "cloudwatch_metric"
     if shards:
-        yield CostLine(
-            "CloudWatch",
-            "shard metrics",
-            "assumed",
-            len(CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_LOGS) * shards,
-            prices["cloudwatch_metric"],
-        )
-    alarms = ALARMS + ALARMS_OF_A_SHARD * shards
-    yield CostLine("CloudWatch", "alarms", "assumed", alarms, prices["cloudwatch_alarm"])
-    yield CostLine("CloudWatch", "dashboards", "assumed", 1, prices["cloudwatch_dashboard"])
-    yield CostLine("CloudWatch", "PutMetricData", "assumed", triggers + calls, prices["cloudwatch_request"])
+        yield "CloudWatch", "shard metrics", "assumed", len(of_all) * shards, "cloudwatch_metric"
+    yield "CloudWatch", "alarms", "assumed", ALARMS + ALARMS_OF_A_SHARD * shards, "cloudwatch_alarm"
+    yield "CloudWatch", "dashboards", "assumed", 1, "cloudwatch_dashboard"
+    yield "CloudWatch", "PutMetricData", "assumed", shape.triggers_per_hour + calls, "cloudwatch_request"
 
 
 def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> tuple[str, Basis, Requests]:
@@ -361,9 +345,3 @@ def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> tupl
         output_bytes = math.ceil(load.bytes_per_hour / manifests * shape.ratio / outputs)
         return "native", "counted", of_streamed_output(output_bytes) * (outputs * manifests)
     return "Spark", "assumed", of_conversion(manifests, outputs * manifests, load.files_per_hour)
-
-
-def _s3(who: str, basis: Basis, requests: Requests, prices: Mapping[str, Price]) -> Iterator[CostLine]:
-    if requests.gets:  # the native engine sends none of its own
-        yield CostLine("S3", f"GET, {who}", basis, requests.gets, prices["s3_get"])
-    yield CostLine("S3", f"PUT, {who}", basis, requests.puts, prices["s3_put"])

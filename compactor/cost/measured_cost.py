@@ -1,8 +1,8 @@
 """Computes what the latest commits cost: bytes and times from the ledger, dollars from the workers' price. No I/O."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from compactor.core.documents.records import RecentCommit
 from compactor.core.results import as_document
@@ -109,16 +109,15 @@ def common_commits(recent: Mapping[str, Sequence[RecentCommit]], slots: int) -> 
         recent: Those of each stream.
         slots: How many of a stream are known at most.
     """
-    full = [spans[0][0] for commits in recent.values() if len(commits) >= slots and (spans := work_spans(commits))]
-    since = max(full, default=None)
+    spans = {name: work_spans(commits) for name, commits in recent.items()}
+    since = max((each[0][0] for each in spans.values() if each and len(each) >= slots), default=None)
     return {
-        name: [each for each, (start, _) in _with_spans(commits) if since is None or start >= since]
-        for name, commits in recent.items()
+        name: [each for each in commits if since is None or _began(each) >= since] for name, commits in recent.items()
     }
 
 
-def _with_spans(commits: Sequence[RecentCommit]) -> Iterator[tuple[RecentCommit, tuple[datetime, datetime]]]:
-    return ((each, span) for each in commits for span in work_spans([each]))
+def _began(commit: RecentCommit) -> datetime:
+    return commit.decided_at - timedelta(seconds=commit.seconds)
 
 
 def stream_costs(found: Mapping[str, MeasuredCost], dollars: float) -> list[StreamCost]:

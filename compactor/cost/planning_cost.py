@@ -46,17 +46,15 @@ def planning_cost(
         claim_days: Days until a claim in DynamoDB expires; None if claims are kept elsewhere.
         prices: Those of a region.
     """
-    requests = _cost(prices["s3_put"], manifests * (_PUTS + _LISTS)) + _cost(prices["s3_get"], manifests * _GETS)
+    requests = prices["s3_put"].dollars_for(manifests * (_PUTS + _LISTS)) + prices["s3_get"].dollars_for(
+        manifests * _GETS
+    )
     if claim_days is None:
         return PlanningCost(requests=requests)
     kept_gib = planned_files * CLAIM_BYTES / GIB * claim_days / _DAYS_PER_MONTH
     return PlanningCost(
-        claims_written=_cost(prices["dynamodb_write"], planned_files),
-        claims_read=_cost(prices["dynamodb_read"], files),
-        claims_kept=_cost(prices["dynamodb_storage"], kept_gib) + _cost(prices["dynamodb_pitr"], kept_gib),
+        claims_written=prices["dynamodb_write"].dollars_for(planned_files),
+        claims_read=prices["dynamodb_read"].dollars_for(files),
+        claims_kept=prices["dynamodb_storage"].dollars_for(kept_gib) + prices["dynamodb_pitr"].dollars_for(kept_gib),
         requests=requests,
     )
-
-
-def _cost(price: Price, quantity: float) -> float:
-    return quantity * price.dollars / price.per

@@ -1,6 +1,6 @@
 """What a Glue job costs by its workers, at list prices."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, Protocol
@@ -23,9 +23,13 @@ class Price:
     as_of: str  # day on which it was looked up
     is_monthly: bool = False  # whether a unit is paid for a month
 
+    def dollars_for(self, quantity: float) -> float:
+        """Dollars for this many units."""
+        return quantity * self.dollars / self.per
+
     def dollars_per_hour(self, quantity: float) -> float:
         """Dollars per hour for this many units: those of an hour, or those of a month where the price is monthly."""
-        return quantity * self.dollars / self.per / (HOURS_A_MONTH if self.is_monthly else 1)
+        return self.dollars_for(quantity) / (HOURS_A_MONTH if self.is_monthly else 1)
 
 
 @cache
@@ -163,3 +167,12 @@ class CostLine(HourlyCost):
     @property
     def dollars_per_hour(self) -> float:
         return self.price.dollars_per_hour(self.quantity)
+
+
+Item = tuple[str, str, Basis, float, str]
+"""An item before it is priced: service, item, basis, quantity, and the name of the price."""
+
+
+def priced(items: Iterable[Item], prices: Mapping[str, Price]) -> tuple[CostLine, ...]:
+    """The items with their prices."""
+    return tuple(CostLine(*item[:4], prices[item[4]]) for item in items)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from compactor.cost.prices import GIB, CostLine, Price
+from compactor.cost.prices import GIB, CostLine, Item, Price, priced
 
 Service = Literal["msk", "msk-serverless", "kinesis", "kinesis-on-demand"]
 """Where records come from: brokers, or a cluster or stream that is paid by use."""
@@ -41,43 +41,47 @@ class TopicInput:
         return self.bytes_per_hour / GIB
 
 
-def reader_lines(topic: TopicInput, prices: Mapping[str, Price]) -> Iterator[CostLine]:
+def reader_items(topic: TopicInput) -> Iterator[Item]:
     """What the compactor causes: it reads each record once, but for attempts that failed."""
     gib = topic.gib_per_hour
     match topic.service:
         case "msk-serverless":
-            yield CostLine("MSK", "GB read", "counted", gib, prices["msk_serverless_out"])
+            yield "MSK", "GB read", "counted", gib, "msk_serverless_out"
         case "kinesis" if topic.has_fan_out:
-            yield CostLine("Kinesis", "fan-out, shards", "counted", topic.partitions, prices["kinesis_fan_out_hour"])
-            yield CostLine("Kinesis", "fan-out, GB", "counted", gib, prices["kinesis_fan_out_gb"])
+            yield "Kinesis", "fan-out, shards", "counted", topic.partitions, "kinesis_fan_out_hour"
+            yield "Kinesis", "fan-out, GB", "counted", gib, "kinesis_fan_out_gb"
         case "kinesis-on-demand":
-            yield CostLine("Kinesis", "GB read", "counted", _rounded_gib(topic), prices["kinesis_on_demand_out"])
+            yield "Kinesis", "GB read", "counted", _rounded_gib(topic), "kinesis_on_demand_out"
         case _:  # reading is part of what brokers and shards cost
             return
 
 
-def producer_lines(topic: TopicInput, prices: Mapping[str, Price]) -> Iterator[CostLine]:
+def producer_lines(topic: TopicInput, prices: Mapping[str, Price]) -> tuple[CostLine, ...]:
     """What is there for all who write and read."""
+    if topic.broker_dollars is not None:
+        given = Price(topic.broker_dollars, 1, "broker-hour", "given by an option", prices["msk_broker_hour"].as_of)
+        prices = {**prices, "msk_broker_hour": given}
+    return priced(_producer_items(topic), prices)
+
+
+def _producer_items(topic: TopicInput) -> Iterator[Item]:
     kept_gib = topic.gib_per_hour * topic.retention_hours
     match topic.service:
         case "msk":
-            price = prices["msk_broker_hour"]
-            if topic.broker_dollars is not None:
-                price = Price(topic.broker_dollars, 1, "broker-hour", "given by an option", price.as_of)
-            yield CostLine("MSK", "broker-hours", "given", topic.brokers, price)
-            yield CostLine("MSK", "GB kept", "given", kept_gib * REPLICAS, prices["msk_storage"])
+            yield "MSK", "broker-hours", "given", topic.brokers, "msk_broker_hour"
+            yield "MSK", "GB kept", "given", kept_gib * REPLICAS, "msk_storage"
         case "msk-serverless":
-            yield CostLine("MSK", "cluster-hours", "given", 1, prices["msk_serverless_hour"])
-            yield CostLine("MSK", "partition-hours", "given", topic.partitions, prices["msk_serverless_partition"])
-            yield CostLine("MSK", "GB written", "given", topic.gib_per_hour, prices["msk_serverless_in"])
-            yield CostLine("MSK", "GB kept", "given", kept_gib, prices["msk_storage"])
+            yield "MSK", "cluster-hours", "given", 1, "msk_serverless_hour"
+            yield "MSK", "partition-hours", "given", topic.partitions, "msk_serverless_partition"
+            yield "MSK", "GB written", "given", topic.gib_per_hour, "msk_serverless_in"
+            yield "MSK", "GB kept", "given", kept_gib, "msk_storage"
         case "kinesis":
             units = topic.records_per_hour * math.ceil(topic.record_bytes / PAYLOAD_UNIT_BYTES)
-            yield CostLine("Kinesis", "shard-hours", "given", topic.partitions, prices["kinesis_shard_hour"])
-            yield CostLine("Kinesis", "payload units", "given", units, prices["kinesis_put"])
+            yield "Kinesis", "shard-hours", "given", topic.partitions, "kinesis_shard_hour"
+            yield "Kinesis", "payload units", "given", units, "kinesis_put"
         case "kinesis-on-demand":
-            yield CostLine("Kinesis", "stream-hours", "given", 1, prices["kinesis_stream_hour"])
-            yield CostLine("Kinesis", "GB written", "given", _rounded_gib(topic), prices["kinesis_on_demand_in"])
+            yield "Kinesis", "stream-hours", "given", 1, "kinesis_stream_hour"
+            yield "Kinesis", "GB written", "given", _rounded_gib(topic), "kinesis_on_demand_in"
 
 
 def _rounded_gib(topic: TopicInput) -> float:
