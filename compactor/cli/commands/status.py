@@ -2,11 +2,10 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console, RenderableType
@@ -27,16 +26,12 @@ from compactor.ops.status.values import Status, StatusFailure
 from compactor.wiring.job.app import App
 
 T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
 
 Show = Callable[[T | None, str], None]
 """Shows a status, or those of several streams; None with the reason if it could not be read."""
 
-
-class Draw(Protocol[T_contra]):
-    """Draws a status; `error` says why nothing newer could be read."""
-
-    def __call__(self, found: T_contra, *, width: int = ..., height: int = ..., error: str = ...) -> RenderableType: ...
+Draw = Callable[..., RenderableType]
+"""Draws a status for a `width` and a `height`; `error` says why nothing newer could be read."""
 
 
 def watch(
@@ -55,12 +50,12 @@ def watch(
 
 
 @contextmanager
-def on_terminal(console: Console, draw: Draw[T]) -> Iterator[Show[T]]:
+def on_terminal(console: Console, draw: Draw) -> Iterator[Show[Any]]:
     """Show one screen, redrawn in place. The last one stays."""
-    last: T | None = None
+    last: Any = None
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
 
-        def show(found: T | None, error: str) -> None:
+        def show(found: object, error: str) -> None:
             nonlocal last
             last = last if found is None else found
             width, height = console.size
@@ -74,10 +69,10 @@ def on_terminal(console: Console, draw: Draw[T]) -> Iterator[Show[T]]:
         yield show
 
 
-def on_pipe(console: Console, draw: Draw[T]) -> Show[T]:
+def on_pipe(console: Console, draw: Draw) -> Show[Any]:
     """Show one screen after the other, for a pipe or a file."""
 
-    def show(found: T | None, error: str) -> None:
+    def show(found: object, error: str) -> None:
         console.print(Text(_unread(error)) if found is None else draw(found), soft_wrap=True)
         echo("")
 
@@ -124,37 +119,27 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     Exit codes: 0 nothing to do; 3 a person has to act, as the first line says. --watch ends with 0.
     """
     settings = invocation.deployment()
-    if not settings.streams:
-        reader = App(settings.require_one_stream()).status_reader
-        show = partial(_show, settings.reading_lines() if settings.folder else ())
-        return _shown(
-            reader.read, lambda found: found, show, screen, lambda found: [found], interval_seconds, as_json=as_json
-        )
-    readers = {each.name: App(each).status_reader for each in settings.streams}
+    readers = {each.name: App(each).status_reader for each in settings.streams or (settings.require_one_stream(),)}
     canary = settings.canary.name if settings.canary else ""
 
     def read() -> Statuses:
         return dict(zip(readers, map_ordered(lambda each: each.read(), readers.values()), strict=True))
 
-    show, draw = partial(show_statuses, canary=canary), partial(streams_screen, canary=canary)
-    return _shown(read, of_streams, show, draw, lambda found: found.values(), interval_seconds, as_json=as_json)
+    def printed(found: Statuses) -> object:
+        return of_streams(found) if settings.streams else _only(found)
 
+    def draw(found: Statuses, **how: Any) -> RenderableType:
+        return streams_screen(found, canary=canary, **how) if settings.streams else screen(_only(found), **how)
 
-def _shown(
-    read: Callable[[], T],
-    printed: Callable[[T], object],
-    show_once: Callable[[T], None],
-    draw: Draw[T],
-    each_of: Callable[[T], Iterable[Status]],
-    interval_seconds: float | None,
-    *,
-    as_json: bool,
-) -> ExitCode:
-    """Read and show once, with the exit code of the worst state, or at each interval."""
     if interval_seconds is None:
         found = read()
-        print_json(printed(found)) if as_json else show_once(found)
-        needs_operator = any(each.state.needs_operator for each in each_of(found))
+        if as_json:
+            print_json(printed(found))
+        elif settings.streams:
+            show_statuses(found, canary)
+        else:
+            _show(settings.reading_lines() if settings.folder else (), _only(found))
+        needs_operator = any(each.state.needs_operator for each in found.values())
         return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
     if as_json:
         watch(read, as_json_lines(printed), interval_seconds)
@@ -163,6 +148,11 @@ def _shown(
         with on_terminal(console, draw) if sys.stdout.isatty() else nullcontext(on_pipe(console, draw)) as show:
             watch(read, show, interval_seconds)
     return ExitCode.DONE
+
+
+def _only(found: Statuses) -> Status:
+    [status] = found.values()
+    return status
 
 
 def _show(reading: Sequence[str], found: Status) -> None:

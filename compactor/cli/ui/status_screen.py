@@ -1,8 +1,8 @@
 """The screen of `compactor status`: the next action first, then what it is based on."""
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -209,22 +209,6 @@ Statuses = Mapping[str, Status]
 """The status of each stream, by its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line of the table: a stream, or all of them."""
-
-    name: str
-    state: str
-    waiting: int
-    oldest_seconds: float
-    p99_seconds: float | None
-    rejects: int
-    dead: int
-    files: int
-    columns: str
-    release: str
-
-
 def show_statuses(found: Statuses, canary: str) -> None:
     """Print the state of each stream and of all, and the next actions.
 
@@ -250,53 +234,39 @@ def streams_screen(
     return Group(head, *failed, _table(found), *map(Text, _notes(found, canary)))
 
 
+_FIGURES: dict[str, tuple[Callable[[Status], float | None], Callable[[Sequence[float]], float | None]]] = {
+    "waiting": (lambda each: each.backlog.manifests + each.backlog.begun_manifests, sum),
+    "oldest, s": (lambda each: each.backlog.oldest_seconds, max),
+    "p99, s": (
+        lambda each: each.latency.p99_seconds if each.latency else None,
+        lambda values: max(values, default=None),
+    ),
+    "rejects": (lambda each: each.rejects.lines, sum),
+    "dead": (lambda each: each.dead_letters.open, sum),
+    "files": (lambda each: each.quarantined_files.open, sum),
+}
+"""The figures of each stream, and how that of all comes of them: what cannot be added is the longest."""
+
+
 def _table(found: Statuses) -> RenderableType:
+    heads = ["stream", "state", *_FIGURES, "columns"]
     lines = [_line(name, each) for name, each in found.items()]
-    figures: dict[str, Callable[[_Line], str]] = {
-        "stream": lambda each: each.name,
-        "state": lambda each: each.state,
-        "waiting": lambda each: f"{each.waiting:,}",
-        "oldest, s": lambda each: f"{each.oldest_seconds:,.0f}",
-        "p99, s": lambda each: "-" if each.p99_seconds is None else f"{each.p99_seconds:,.0f}",
-        "rejects": lambda each: f"{each.rejects:,}",
-        "dead": lambda each: f"{each.dead:,}",
-        "files": lambda each: f"{each.files:,}",
-        "columns": lambda each: each.columns,
-    }
+    known = ([value for each in found.values() if (value := of(each)) is not None] for of, _ in _FIGURES.values())
+    in_all = (of_all(values) for values, (_, of_all) in zip(known, _FIGURES.values(), strict=True))
+    lines.append(["all", "", *map(_figure, in_all), "", ""])
     if releases_differ({name: _releases(each) for name, each in found.items()}):
-        figures["release"] = lambda each: each.release
-    return table_of(figures, [*lines, _all(lines)], names=2)
+        heads.append("release")
+    return table_of({head: itemgetter(at) for at, head in enumerate(heads)}, lines, names=2)
 
 
-def _line(name: str, found: Status) -> _Line:
-    return _Line(
-        name,
-        found.state.word.replace("_", " "),
-        found.backlog.manifests + found.backlog.begun_manifests,
-        found.backlog.oldest_seconds,
-        found.latency.p99_seconds if found.latency else None,
-        found.rejects.lines,
-        found.dead_letters.open,
-        found.quarantined_files.open,
-        f"{found.schema.columns:,}",
-        visible(" ".join(_releases(found))) or "-",
-    )
+def _line(name: str, found: Status) -> list[str]:
+    figures = [_figure(of(found)) for of, _ in _FIGURES.values()]
+    release = visible(" ".join(_releases(found))) or "-"
+    return [name, found.state.word.replace("_", " "), *figures, f"{found.schema.columns:,}", release]
 
 
-def _all(lines: list[_Line]) -> _Line:
-    """The sums, the longest wait and the highest p99; what cannot be added is left out."""
-    return _Line(
-        "all",
-        "",
-        sum(each.waiting for each in lines),
-        max(each.oldest_seconds for each in lines),
-        max((each.p99_seconds for each in lines if each.p99_seconds is not None), default=None),
-        sum(each.rejects for each in lines),
-        sum(each.dead for each in lines),
-        sum(each.files for each in lines),
-        "",
-        "",
-    )
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
 
 
 def _releases(found: Status) -> list[str]:
