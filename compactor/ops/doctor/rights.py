@@ -28,14 +28,15 @@ Trial = dict[Right, str]
 """What is wrong with each right that was tried; empty where it works."""
 
 
-def _works(trial: Trial, right: Right, act: Callable[[], str | None]) -> bool:
-    """Try one right; returns whether it works. `act` returns what is wrong with the answer, if anything.
+def _works(trial: Trial, right: Right, act: Callable[[], object]) -> bool:
+    """Try one right; returns whether it works. A text that `act` returns is what is wrong with the answer.
 
     Raises:
         StoreUnavailable: The store does not answer, so that nothing else need be tried.
     """
     try:
-        trial[right] = act() or ""
+        answer = act()
+        trial[right] = answer if isinstance(answer, str) else ""
     except StoreUnavailable:
         raise
     except CompactorError as exc:
@@ -65,7 +66,7 @@ def _tried(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], 
     written, created = probe(place, f"put{suffix}"), probe(place, f"create{suffix}")
     uris = [written, created] if "create-only write" in rights else [written]
     left: list[str] = []
-    _works(trial, "list", lambda: next(iter(store.list(folder(place))), None) and None)
+    _works(trial, "list", lambda: next(iter(store.list(folder(place))), None))
     is_written = False
     try:
         is_written = _works(trial, "write", lambda: store.put(written, b"doctor"))
@@ -97,7 +98,7 @@ def try_input(store: ObjectStore, place: str, key: str) -> Finding:
     if _works(trial, "list", list_first) and not found:
         return warning(f"{place} is empty", f"if it should have files, correct {key}")
     if found:
-        _works(trial, "read", lambda: store.read_range(found[0], 0, 1) and None)
+        _works(trial, "read", lambda: store.read_range(found[0], 0, 1))
     return _finding(place, key, ("list", "read"), trial)
 
 

@@ -18,9 +18,9 @@ from compactor.core.layout import is_s3
 from compactor.core.results import as_document
 from compactor.core.text.formatting import count, duration, percent
 from compactor.core.text.safe_text import Suggestions
-from compactor.cost.cost import Load, Shape, estimate
+from compactor.cost.cost import Shape, estimate
 from compactor.cost.measured_cost import MeasuredCost
-from compactor.cost.prices import HOUR_SECONDS, PricedJob
+from compactor.cost.prices import HOUR_SECONDS, Load, PricedJob
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ops.report.figures import Figures
 

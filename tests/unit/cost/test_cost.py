@@ -15,7 +15,6 @@ from compactor.cost.cost import (
     WINDOW_SECONDS,
     Deployment,
     Estimate,
-    Load,
     Shape,
     builds_per_hour,
     estimate,
@@ -29,6 +28,7 @@ from compactor.cost.prices import (
     GLUE_VERSIONS,
     PRICES,
     SHIPPED,
+    Load,
     PricedJob,
     prices_of,
 )
