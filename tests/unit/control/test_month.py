@@ -1,7 +1,6 @@
 """Months of the control plane, with crashes, hangs, a bad release and its repair, refusals, throttling and outages."""
 
 import os
-import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -10,7 +9,7 @@ import pytest
 
 from compactor.control.diagnosis.alarms import MANY_REFUSALS
 from tests.support.glue_service import STARTING_SECONDS, STOPPING_SECONDS
-from tests.unit.control.month import DAYS, DEFINITIONS, Month
+from tests.unit.control.month import DEFINITIONS, Month
 
 FEW = len(DEFINITIONS)
 """For `make test`, one month of each definition."""
@@ -119,17 +118,6 @@ def test_a_seed_is_replayed() -> None:
     other.live(days=3)
     assert one.account == other.account
     assert one.glue.started == other.glue.started
-
-
-def test_figures(month: Month, capsys: pytest.CaptureFixture[str]) -> None:
-    """What happened in the month, for people."""
-    account = month.account
-    lines = [f"{cause} {seconds / 60:.0f} min" for cause, seconds in sorted(account.longest_seconds.items())]
-    with capsys.disabled():
-        starts, down = len(month.glue.started), account.down_seconds / 3600
-        told = f"down for {down:.1f} h, {len(month.scene.notifier.messages)} messages, {account.checks} checks"
-        sys.stdout.write(f"\n{DAYS} days by {month.ends}: {starts} starts, {told}; {', '.join(lines)}\n")
-    assert account.longest_seconds
 
 
 def in_an_hour(moments: list[datetime]) -> Iterator[int]:

@@ -152,7 +152,7 @@ def hold_back(harness: Harness) -> None:
 
 
 def test_what_is_held_back(harness: Harness) -> None:
-    """It is not among what waits; a person is told once, in the words that say what to do, until it was rebuilt."""
+    """It is not among what waits; `status` and a report tell a person, in the words that say what to do, until it was rebuilt."""
     hold_back(harness)
     found = table_of(harness)
     assert (found.held, found.waiting, found.waiting_seconds, found.is_behind) == (1, 0, None, False)
@@ -162,23 +162,17 @@ def test_what_is_held_back(harness: Harness) -> None:
     assert (state.condition, state.severity) == (Condition.MANIFESTS_HELD_BACK, "act")
     assert state.reason == f"table lake.events: {found.held_words}"
     assert TableHeldBack.next_move in state.next_move
+    now = harness.clock.now()
+    period = Period(now - timedelta(hours=1), now + timedelta(hours=1))
+    made = make_report(harness.app(), period, CLASSIC, is_job_named=False, with_samples=False)
+    [point] = made.verdict.points
+    assert (point.condition, point.reason, made.needs_operator) == (state.condition, state.reason, True)
+    assert made.figures.table is not None
+    assert found.held_words in table_lines(made.figures.table, now)
     sink_of(harness).exists = lambda _: True
     assert rebuild(harness, "m1").failed == []
     assert list(harness.store.list(harness.layout.held_folder))
     assert (table_of(harness).held, table_of(harness).held_words) == (0, "")
-
-
-def test_what_is_held_back_in_a_report(harness: Harness) -> None:
-    """One finding, in the words of `status`."""
-    hold_back(harness)
-    now, app, seen = harness.clock.now(), harness.app(), table_of(harness)
-    period = Period(now - timedelta(hours=1), now + timedelta(hours=1))
-    made = make_report(app, period, CLASSIC, is_job_named=False, with_samples=False)
-    assert made.figures.table == seen
-    [point] = made.verdict.points
-    assert (point.condition, point.reason) == (Condition.MANIFESTS_HELD_BACK, f"table lake.events: {seen.held_words}")
-    assert made.needs_operator
-    assert seen.held_words in table_lines(seen, now)
 
 
 def test_a_damaged_record_of_what_is_held_back(harness: Harness) -> None:
