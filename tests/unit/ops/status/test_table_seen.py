@@ -152,7 +152,7 @@ def hold_back(harness: Harness) -> None:
 
 
 def test_what_is_held_back(harness: Harness) -> None:
-    """It is not among what waits; `status` and a report tell a person, in the words that say what to do, until it was rebuilt."""
+    """It is not among what waits; `status` and a report tell a person what to do, until it was rebuilt."""
     hold_back(harness)
     found = table_of(harness)
     assert (found.held, found.waiting, found.waiting_seconds, found.is_behind) == (1, 0, None, False)
