@@ -10,6 +10,16 @@ _FINEST_STEP = 0.01
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Many times: how many, the median, the tail and the longest."""
+
+    times: int
+    p50_seconds: float
+    p99_seconds: float
+    longest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Distribution:
     """Many values of one metric.
 
@@ -37,6 +47,11 @@ class Distribution:
             if seen >= wanted:
                 return value
         raise ValueError("a percentile of no values")
+
+    @property
+    def spread(self) -> Spread | None:
+        """The spread of the values, which are times in seconds; None without any."""
+        return Spread(self.total, *map(self.percentile, (50, 99, 100))) if self.counts else None
 
     def coarsened(self, max_distinct: int) -> "Distribution":
         """Return the values rounded until at most `max_distinct` are distinct.

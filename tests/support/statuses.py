@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from compactor.control.diagnosis.health import Condition, finding
 from compactor.control.snapshot import LivingRun
+from compactor.core.distributions import Spread
 from compactor.core.documents.records import DeadLetter, FileStatus, RecentCommit
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
@@ -13,7 +14,6 @@ from compactor.ops.status.health import Rules, health
 from compactor.ops.status.values import (
     DeadLetters,
     FilesQuarantined,
-    Latency,
     Misfits,
     OutputSizes,
     Rates,
@@ -94,7 +94,7 @@ RUNNING = Status(
     ),
     rates=RATES,
     drain=drain(Backlog(), RATES, is_running=True),
-    latency=Latency(16, 4_576, 48.2, 91.0),
+    latency=Spread(4_576, 48.2, 91.0, 97.0),
     rejects=Rejects(64, 63, {"invalid_json": 41, "line_too_long": 22}),
     misfits=Misfits(64, 0, {}),
     dead_letters=DeadLetters(2, 2, 0, {}),

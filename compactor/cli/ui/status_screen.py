@@ -110,7 +110,7 @@ def _latency(found: Status) -> str:
     if latency is None:
         return "not known yet"
     p50, p99 = duration(latency.p50_seconds), duration(latency.p99_seconds)
-    files = "file" if latency.files == 1 else f"{latency.files:,} files"
+    files = "file" if latency.times == 1 else f"{latency.times:,} files"
     return f"p50 {p50}, p99 {p99} from arrival to visible (latest {files})"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from compactor.core.distributions import Distribution
+from compactor.core.distributions import Spread
 from compactor.core.documents.counts import quarantined_of
 from compactor.core.documents.records import FileStatus
 from compactor.core.rules.next_steps import Cause
@@ -21,21 +21,6 @@ from compactor.table.standing import TableSeen
 SHOWN_BYTES = 80  # of a rejected line
 SHOWN_FILES = 50  # quarantined ones, the newest of a period
 SHOWN_VERSIONS = 100  # of the schema, the newest of a period
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Many times: how many, the median, the tail and the longest, each within 0.1 s or about 1 %."""
-
-    times: int
-    p50_seconds: float
-    p99_seconds: float
-    longest_seconds: float
-
-    @classmethod
-    def of(cls, times: Distribution) -> "Spread | None":
-        """The spread of some times in seconds; None without any."""
-        return cls(times.total, *map(times.percentile, (50, 99, 100))) if times.total else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from compactor import __version__
+from compactor.core.distributions import Spread
 from compactor.core.documents.manifest import REASONS as DEAD_LETTER_REASONS
 from compactor.core.text.formatting import DASH, by_name, count, dollars, duration, percent, rate, size
 from compactor.core.text.safe_text import visible
 from compactor.cost.price_table import AS_OF
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ndjson.inspection import REASONS as REJECT_REASONS
-from compactor.ops.report.figures import SHOWN_BYTES, SHOWN_VERSIONS, Bucket, Spread
+from compactor.ops.report.figures import SHOWN_BYTES, SHOWN_VERSIONS, Bucket
 from compactor.ops.report.period import DAY_SECONDS, Period, round_moments, step_for
 from compactor.ops.report.report import Report
 

@@ -160,8 +160,8 @@ class _Sums:
     def work(self, kind: type[figures.Work]) -> dict[str, Any]:
         """The counts and spreads of a kind of work, by the names of its fields."""
         return {each.name: self.counts[each.name] for each in fields(kind) if each.type is int} | {
-            "durations": figures.Spread.of(Distribution(self.durations)),
-            "latency": figures.Spread.of(Distribution(self.arrivals)),
+            "durations": Distribution(self.durations).spread,
+            "latency": Distribution(self.arrivals).spread,
         }
 
 

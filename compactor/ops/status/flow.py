@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from compactor.core.distributions import distribution_of
 from compactor.core.documents.counts import without_zeros
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.sizing import with_share
 from compactor.ledger.work_time import covered_seconds, work_spans
-from compactor.ops.status.values import Drain, Latency, Misfits, OutputSizes, Rates, Rejects
+from compactor.ops.status.values import Drain, Misfits, OutputSizes, Rates, Rejects
 
 WINDOW_SECONDS = 900.0
 """The window of rates: long enough that a pause between two manifests does not look like the end of the input."""
@@ -63,15 +62,6 @@ def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
     return Drain(
         backlog.input_bytes / (at_work - arriving), is_never=False, reason="the rate at work minus what arrives"
     )
-
-
-def latency(arrivals: Sequence[Sequence[float]]) -> Latency | None:
-    """The time from arrival to visible; None without files. Each commit has the seconds of each of its files."""
-    seconds = [each for commit in arrivals for each in commit]
-    if not seconds:
-        return None
-    found = distribution_of(seconds)
-    return Latency(len(arrivals), len(seconds), found.percentile(50), found.percentile(99))
 
 
 def rejects(recent: Sequence[RecentCommit]) -> Rejects:

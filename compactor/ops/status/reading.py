@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.control.gathering import living_runs
+from compactor.core.distributions import distribution_of
 from compactor.core.documents.counts import bytes_per_byte
 from compactor.core.documents.records import DeadLetter, RecentCommit
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable, StuckError
@@ -25,7 +26,7 @@ from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
 from compactor.ledger.work_time import arrival_seconds
-from compactor.ops.status.flow import drain, latency, misfits, output_sizes, rates, rejects
+from compactor.ops.status.flow import drain, misfits, output_sizes, rates, rejects
 from compactor.ops.status.health import Rules, health, shards_among
 from compactor.ops.status.values import DeadLetters, Facts, FilesQuarantined, SchemaSeen, Status
 from compactor.schema.registry import SchemaRegistry
@@ -204,15 +205,15 @@ def _quarantined(state: State, asked: Sequence[RecentCommit]) -> list[Quarantine
     return [file for each in found if each.fault is None and each.outcome is not None for file in each.quarantined]
 
 
-def _arrivals(state: State, recent: Sequence[RecentCommit]) -> list[tuple[float, ...]]:
-    """For each of the latest commits that are done, the seconds from arrival to visible of its files."""
+def _arrivals(state: State, recent: Sequence[RecentCommit]) -> list[float]:
+    """The seconds from arrival to visible of each file of the latest commits that are done."""
     keys = [each.key for each in recent[-LATENCY_COMMITS:]]
     found = accounts(state, Scope(keys=keys, details=Detail.ACCEPTED | Detail.DONE)) if keys else ()
     return [
         seconds
         for each in found
         if each.accepted is not None and each.commit is not None and each.done is not None and each.fault is None
-        if (seconds := arrival_seconds(each.accepted, each.commit, each.done.done_at))
+        for seconds in arrival_seconds(each.accepted, each.commit, each.done.done_at)
     ]
 
 
@@ -270,7 +271,7 @@ class StatusReader:
             **vars(facts),
             state=health(facts, self.rules),
             rates=found_rates,
-            latency=None if self.rules.sla_seconds is None else latency(_arrivals(state, recent)),
+            latency=None if self.rules.sla_seconds is None else distribution_of(_arrivals(state, recent)).spread,
             rejects=rejects(recent),
             misfits=misfits(recent),
             output_bytes_per_input_byte=bytes_per_byte(

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from compactor.control.diagnosis.health import Finding
 from compactor.control.snapshot import LivingRun
+from compactor.core.distributions import Spread
 from compactor.core.documents.records import DeadLetter, RecentCommit
 from compactor.core.rules.next_steps import Cause
 from compactor.core.text.formatting import shown_seconds
@@ -37,16 +38,6 @@ class Drain:
     seconds: float | None  # None if that is never, or unknown
     is_never: bool  # whether the backlog never empties at the present rates
     reason: str  # why, in words
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """The time from a file's event, else its manifest's creation, to its rows being visible."""
-
-    commits: int  # how many of the latest commits were read
-    files: int
-    p50_seconds: float
-    p99_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +145,9 @@ class Status(Facts):
 
     state: Finding  # summary
     rates: Rates
-    latency: Latency | None  # None before the first commit, and for a folder without an SLA
+    # From a file's event, else its manifest's creation, to its rows being visible, over files of the latest commits;
+    # None before the first commit, and for a folder without an SLA
+    latency: Spread | None
     rejects: Rejects
     misfits: Misfits
     # Parquet bytes for each stored input byte of the latest commits; None without input

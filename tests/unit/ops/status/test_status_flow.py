@@ -7,7 +7,7 @@ import pytest
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.sizing import SizedBytes
-from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, output_sizes, rates, rejects
+from compactor.ops.status.flow import WINDOW_SECONDS, drain, output_sizes, rates, rejects
 from compactor.ops.status.values import OutputSizes, Rates
 from tests.support.statuses import NOW, ago, commit
 
@@ -73,14 +73,6 @@ def test_drain(
     """Backlog over net rate; `never` and `unknown` are told apart."""
     found = drain(backlog, known, is_running=is_running)
     assert (found.seconds, found.is_never, reason in found.reason) == (seconds, is_never, True)
-
-
-def test_latency() -> None:
-    """Percentiles are over files, not over commits."""
-    assert latency([]) is None
-    found = latency([[1.0] * 98, [50.0], [70.0]])
-    assert found is not None
-    assert (found.commits, found.files, found.p50_seconds, found.p99_seconds) == (3, 100, 1.0, 50.0)
 
 
 def test_rejects() -> None:
