@@ -144,6 +144,7 @@ class JobSeen(Document):
     Attributes:
         refused_starts: How many starts in a row Glue has refused because the job has as many runs as it may, while no
             run is known; 0 once it has accepted one.
+        refused_since: When the first of them was refused; None if there are none.
         run_id: The latest run that was alive; empty if none was.
         since_by_state: When a check first saw this run in each state.
     """

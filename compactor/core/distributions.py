@@ -11,12 +11,12 @@ _FINEST_STEP = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Many times: how many, the median, the tail and the longest."""
+    """Many times."""
 
-    times: int
-    p50_seconds: float
-    p99_seconds: float
-    longest_seconds: float
+    times: int  # how many
+    p50_seconds: float  # half of them are no longer
+    p99_seconds: float  # 99 % of them are no longer
+    longest_seconds: float  # the longest
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,13 +78,12 @@ def bucket(account: Account, name: str, key: str) -> Finding:
     return ok("exists")
 
 
-def described(account: Account, key: str, service: str, call: str, **arguments: Any) -> Mapping[str, Any]:
-    """What AWS answers about something that the setting `key` names, by the first argument.
+def described(account: Account, name: str, key: str, service: str, call: str, **arguments: Any) -> Mapping[str, Any]:
+    """What AWS answers about something of this name, which the setting `key` has.
 
     Raises:
         CheckEnded: It is missing, or may not be described.
     """
-    name = next(iter(arguments.values()))
     found = account.describe(service, call, **arguments)
     if found is Absent.MISSING:
         raise CheckEnded(fault(f"{name} does not exist", f"{DEPLOY}, or correct {key}"))
@@ -97,7 +96,7 @@ def described(account: Account, key: str, service: str, call: str, **arguments: 
 
 def claims(account: Account, name: str) -> Finding:
     """Whether the table of claims exists, with its key and its time to live."""
-    table = described(account, "builder.claims", "dynamodb", "describe_table", TableName=name)["Table"]
+    table = described(account, name, "builder.claims", "dynamodb", "describe_table", TableName=name)["Table"]
     types = {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]}
     keys = [f"{each['AttributeName']} {each['KeyType']} {types[each['AttributeName']]}" for each in table["KeySchema"]]
     if keys != ["pk HASH S"]:
@@ -109,7 +108,7 @@ def claims(account: Account, name: str) -> Finding:
 
 
 def _time_to_live(account: Account, name: str) -> Finding:
-    found = described(account, "builder.claims", "dynamodb", "describe_time_to_live", TableName=name)
+    found = described(account, name, "builder.claims", "dynamodb", "describe_time_to_live", TableName=name)
     ttl = found.get("TimeToLiveDescription", {})
     is_on = ttl.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"}
     if is_on and ttl.get("AttributeName") == "expires_at":
@@ -125,7 +124,7 @@ _WAITING, _IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessag
 def _messages(account: Account, key: str, url: str) -> tuple[int, int]:
     """How many messages wait in a queue, and how many are in flight."""
     names = [_WAITING, _IN_FLIGHT]
-    found = described(account, key, "sqs", "get_queue_attributes", QueueUrl=url, AttributeNames=names)
+    found = described(account, url, key, "sqs", "get_queue_attributes", QueueUrl=url, AttributeNames=names)
     return int(found["Attributes"][_WAITING]), int(found["Attributes"][_IN_FLIGHT])
 
 
@@ -146,13 +145,13 @@ def dead_letters(account: Account, url: str) -> Finding:
 
 def topic(account: Account, arn: str) -> Finding:
     """Whether the topic of notices is there."""
-    described(account, "control.topic_arn", "sns", "get_topic_attributes", TopicArn=arn)
+    described(account, arn, "control.topic_arn", "sns", "get_topic_attributes", TopicArn=arn)
     return ok(f"{arn} exists")
 
 
 def metrics(account: Account, namespace: str) -> Finding:
     """Whether CloudWatch answers."""
-    described(account, "metrics.sink", "cloudwatch", "list_metrics", Namespace=namespace)
+    described(account, namespace, "metrics.sink", "cloudwatch", "list_metrics", Namespace=namespace)
     return ok(f"CloudWatch answers; nothing was sent to {namespace}")
 
 
@@ -162,7 +161,7 @@ def job(account: Account, name: str, config: str, *, is_required: bool) -> Findi
     `config` says where they are, and is empty where they are not on S3. A job that is not required may be missing.
     """
     try:
-        found = described(account, "control.job_name", "glue", "get_job", JobName=name)["Job"]
+        found = described(account, name, "control.job_name", "glue", "get_job", JobName=name)["Job"]
     except CheckEnded as exc:
         if is_required or exc.finding.state != "fault":
             raise
@@ -189,7 +188,7 @@ def job(account: Account, name: str, config: str, *, is_required: bool) -> Findi
 
 def application(account: Account, name: str) -> Finding:
     """Whether the application of EMR Serverless is there, and runs Spark."""
-    found = described(account, "emr.application_id", "emr-serverless", "get_application", applicationId=name)
+    found = described(account, name, "emr.application_id", "emr-serverless", "get_application", applicationId=name)
     about = found["application"]
     kind, state = about.get("type", ""), about.get("state", "")
     if kind.upper() != "SPARK" or state == "TERMINATED":

@@ -58,7 +58,7 @@ _MOVES: Mapping[type[CompactorError], str] = {
 def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) -> Finding:
     """Whether the table `database.table` exists, projects its dates, and has the wanted columns."""
     database, _, own_name = name.partition(".")
-    found = described(account, "schema.table", "glue", "get_table", DatabaseName=database, Name=own_name)["Table"]
+    found = described(account, name, "schema.table", "glue", "get_table", DatabaseName=database, Name=own_name)["Table"]
     differs = drift(table_columns(found), wanted())
     if differs.other_types:
         column, (has, expected) = next(iter(differs.other_types.items()))

@@ -21,7 +21,7 @@ RETIRED = {
     r"(?:compactor|ops|unit)[./](?:audit|tracing|cleaning)": "verify, trace, retention",
     r"(?:Build|Redrive)?Step\.[A-Z]\w+|(?:on|ignore)_(?:build_|redrive_)?step": "CrashPoint",
     r"(?-i:Standing)": "Health, ClaimState, FileState",
-    r"(?-i:Gatherings?)|gatherers?": "Partitioning, ReportReader",
+    r"(?-i:Gatherings?)|gatherers?": "Partitioning, read_figures",
     r"(?:redrive)?trails?": "RedriveLog",
     r"drafters?|surveyors?": "RedrivePlanner, find_redrivable",
     r"whereabouts": "TraceState",
