@@ -16,7 +16,6 @@ from pathlib import Path
 from bench.sustained.messages import read_announcement
 from compactor.settings.settings import Settings, load_settings
 from compactor.sources.events.builder import Builder
-from compactor.sources.events.reports import build_metrics, seal_metrics
 from compactor.sources.events.sealer import SEAL_INTERVAL_SECONDS
 from compactor.telemetry.logs import configure_logs
 from compactor.wiring.components import Components
@@ -130,7 +129,7 @@ class Building:
         began = time.monotonic()
         components = Components(self._settings)
         report = _builder(components).build({str(number): message for number, message in enumerate(messages)})
-        components.metrics.emit(build_metrics(report)[""])
+        components.metrics.emit(report.figures[""])
         self._inbox.give_back(messages[int(number)] for number in report.failed)
         self._built.messages += report.messages - len(report.failed)
         self._built.returned += len(report.failed)
@@ -141,7 +140,7 @@ class Building:
         began = time.monotonic()
         components = Components(self._settings)
         report = components.sealer().seal()
-        components.metrics.emit(seal_metrics(report))
+        components.metrics.emit(report.figures)
         self._count(len(report.manifests), began)
         return report.waiting_parts
 

@@ -8,8 +8,7 @@ from compactor.control.plane import Check
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import FLUSH_SECONDS
-from compactor.sources.events.reports import build_metrics, log_built, log_sealed, seal_metrics
-from compactor.sources.events.sealer import SealReport
+from compactor.sources.events.sealer import SealedParts, log_sealed
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
@@ -28,8 +27,8 @@ def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
     """
     components = function_components()
     report = components.builder().build({record["messageId"]: record["body"] for record in event["Records"]})
-    log_built(report)
-    for stream, figures in build_metrics(report).items():
+    report.log()
+    for stream, figures in report.figures.items():
         _of(components, stream).metrics.emit(figures)
     if components.settings.streams:
         components.metrics.emit({"FilesUnrouted": report.unrouted})
@@ -47,21 +46,21 @@ def seal_parts() -> dict[str, int]:
     streams = [each.name for each in components.settings.streams] or [""]
     errors: list[CompactorError] = []
 
-    def seal(stream: str) -> SealReport:
+    def seal(stream: str) -> SealedParts:
         try:
             return _of(components, stream).sealer(groups_at_once=max(1, THREADS // len(streams))).seal()
         except CompactorError as exc:
             if stream:
                 log_event("stream.not_sealed", stream=stream, error=exc)
             errors.append(exc)
-            return SealReport()
+            return SealedParts()
 
     reports = list(map_ordered(seal, streams))
     if errors and not components.settings.streams:
         raise errors[0]
     counts = log_sealed(reports)
     for stream, report in zip(streams, reports, strict=True):
-        _of(components, stream).metrics.emit(seal_metrics(report))
+        _of(components, stream).metrics.emit(report.figures)
     _flush(components)
     if errors:
         raise errors[0]

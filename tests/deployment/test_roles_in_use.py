@@ -12,7 +12,7 @@ from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.sources.claiming import part_key
-from compactor.sources.events.builder import BuildReport
+from compactor.sources.events.builder import Built
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
 from tests.deployment.permissions import allows, statements
@@ -128,7 +128,7 @@ def messages(*names: str, size: int = MIB) -> dict[str, str]:
     return {name: SHAPES["s3"]("lake", f"raw/{name}", size, "e1") for name in names}
 
 
-def overtaken_builder(harness: Harness, store: ObjectStore, late: dict[str, str]) -> BuildReport:
+def overtaken_builder(harness: Harness, store: ObjectStore, late: dict[str, str]) -> Built:
     """The report of a builder that another one overtakes after its lease expired."""
 
     def overtake(point: PlanCrashPoint, _manifest_id: str) -> None:

@@ -14,7 +14,7 @@ from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
-from compactor.sources.events.builder import BuildReport
+from compactor.sources.events.builder import Built
 from compactor.sources.unplanned import FileScope
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
@@ -109,7 +109,7 @@ class Code:
     archive_days: float
     rejects_days: float
 
-    def build(self, process: Process, bodies: Mapping[str, str]) -> BuildReport:
+    def build(self, process: Process, bodies: Mapping[str, str]) -> Built:
         """The builder function."""
         return Components(self.settings, **self.given(process)).builder().build(bodies)
 

@@ -7,8 +7,8 @@ from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
 from compactor.sources.claiming import claim_key
-from compactor.sources.events.builder import BuildReport
-from compactor.sources.events.sealer import SealReport
+from compactor.sources.events.builder import Built
+from compactor.sources.events.sealer import SealedParts
 from compactor.wiring.components import Components
 from tests.support.harness import Harness
 from tests.support.s3_messages import SHAPES
@@ -26,7 +26,7 @@ def parts_of(harness: Harness, store: ObjectStore | None = None) -> Components:
     return Components(harness.settings, clock=harness.clock, store=store or harness.store, claims=harness.claims)
 
 
-def build(harness: Harness, *bodies: str, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> BuildReport:
+def build(harness: Harness, *bodies: str, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> Built:
     """Build one group after the other, so that crash points come in order."""
     builder = parts_of(harness).builder(on_crash_point=on_crash_point, groups_at_once=1)
     return builder.build(dict(zip("abcdefghijklmnop", bodies, strict=False)))
@@ -34,7 +34,7 @@ def build(harness: Harness, *bodies: str, on_crash_point: OnPlanCrashPoint = ign
 
 def seal(
     harness: Harness, *, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, after_seconds: float = 0
-) -> SealReport:
+) -> SealedParts:
     harness.clock.advance(after_seconds)
     return parts_of(harness).sealer(on_crash_point=on_crash_point, groups_at_once=1).seal()
 

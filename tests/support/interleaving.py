@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 from typing import Any, TypeVar
 
 from compactor.adapters.memory.store import MemoryStore
@@ -32,6 +33,28 @@ class Meddling:
             return answer
 
         return changing
+
+
+def at_change(number: int, act: Callable[[], object]) -> Callable[[], None]:
+    """What `Meddling` calls: it acts once, at its call of a number, from 0."""
+    calls = count()
+
+    def around() -> None:
+        if next(calls) == number:
+            act()
+
+    return around
+
+
+def dying(number: int) -> Callable[[], None]:
+    """What `Meddling` calls: from its call of a number on, the process is dead."""
+    calls = count()
+
+    def around() -> None:
+        if next(calls) >= number:
+            raise DiedError
+
+    return around
 
 
 def interleave(

@@ -13,7 +13,7 @@ from compactor.core.ports import ObjectStore
 from compactor.settings.settings import Settings, parse_settings
 from compactor.settings.toml import toml_of
 from compactor.sources.claiming import claim_key
-from compactor.sources.events.builder import Builder, BuildReport
+from compactor.sources.events.builder import Builder, Built
 from compactor.wiring.components import Components
 
 MIB = 1024 * 1024
@@ -66,7 +66,7 @@ class StreamsInMemory:
     def builder(self) -> Builder:
         return self.components().builder()
 
-    def build(self, *bodies: str) -> BuildReport:
+    def build(self, *bodies: str) -> Built:
         return self.builder().build({f"m{number}": body for number, body in enumerate(bodies)})
 
     def seal(self, stream: str, *, after_seconds: float = 0) -> None:

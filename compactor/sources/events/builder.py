@@ -58,8 +58,8 @@ class AnnouncedFiles(Source):
 
 
 @dataclass(slots=True)
-class BuildReport:
-    """The result of a batch of messages.
+class Built:
+    """The plans of a batch of messages.
 
     Attributes:
         messages: How many there were.
@@ -78,6 +78,40 @@ class BuildReport:
     failed: dict[str, str] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     failed_by: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def figures(self) -> dict[str, dict[str, float]]:
+        """The figures of each stream for the catalogue of metrics; under an empty name of what belongs to none."""
+        found: dict[str, dict[str, float]] = {
+            stream: {
+                "FilesAnnounced": plan.candidates,
+                "BytesAnnounced": plan.candidate_bytes,
+                "FilesSkipped": plan.skipped.total(),
+                "FilesRepeated": plan.planned_before,
+                "FilesMisdated": plan.misdated,
+                "MessagesFailed": self.failed_by[stream],
+                "ManifestsBuilt": len(plan.manifests),
+            }
+            for stream, plan in self.plans.items()
+        }
+        of_none = found.setdefault("", {})
+        of_none["FilesSkipped"] = of_none.get("FilesSkipped", 0) + self.skipped.total()
+        of_none["MessagesFailed"] = self.failed_by[""]
+        return found
+
+    def log(self) -> None:
+        """Log the batch."""
+        plans = self.plans.values()
+        log_event(
+            "messages.built",
+            messages=self.messages,
+            files=sum(each.candidates for each in plans),
+            repeated=sum(each.planned_before for each in plans),
+            skipped=dict(sum((each.skipped for each in plans), start=self.skipped)),
+            manifests=sum(len(each.manifests) for each in plans),
+            parts=sum(len(each.parts) for each in plans),
+            failed=len(self.failed),
+        )
 
 
 _Announced = dict[str, tuple[ManifestFile, list[str]]]
@@ -107,7 +141,7 @@ class Builder:
     routes: Routes | None = None
     read_body: Callable[[str | bytes], Announcement] = parse_body
 
-    def build(self, messages: Mapping[str, str | bytes]) -> BuildReport:
+    def build(self, messages: Mapping[str, str | bytes]) -> Built:
         """Take in a batch of messages.
 
         A message succeeds once each file that it announces is in a manifest or a pending part, whichever builder wrote
@@ -116,7 +150,7 @@ class Builder:
         Raises:
             OperatorError: A person must act, and there are no streams. No message may be acknowledged.
         """
-        report = BuildReport(messages=len(messages))
+        report = Built(messages=len(messages))
         streams: dict[str, _Announced] = {} if self.routes is not None else {"": {}}
         for message_id, body in messages.items():
             for stream, file in self._announced(message_id, body, report):
@@ -132,7 +166,7 @@ class Builder:
             report.plans[stream] = plan
         return report
 
-    def _announced(self, message_id: str, body: str | bytes, report: BuildReport) -> Iterable[tuple[str, ManifestFile]]:
+    def _announced(self, message_id: str, body: str | bytes, report: Built) -> Iterable[tuple[str, ManifestFile]]:
         """The files of one message, each with its stream; counts what belongs to none."""
         try:
             announcement = self.read_body(body)

@@ -19,7 +19,7 @@ from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 from compactor.sources.candidates import Candidate, Group
 from compactor.sources.claiming import Claimer, part_key
-from compactor.sources.plan import Plan, PlannedManifest, Written
+from compactor.sources.plan import Plan, Written
 from compactor.sources.planner import Planner, Source
 from compactor.telemetry.logs import log_event
 
@@ -38,12 +38,11 @@ SEAL_INTERVAL_SECONDS = 60
 
 
 @dataclass(slots=True)
-class SealReport:
-    """What one call of the sealer did.
+class SealedParts(Plan):
+    """The plan of one call of the sealer.
 
     Attributes:
-        manifests: Manifests that were written.
-        sealed_parts: How many parts went into them.
+        sealed_parts: How many parts went into its manifests.
         waiting_parts: How many parts still wait.
         oldest_seconds: Age of the oldest waiting part; 0 if there is none.
         discarded: How many parts were deleted because their ids were revoked.
@@ -51,12 +50,43 @@ class SealReport:
             wrong; a person has to check them.
     """
 
-    manifests: list[PlannedManifest] = field(default_factory=list)
     sealed_parts: int = 0
     waiting_parts: int = 0
     oldest_seconds: float = 0.0
     discarded: int = 0
     unreadable: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """By their names in the catalogue of metrics."""
+        return {
+            "ManifestsBuilt": len(self.manifests),
+            "PartsPending": self.waiting_parts,
+            "OldestPartAgeSeconds": self.oldest_seconds,
+            "PartsUnreadable": len(self.unreadable),
+        }
+
+
+def log_sealed(plans: Sequence[SealedParts]) -> dict[str, int]:
+    """Log one call of the sealer, for one stream or for several; returns its counts, for the log of its caller."""
+    manifests = sum(len(each.manifests) for each in plans)
+    sealed, waiting = sum(each.sealed_parts for each in plans), sum(each.waiting_parts for each in plans)
+    unreadable = sum(len(each.unreadable) for each in plans)
+    log_event(
+        "parts.sealed",
+        manifests=manifests,
+        sealed_parts=sealed,
+        waiting_parts=waiting,
+        unreadable_parts=unreadable,
+        oldest_seconds=max((each.oldest_seconds for each in plans), default=0.0),
+        discarded_parts=sum(each.discarded for each in plans),
+    )
+    return {
+        "manifests": manifests,
+        "sealed_parts": sealed,
+        "waiting_parts": waiting,
+        "unreadable_parts": unreadable,
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,29 +182,28 @@ class Sealer:
     files_at_once: int = FILES_AT_ONCE
     parts_at_once: int = PARTS_AT_ONCE
 
-    def seal(self) -> SealReport:
+    def seal(self) -> SealedParts:
         """Seal the parts that are large enough together, or have waited long enough.
 
         Raises:
             AccessError: The store refuses parts, and no other one could be read.
         """
-        report, now, waiting = SealReport(), self.planner.state.clock.now(), dict[str, datetime]()
+        sealed, now, waiting = SealedParts(), self.planner.state.clock.now(), dict[str, datetime]()
         not_due = dict[str, Manifest]()
-        for parts in self._at_once(self._pending(report.unreadable)):
+        for parts in self._at_once(self._pending(sealed.unreadable)):
             waiting |= {key: part.created_at for key, part in parts.items()}
-            source = self._source(not_due | parts, now, report)
-            plan = self.planner.plan(source)
-            report.manifests += plan.manifests
-            report.sealed_parts += len(source.sealed)
-            report.discarded += len(source.revoked & source.settled)
+            source = self._source(not_due | parts, now, sealed)
+            self.planner.plan(source, plan=sealed)
+            sealed.sealed_parts += len(source.sealed)
+            sealed.discarded += len(source.revoked & source.settled)
             not_due = {key: part for key, part in source.parts.items() if key not in source.tried}
             for key in source.settled:
                 del waiting[key]
-        report.waiting_parts = len(waiting)
-        report.oldest_seconds = max([0.0, *((now - since).total_seconds() for since in waiting.values())])
-        return report
+        sealed.waiting_parts = len(waiting)
+        sealed.oldest_seconds = max([0.0, *((now - since).total_seconds() for since in waiting.values())])
+        return sealed
 
-    def _source(self, parts: Mapping[str, Manifest], now: datetime, report: SealReport) -> PendingParts:
+    def _source(self, parts: Mapping[str, Manifest], now: datetime, sealed: SealedParts) -> PendingParts:
         planner = self.planner
         return PendingParts(
             state=planner.state,
@@ -182,7 +211,7 @@ class Sealer:
             on_crash_point=planner.on_crash_point,
             parts=parts,
             old_until=now - timedelta(seconds=self.max_wait_seconds - SEAL_INTERVAL_SECONDS),
-            unreadable=report.unreadable,
+            unreadable=sealed.unreadable,
         )
 
     def _at_once(self, parts: Iterable[Manifest]) -> Iterator[dict[str, Manifest]]:

@@ -17,7 +17,7 @@ from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.ledger.state import State
 from compactor.sources.file_search import FileSearch, Naming
 from compactor.sources.folders.history import HistorySearch, NothingSummarised, Shorter, SummarisedFiles
-from compactor.sources.folders.matching import Matches, gone_versions, is_of, matches
+from compactor.sources.folders.matching import Matches, Matching, is_of
 from compactor.sources.spill import FileSpill, SpilledFile
 
 Version = tuple[str, str]
@@ -133,20 +133,12 @@ class KnownFiles:
             for each, is_passed in self._with_passed(found)
             if not is_passed or each.range or each.uri in files or (each.etag or "") in versions
         ]
-        left = (each for each in namings if each.state == "compacted" and may_be_gone(each))
+        compacted = (each for each in namings if each.state == "compacted" and is_of(self.sources, each.uri))
+        left = filter(may_be_gone, compacted)
         gone = [each for each, is_passed in self._with_passed(left) if not is_passed]
         remembered |= self.seen.remembered({each.uri for each in gone} - files.keys())
-        return matches(
-            by_uri,
-            namings,
-            digest_of=self._digest_of,
-            version_at=self._version_at,
-            suspects=suspects,
-            remembered=remembered,
-            gone=gone_versions(gone, self.sources, self._version_at),
-            beginnings_of=self._beginnings_of,
-            range_behind=self._range_behind,
-        )
+        matching = Matching(by_uri, namings, self, suspects=suspects, remembered=remembered, gone=gone)
+        return matching.matches()
 
     def _may_be_gone(self, longest: int, version: FileReport | Naming) -> bool:
         """Whether a file may begin with a version, which is not there by the listing."""
@@ -170,7 +162,7 @@ class KnownFiles:
             passed = self.seen.passed((each.uri, each.etag or "") for each in some)
             yield from ((each, (each.uri, each.etag or "") in passed) for each in some)
 
-    def _digest_of(self, file: ManifestFile) -> str:
+    def digest_of(self, file: ManifestFile) -> str:
         try:
             return self.seen.digest(self._info(file))
         except (TryAgainError, AccessError):
@@ -183,7 +175,7 @@ class KnownFiles:
             raise LookupError(file.uri)
         return listed.info
 
-    def _beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterator[set[Beginning]]:
+    def beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterator[set[Beginning]]:
         def of(uri: str) -> set[Beginning]:
             try:
                 info = self._info_at(uri)
@@ -196,7 +188,7 @@ class KnownFiles:
 
         return map_ordered(of, uris)
 
-    def _range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
+    def range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
         if not version.is_text:
             return "it is compressed, or read as JSON documents"
         try:
@@ -215,7 +207,7 @@ class KnownFiles:
             digest=found[1],
         )
 
-    def _version_at(self, uri: str) -> str | None:
+    def version_at(self, uri: str) -> str | None:
         try:
             info = self._info_at(uri)
         except AccessError:

@@ -3,11 +3,10 @@
 A version of a file is its length and its time. Where the time moved, or the name, the digest of the bytes decides.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Protocol
 
 from compactor.core.documents.manifest import FileRange, ManifestFile
@@ -17,115 +16,31 @@ from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.sources.file_search import Naming
 from compactor.sources.plan import Replacement
 
-VersionAt = Callable[[str], str | None]
-"""The version that is at a URI now; None if there is no file."""
+NOTHING: Mapping[str, str] = {}
 
-RangeBehind = Callable[[ManifestFile, Naming], FileRange | str]
-"""The whole lines that follow the bytes of a version in a file, which begins with these; or why there can be none."""
+_NOT_DONE = frozenset({"in_work", "waiting"})
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
-class BeginningsOf(Protocol):
-    """Reads the beginnings of files."""
+class FilesNow(Protocol):
+    """What is at the places of files now."""
 
-    def __call__(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterable[set[Beginning]]:
+    def digest_of(self, file: ManifestFile) -> str:
+        """The digest of the bytes of a file; empty if it was not read, or not to its end."""
+
+    def version_at(self, uri: str) -> str | None:
+        """The version at a place; None if there is no file."""
+
+    def beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterable[set[Beginning]]:
         """For each file, those of some beginnings that it has; none of a file that cannot be read."""
+
+    def range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
+        """The whole lines behind the bytes of a version in a file that begins with these; or why there are none."""
 
 
 def is_of(sources: Sequence[SourcePlace], uri: str) -> bool:
     """Return whether a file is in one of the sources."""
     return any(is_within(uri, source.folder) and source.takes(uri) for source in sources)
-
-
-def gone_versions(namings: Iterable[Naming], sources: Sequence[SourcePlace], version_at: VersionAt) -> list[Naming]:
-    """The versions with rows that are at their places no more.
-
-    Args:
-        namings: What manifests have, of any names.
-        sources: Where to look; a version of a file that is in none of them may be anywhere.
-        version_at: Tells what is at the place of a version.
-    """
-    return [
-        each
-        for each in namings
-        if each.state == "compacted" and is_of(sources, each.uri) and (version_at(each.uri) or "") != (each.etag or "")
-    ]
-
-
-def _continued(namings: Iterable[Naming], is_meant: Callable[[Naming, FileRange], bool]) -> set[Naming]:
-    """The versions that ranges continue which have rows, or may still get some."""
-    namings = list(namings)
-    ranges = ((each, each.range) for each in namings if each.range is not None and each.may_have(None))
-    ends = {(part.continues, part.from_byte, part.digest_before) for each, part in ranges if is_meant(each, part)}
-    return {each for each in namings if (each.uri, each.size_bytes, each.digest) in ends}
-
-
-def left_behind(namings: Iterable[Naming]) -> set[Naming]:
-    """The versions that files of other names continue: they have left their own names."""
-    return _continued(namings, lambda each, part: each.uri != part.continues)
-
-
-class Beginnings:
-    """Which versions files begin with. Reads each file once.
-
-    Args:
-        versions: All that are asked for.
-        namings: All that is known; those of ranges tell which versions were continued before.
-        beginnings_of: Reads.
-
-    Attributes:
-        continued: The versions that ranges continue. A longer file that begins with such a one, and not with its range,
-            has lost lines.
-    """
-
-    def __init__(self, versions: Iterable[Naming], namings: Iterable[Naming], beginnings_of: BeginningsOf) -> None:
-        self._beginnings_of = beginnings_of
-        self.continued = _continued(namings, lambda _each, _part: True)
-        self._versions: dict[Beginning, list[Naming]] = {}
-        for each in dict.fromkeys(versions):
-            if each.digest and each.size_bytes:
-                self._versions.setdefault((each.size_bytes, each.digest), []).append(each)
-        self._asked: dict[int, set[str]] = {}
-        for length, digest in self._versions:
-            self._asked.setdefault(length, set()).add(digest)
-        self._read: dict[str, set[Beginning]] = {}
-
-    def read(self, uris: Iterable[str]) -> None:
-        """Read those of some files that were not read."""
-        unread = sorted(set(uris) - self._read.keys())
-        self._read.update(zip(unread, self._beginnings_of(unread, self._asked), strict=True))
-
-    def may_be(self, size_bytes: int, is_asked: Callable[[Naming], bool]) -> bool:
-        """Return whether a file of some length may begin with one of the versions that are asked for."""
-        shorter = takewhile(lambda beginning: beginning[0] < size_bytes, self._shortest_first)
-        return any(is_asked(each) for beginning in shorter for each in self._versions[beginning])
-
-    @cached_property
-    def _shortest_first(self) -> list[Beginning]:
-        return sorted(self._versions)
-
-    def has(self, uri: str, version: Naming) -> bool:
-        """Return whether what is at a place begins with a version, and is longer."""
-        self.read([uri])
-        return (version.size_bytes, version.digest) in self._read[uri]
-
-    def of(self, uri: str) -> Iterator[Naming]:
-        """The versions that a file that was read begins with, and is longer than, the longest first."""
-        for beginning in sorted(self._read.get(uri, ()), reverse=True):
-            yield from self._versions[beginning]
-
-    def of_length(self, size_bytes: int) -> Iterator[Naming]:
-        """The versions of a length."""
-        for digest in self._asked.get(size_bytes, ()):
-            yield from self._versions[size_bytes, digest]
-
-
-DigestOf = Callable[[ManifestFile], str]
-"""The digest of the bytes of a file now; empty if it was not read, or not to its end."""
-
-NOTHING: Mapping[str, str] = {}
-
-_NOT_DONE = frozenset({"in_work", "waiting"})
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -153,259 +68,250 @@ class Matches:
     undecided: dict[str, Naming] = field(default_factory=dict)
     passed: list[Naming] = field(default_factory=list)
 
-    def moved(self, uri: str, naming: Naming) -> None:
-        """Add a file that was renamed, as far as that is decided."""
-        if naming.digest:
-            self.renamed[uri] = naming.uri
-        else:
-            self.undecided[uri] = naming
-
     def has(self, uri: str) -> bool:
         """Return whether a file is not to be taken with all its lines."""
-        known = (self.known, self.touched, self.renamed, self.grown, self.unfinished, self.replaced, self.undecided)
-        return any(uri in those for those in known)
+        return uri in self.known or uri in self.touched or self.has_moved(uri) or self.has_begun(uri)
+
+    def has_moved(self, uri: str) -> bool:
+        """Return whether a file may be in a manifest under another name."""
+        return uri in self.renamed or uri in self.undecided
+
+    def has_begun(self, uri: str) -> bool:
+        """Return whether rows of another version of a file are there."""
+        return uri in self.grown or uri in self.unfinished or uri in self.replaced
 
 
-def matches(
-    files: Mapping[str, ManifestFile],
-    namings: Iterable[Naming],
-    *,
-    digest_of: DigestOf,
-    version_at: VersionAt,
-    suspects: frozenset[str] = frozenset(),
-    remembered: Mapping[str, str] = NOTHING,
-    gone: Sequence[Naming] = (),
-    beginnings_of: BeginningsOf = lambda uris, _: (set() for _ in uris),
-    range_behind: RangeBehind = lambda _file, _version: "",
-) -> Matches:
-    """Decide what became of files.
+class Matching:
+    """Decides what became of files.
 
     Args:
         files: The files by canonical URI.
         namings: The manifests that name them, or their versions under other names.
-        digest_of: Reads a file.
-        version_at: Tells what is at the place of another name.
+        now: What is there now.
         suspects: Files whose bytes may be others although length and time are the same.
         remembered: The versions that files had when they were last planned, by canonical URI.
-        gone: Versions with rows that are at their places no more. A file that begins with one was renamed and grew.
-        beginnings_of: Reads the beginnings of files.
-        range_behind: Reads on behind them.
+        gone: Versions that may be at their places no more. A file that begins with one was renamed and grew.
     """
-    namings = list(namings)
-    by_uri, by_version = _indexed(namings)
-    found, left = Matches(), dict[str, list[Naming]]()
-    used = set[Naming]()  # each version is that of one file: a second one is a copy
-    others = set[str]()  # the suspects that have other bytes
-    for uri, file in files.items():
-        named = by_uri.get(uri) or _under_earlier_name(remembered.get(uri), file, by_version, version_at)
+
+    def __init__(
+        self,
+        files: Mapping[str, ManifestFile],
+        namings: Iterable[Naming],
+        now: FilesNow,
+        *,
+        suspects: frozenset[str] = frozenset(),
+        remembered: Mapping[str, str] = NOTHING,
+        gone: Iterable[Naming] = (),
+    ) -> None:
+        self._files, self._now, self._suspects, self._remembered = files, now, suspects, remembered
+        self._namings = sorted(namings, key=lambda each: each.named_at or _EARLIEST)
+        self._gone = {each: None for each in gone if self._has_left(each)}
+        self._found = Matches()
+        self._left: dict[str, list[Naming]] = {}  # the versions with rows of files that are not decided yet
+        self._used = set[Naming]()  # each version is that of one file: a second one is a copy
+        self._others = set[str]()  # the suspects that have other bytes
+        self._by_uri: dict[str, list[Naming]] = {}
+        self._by_version: dict[str, list[Naming]] = {}
+        for each in self._namings:
+            self._by_uri.setdefault(each.uri, []).append(each)
+            if (each.state == "compacted" and each.digest) or each.state in _NOT_DONE:
+                self._by_version.setdefault(each.etag or "", []).append(each)
+        # A longer file that begins with a version that was continued, and not with its range, has lost lines.
+        self._continued = _continued(self._namings)
+        self._beginnings: dict[Beginning, list[Naming]] = {}
+        self._begins_with: dict[str, set[Beginning]] = {}
+
+    def matches(self) -> Matches:
+        """What became of the files."""
+        found = self._found
+        for uri, file in self._files.items():
+            self._by_own_name(uri, file)
+        own = {uri: rows for uri, rows in self._left.items() if uri not in self._others}
+        for uri in sorted(own):
+            self._by_version_elsewhere(uri)
+        self._by_beginnings(own)
+        # guard: a log whose earlier lines went on under another name is no replaced file
+        elsewhere = self._used | _continued(self._namings, under_other_names=True)
+        for uri, rows in self._left.items():
+            # A version that moved away was replaced by nothing: log files are rotated so.
+            is_there = found.has_begun(uri) or found.has_moved(uri)
+            if not is_there and rows and (rows[-1] not in elsewhere or uri in self._others):
+                found.replaced[uri] = Replacement(self._files[uri], rows[-1], self._hindrance(uri, rows))
+        replaced = {each.earlier for each in found.replaced.values()}
+        replaced.update(*(self._left.get(uri, ())[-1:] for uri in found.replaced))
+        found.passed = [each for each in self._gone if each not in self._used | replaced]
+        return found
+
+    def _by_own_name(self, uri: str, file: ManifestFile) -> None:
+        """Decide by what manifests have under the name of a file, or under the one that it had."""
+        found, named = self._found, self._by_uri.get(uri) or self._under_earlier_name(uri, file)
         rows = [each for each in named if each.may_have(each.etag)]
         # guard: the rewritten bytes of a file of the same length and time are noticed
-        if uri in suspects and _is_other(file, rows, digest_of):
-            others.add(uri)
-            left[uri] = rows
+        if uri in self._suspects and self._is_other(file, rows):
+            self._others.add(uri)
+            self._left[uri] = rows
         elif any(each.has_had(file.etag) for each in named):
             found.known.add(uri)
-            if (end := _end_of_range(named, file)) is not None:
+            ranges = (each for each in named if each.range and each.state == "compacted" and each.has_had(file.etag))
+            ends = (each.size_bytes for each in ranges if each.size_bytes < (file.size_bytes or 0))
+            if (end := next(ends, None)) is not None:
                 found.unfinished[uri] = end
-        elif (same := _of_same_bytes(file, rows, digest_of)) is not None:
+        elif (same := next((each for each in reversed(rows) if self._has_bytes_of(file, each)), None)) is not None:
             found.touched.add(uri)
-            used.add(same)
+            self._used.add(same)
         else:
-            left[uri] = rows
-    there = lambda name: None if name in others else version_at(name)  # noqa: E731
-    own = {uri: rows for uri, rows in left.items() if uri not in others}
-    for uri in sorted(own):
-        if (naming := _moved(files[uri], by_version, used, digest_of, there)) is not None:
-            used.add(naming)
-            found.moved(uri, naming)
-    asked = (each for each in chain(gone, *own.values()) if each.state == "compacted")
-    _GrownFiles(
-        found=found,
-        files=files,
-        left=own,
-        gone=frozenset(gone),
-        used=used,
-        begun=Beginnings(asked, namings, beginnings_of),
-        digest_of=digest_of,
-        version_at=version_at,
-        range_behind=range_behind,
-        remembered=remembered,
-    ).find()
-    # guard: a log whose earlier lines went on under another name is no replaced file
-    elsewhere = used | left_behind(namings)
-    for uri, rows in left.items():
-        # A version that moved away was replaced by nothing: log files are rotated so.
-        is_there = uri in found.grown or uri in found.unfinished or uri in found.replaced or _has_moved(found, uri)
-        if not is_there and rows and (rows[-1] not in elsewhere or uri in others):
-            found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(uri, rows, used))
-    used.update(*({each.earlier, *left.get(uri, ())[-1:]} for uri, each in found.replaced.items()))
-    found.passed = [each for each in gone if each not in used]
-    return found
+            self._left[uri] = rows
 
+    def _under_earlier_name(self, uri: str, file: ManifestFile) -> list[Naming]:
+        """The namings of a version that a file had, by the name that it had before; that name has it no more.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _GrownFiles:
-    """Finds the files that begin with a version that is at its place no more, among those that are left.
+        A file that was renamed since it was compacted has no manifest under its name.
+        """
+        etag = self._remembered.get(uri)
+        if etag is None or etag == file.etag:
+            return []
+        return [each for each in self._by_version.get(etag, ()) if each.digest and self._has_left(each)]
 
-    Attributes:
-        left: The versions with rows that files have under their own names, by canonical URI.
-        used: Versions that are those of files.
-        begun: Tells what files begin with.
-    """
+    def _by_version_elsewhere(self, uri: str) -> None:
+        """Find the version of another name that a file is, if that name has it no more."""
+        file = self._files[uri]
+        for each in self._by_version.get(file.etag or "", ()):
+            # guard: a version under two names is that of one file
+            if each in self._used or each.uri == canonical(file.uri):
+                continue
+            there = None if each.uri in self._others else self._now.version_at(each.uri)
+            # guard: a file that is there under its old name was not renamed
+            is_gone = there is None or there != (each.etag or "")
+            if is_gone and (not each.digest or self._has_bytes_of(file, each)):
+                self._used.add(each)
+                if each.digest:
+                    self._found.renamed[uri] = each.uri
+                else:
+                    self._found.undecided[uri] = each
+                return
 
-    found: Matches
-    files: Mapping[str, ManifestFile]
-    left: Mapping[str, Sequence[Naming]]
-    gone: Collection[Naming]
-    used: set[Naming]
-    begun: Beginnings
-    digest_of: DigestOf
-    version_at: VersionAt
-    range_behind: RangeBehind
-    remembered: Mapping[str, str]
+    def _by_beginnings(self, left: Mapping[str, Collection[Naming]]) -> None:
+        """Find the files that begin with a version that is at its place no more.
 
-    def find(self) -> None:
-        """Add them. A file that begins with a version of its own name is that file, whatever other names had."""
-        done = (uri for uri, rows in self.left.items() if not any(each.state in _NOT_DONE for each in rows))
-        asked = [uri for uri in sorted(done) if not _has_moved(self.found, uri)]
-        self.begun.read(uri for uri in asked if self.begun.may_be(self._size(uri), partial(self._is_asked, uri)))
-        for uri in asked:
-            own = (each for each in self.begun.of(uri) if each in self.left[uri] and each not in self.used)
+        A file that begins with a version of its own name is that file, whatever other names had.
+        """
+        asked = (each for each in chain(self._gone, *left.values()) if each.state == "compacted")
+        for each in dict.fromkeys(asked):
+            if each.digest and each.size_bytes:
+                self._beginnings.setdefault((each.size_bytes, each.digest), []).append(each)
+        done = (uri for uri, rows in left.items() if not any(each.state in _NOT_DONE for each in rows))
+        uris = [uri for uri in sorted(done) if not self._found.has_moved(uri)]
+        shortest_first = sorted(self._beginnings)
+        self._read(uri for uri in uris if self._may_begin(uri, shortest_first, left[uri]))
+        for uri in uris:
+            own = (each for each in self._begun(uri) if each in left[uri] and each not in self._used)
             if (version := next(own, None)) is not None:
-                self._add(uri, version)
-        for uri in asked:
+                self._add_begun(uri, version, left[uri])
+        for uri in uris:
             # guard: a file that begins with a version that is gone is no new one
-            if not self._is_found(uri) and (version := self._of_another_name(uri)) is not None:
-                self._add(uri, version)
+            if not self._found.has_begun(uri) and (version := self._of_another_name(uri)) is not None:
+                self._add_begun(uri, version, left[uri])
 
-    def _size(self, uri: str) -> int:
-        return self.files[uri].size_bytes or 0
+    def _may_begin(self, uri: str, shortest_first: Sequence[Beginning], own: Collection[Naming]) -> bool:
+        """Whether a file may begin with one of the versions that are asked for."""
+        for beginning in shortest_first:
+            if beginning[0] >= self._size(uri):
+                return False
+            for each in self._beginnings[beginning]:
+                if each not in self._used and (each in own or (each.uri != uri and each in self._gone)):
+                    return True
+        return False
 
-    def _is_asked(self, uri: str, version: Naming) -> bool:
-        is_other = version.uri != uri and version in self.gone
-        return version not in self.used and (is_other or version in self.left[uri])
+    def _read(self, uris: Iterable[str]) -> None:
+        """Read the beginnings of those of some files that were not read: each once."""
+        asked: dict[int, set[str]] = {}
+        for length, digest in self._beginnings:
+            asked.setdefault(length, set()).add(digest)
+        unread = sorted(set(uris) - self._begins_with.keys())
+        self._begins_with.update(zip(unread, self._now.beginnings_of(unread, asked), strict=True))
 
-    def _is_found(self, uri: str) -> bool:
-        return any(uri in those for those in (self.found.grown, self.found.unfinished, self.found.replaced))
+    def _begun(self, uri: str) -> Iterator[Naming]:
+        """The versions that a file that was read begins with, and is longer than, the longest first."""
+        for beginning in sorted(self._begins_with.get(uri, ()), reverse=True):
+            yield from self._beginnings[beginning]
 
     def _of_another_name(self, uri: str) -> Naming | None:
         """The version of another name that a file is or begins with, if that name has it no more."""
-        for version in (*self._same(uri), *self.begun.of(uri)):
-            is_free = version in self.gone and version not in self.used and version.uri != uri
-            # guard: a version whose file grew in its place is not that of a copy
-            if is_free and not self.begun.has(version.uri, version):
-                return version
+        for version in (*self._same(uri), *self._begun(uri)):
+            if version in self._gone and version not in self._used and version.uri != uri:
+                self._read([version.uri])
+                # guard: a version whose file grew in its place is not that of a copy
+                if (version.size_bytes, version.digest) not in self._begins_with[version.uri]:
+                    return version
         return None
 
     def _same(self, uri: str) -> Iterator[Naming]:
         """The versions that a file is. One with the bytes of a file that was removed may be another file."""
-        etag = self.files[uri].etag or ""
-        for version in self.begun.of_length(self._size(uri)):
+        file = self._files[uri]
+        of_length = (those for (length, _), those in self._beginnings.items() if length == self._size(uri))
+        for version in chain.from_iterable(of_length):
             # guard: a file with the bytes of one that was removed is a new one
-            is_cut = self.version_at(version.uri) is not None
+            is_cut = self._now.version_at(version.uri) is not None
             # It was touched and then renamed; or it was found to be that version before, and is as it was then.
-            was_it = etag in {self.remembered.get(version.uri), self.remembered.get(uri)}
-            if (is_cut or was_it) and self.digest_of(self.files[uri]) == version.digest:
+            was_it = (file.etag or "") in {self._remembered.get(version.uri), self._remembered.get(uri)}
+            if (is_cut or was_it) and self._now.digest_of(file) == version.digest:
                 yield version
 
-    def _add(self, uri: str, version: Naming) -> None:
-        found, file = self.found, self.files[uri]
-        self.used.add(version)
+    def _add_begun(self, uri: str, version: Naming, own: Collection[Naming]) -> None:
+        """Add a file that is a version, or begins with it."""
+        found, file = self._found, self._files[uri]
+        self._used.add(version)
         if version.size_bytes == file.size_bytes:
             found.renamed[uri] = version.uri
             return
-        if version.uri != uri and self.version_at(version.uri) is None and version not in self.left[uri]:
-            behind: FileRange | str = "another file has not taken that name yet"
-        elif version in self.begun.continued:  # guard: a version that was continued is not continued again
+        behind: FileRange | str
+        if version.uri != uri and self._now.version_at(version.uri) is None and version not in own:
+            behind = "another file has not taken that name yet"
+        elif version in self._continued:  # guard: a version that was continued is not continued again
             behind = "the lines that followed these are missing"
         else:
-            behind = self.range_behind(file, version)
+            behind = self._now.range_behind(file, version)
         if isinstance(behind, str):
-            went_on = "another manifest has the lines that followed" if version in self.begun.continued else ""
-            hindrance = went_on or _hindrance(uri, [version], self.used)
-            found.replaced[uri] = Replacement(file, version, hindrance, behind)
+            went_on = "another manifest has the lines that followed" if version in self._continued else ""
+            found.replaced[uri] = Replacement(file, version, went_on or self._hindrance(uri, [version]), behind)
             return
         if behind.size_bytes:
             found.grown[uri] = behind
         if behind.to_byte < self._size(uri):
             found.unfinished[uri] = behind.to_byte
 
+    def _size(self, uri: str) -> int:
+        return self._files[uri].size_bytes or 0
 
-def _has_moved(found: Matches, uri: str) -> bool:
-    return uri in found.renamed or uri in found.undecided
+    def _has_left(self, version: Naming) -> bool:
+        """Whether a version is at its place no more."""
+        return (self._now.version_at(version.uri) or "") != (version.etag or "")
 
+    def _has_bytes_of(self, file: ManifestFile, naming: Naming) -> bool:
+        may_have = bool(naming.digest) and naming.size_bytes == file.size_bytes
+        # guard: a renamed file has the bytes of the earlier one
+        return may_have and self._now.digest_of(file) == naming.digest
 
-def _under_earlier_name(
-    etag: str | None, file: ManifestFile, by_version: Mapping[str, Sequence[Naming]], version_at: VersionAt
-) -> list[Naming]:
-    """The namings of a version that a file had, by the name that it had before; that name has it no more.
+    def _is_other(self, file: ManifestFile, rows: Sequence[Naming]) -> bool:
+        """Whether a file of the same length and time is known to have other bytes."""
+        same = [each for each in rows if each.etag and each.etag == (file.etag or "") and each.digest]
+        return bool(same) and all(self._now.digest_of(file) not in {"", each.digest} for each in same)
 
-    A file that was renamed since it was compacted has no manifest under its name.
-    """
-    if etag is None or etag == file.etag:
-        return []
-    same = (each for each in by_version.get(etag, ()) if each.digest)
-    return [each for each in same if (version_at(each.uri) or "") != (each.etag or "")]
-
-
-def _indexed(namings: Iterable[Naming]) -> tuple[dict[str, list[Naming]], dict[str, list[Naming]]]:
-    """The namings by URI, the earliest first, and those that a renamed file may be, by version."""
-    by_uri: dict[str, list[Naming]] = {}
-    by_version: dict[str, list[Naming]] = {}
-    for naming in sorted(namings, key=lambda each: each.named_at or _EARLIEST):
-        by_uri.setdefault(naming.uri, []).append(naming)
-        if (naming.state == "compacted" and naming.digest) or naming.state in _NOT_DONE:
-            by_version.setdefault(naming.etag or "", []).append(naming)
-    return by_uri, by_version
+    def _hindrance(self, uri: str, rows: Sequence[Naming]) -> str:
+        """Why the rows of a file cannot be made again; empty if they can."""
+        if len({each.manifest_id for each in rows}) > 1:
+            return "several manifests have rows of it, so none can be made again alone"
+        if rows[-1].uri != uri:
+            return f"it was {rows[-1].uri} then, and its rows can only be made again under that name"
+        return "its earlier version is there under another name" if rows[-1] in self._used else ""
 
 
-def _hindrance(uri: str, rows: Sequence[Naming], used: Container[Naming]) -> str:
-    if len({each.manifest_id for each in rows}) > 1:
-        return "several manifests have rows of it, so none can be made again alone"
-    if rows[-1].uri != uri:
-        return f"it was {rows[-1].uri} then, and its rows can only be made again under that name"
-    return "its earlier version is there under another name" if rows[-1] in used else ""
-
-
-def _of_same_bytes(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -> Naming | None:
-    """An earlier version that has rows and the same bytes."""
-    return next((each for each in reversed(rows) if _has_bytes_of(file, each, digest_of)), None)
-
-
-def _is_other(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -> bool:
-    """Whether a file of the same length and time is known to have other bytes."""
-    same = [each for each in rows if each.etag and each.etag == (file.etag or "") and each.digest]
-    if not same:
-        return False
-    return all(digest_of(file) not in {"", each.digest} for each in same)
-
-
-def _end_of_range(own: Sequence[Naming], file: ManifestFile) -> int | None:
-    """Where the range of a known file ends, if an unfinished line follows; else None."""
-    ranges = (each for each in own if each.range and each.state == "compacted" and each.has_had(file.etag))
-    return next((each.size_bytes for each in ranges if each.size_bytes < (file.size_bytes or 0)), None)
-
-
-def _has_bytes_of(file: ManifestFile, naming: Naming, digest_of: DigestOf) -> bool:
-    may_have = bool(naming.digest) and naming.size_bytes == file.size_bytes
-    # guard: a renamed file has the bytes of the earlier one
-    return may_have and digest_of(file) == naming.digest
-
-
-def _moved(
-    file: ManifestFile,
-    by_version: Mapping[str, Sequence[Naming]],
-    used: Container[Naming],
-    digest_of: DigestOf,
-    version_at: VersionAt,
-) -> Naming | None:
-    """The version of another name that a file is, if that name has it no more."""
-    for naming in by_version.get(file.etag or "", ()):
-        if naming in used or naming.uri == canonical(file.uri):  # guard: a version under two names is that of one file
-            continue
-        there = version_at(naming.uri)
-        # guard: a file that is there under its old name was not renamed
-        is_gone = there is None or there != (naming.etag or "")
-        if is_gone and (not naming.digest or _has_bytes_of(file, naming, digest_of)):
-            return naming
-    return None
+def _continued(namings: Sequence[Naming], *, under_other_names: bool = False) -> set[Naming]:
+    """The versions that ranges continue which have rows, or may still get some; of all files, or only of others."""
+    ranges = [(each.uri, each.range) for each in namings if each.range is not None and each.may_have(None)]
+    ends = {
+        (part.continues, part.from_byte, part.digest_before)
+        for uri, part in ranges
+        if uri != part.continues or not under_other_names
+    }
+    return {each for each in namings if (each.uri, each.size_bytes, each.digest) in ends}

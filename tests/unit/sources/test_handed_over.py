@@ -17,7 +17,7 @@ from compactor.ledger.landing.chains import LogChains
 from compactor.ops.verify.landed import faults_of_landed, unwritten
 from compactor.sources.landing.drafts import Landing, Left
 from tests.support.harness import DiedError
-from tests.support.interleaving import Meddling
+from tests.support.interleaving import Meddling, at_change
 from tests.support.landed import landed_lines
 from tests.unit.sources.test_topic_landing import LAYOUT, TOPIC, Scene
 
@@ -216,20 +216,17 @@ def test_any_planners_hand_a_draft_over(step: int, spoils: tuple[int, ...], *, d
     """
     made, draft = left_behind(5, 3)
     put(made, draft.manifest_id, GARBAGE)
-    steps, is_met = iter(range(step)), list[int]()
 
     def meet() -> None:
-        if next(steps, None) is None and not is_met:
-            is_met.append(1)
-            for number in spoils:
-                put(made, redriven_id(draft.manifest_id, number), GARBAGE)
-            made.plan()
-            take_in(made)
-            if dies:
-                raise DiedError
+        for number in spoils:
+            put(made, redriven_id(draft.manifest_id, number), GARBAGE)
+        made.plan()
+        take_in(made)
+        if dies:
+            raise DiedError
 
     with suppress(DiedError):
-        made.plan(Meddling(made.store, meet))
+        made.plan(Meddling(made.store, at_change(step, meet)))
     for _ in range(3):
         take_in(made)
         made.plan()
@@ -241,16 +238,12 @@ def test_any_planners_hand_a_draft_over(step: int, spoils: tuple[int, ...], *, d
 def test_what_a_job_has_begun_is_not_planned_again(at: int) -> None:
     """The draft of a planner that was overtaken names more than its manifest; the next one only removes it."""
     made = scene(25, 25)
-    left = at
 
     def overtake() -> None:
-        nonlocal left
-        left -= 1
-        if left == -1:
-            made.target_bytes = 80.0
-            made.plan(max_manifests=1)
+        made.target_bytes = 80.0
+        made.plan(max_manifests=1)
 
-    made.plan(Meddling(made.store, overtake))
+    made.plan(Meddling(made.store, at_change(at, overtake)))
     made.plan()
     take_in(made)
     assert made.plan().manifests == []

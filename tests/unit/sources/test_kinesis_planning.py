@@ -16,8 +16,8 @@ from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemorySt
 from compactor.core.documents.landing import LandedLink
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
-from compactor.core.errors import AccessError, ManifestError, SettingsError, StoreUnavailable
-from compactor.core.layout import Layout, ManifestKey, base_name, redriven_id
+from compactor.core.errors import AccessError, ManifestError, StoreUnavailable
+from compactor.core.layout import Layout, base_name, redriven_id
 from compactor.core.logs.names import LogGap, LogName, is_log
 from compactor.core.logs.ports import Batch, LogRecord
 from compactor.ledger.landing.chains import Head, LogChains, PartitionPlace
@@ -28,7 +28,7 @@ from compactor.sources.landing.lander import Lander, LandingResult
 from compactor.sources.landing.lines import ShardLines, Strays
 from compactor.sources.landing.partitions import PartitionReader, Reading
 from tests.support.harness import DiedError
-from tests.support.interleaving import Meddling
+from tests.support.interleaving import Meddling, at_change, dying
 from tests.support.kpl import aggregated
 from tests.support.landed import landed_lines
 from tests.support.logged import events_logged
@@ -124,6 +124,22 @@ class Scene:
             or ("/drafts/" in uri and base_name(uri) not in drafted)
             or "/landing/" in uri
         ]
+
+
+def left_by(made: Scene, is_over: Callable[[], bool]) -> None:
+    """Have a planner die as soon as something is left."""
+
+    def die() -> None:
+        if is_over():
+            raise DiedError
+
+    with suppress(DiedError):
+        made.plan(Meddling(made.store, die))
+
+
+def has_origin(made: Scene, shard: str) -> bool:
+    """Whether a chain of a shard is begun."""
+    return any(f"/{shard}/origin" in info.uri for info in made.store.list("s3://lake/s/"))
 
 
 def scene(shards: int = 1) -> tuple[Scene, list[str]]:
@@ -228,14 +244,6 @@ def test_a_stream_made_again_is_another_one() -> None:
     assert made.is_exact()
 
 
-@pytest.mark.parametrize("stream", [LogName("kinesis", "main", "none"), LogName("kinesis", "other", "events")])
-def test_streams_that_cannot_be_planned(stream: LogName) -> None:
-    """There is none of the name, or input may not come from there."""
-    made, _ = scene()
-    with pytest.raises(SettingsError, match="expected"):
-        made.planner().land(stream, max_manifests=1)
-
-
 def test_what_retention_removed_is_told_once() -> None:
     """By the exact sequence numbers, and the rest is landed."""
     made, [shard] = scene()
@@ -313,15 +321,14 @@ def test_two_planners_that_find_the_gap_of_an_idle_shard(step: int, comes: bool)
     made.plan()
     made.put(2)
     made.clock.advance(2 * DAY)
-    steps, plans, is_met = iter(range(step)), list[LandingResult](), list[int]()
+    plans, is_met = list[LandingResult](), list[int]()
 
     def meet() -> None:
-        if next(steps, None) is None and not is_met:
-            is_met.append(1)
-            made.put(int(comes))
-            plans.append(made.plan())
+        is_met.append(1)
+        made.put(int(comes))
+        plans.append(made.plan())
 
-    plans.append(made.plan(Meddling(made.store, meet)))
+    plans.append(made.plan(Meddling(made.store, at_change(step, meet))))
     made.put(2)
     plans.append(made.plan())
     idle, with_end = f"{STREAM}/{shard}?after=21", f"{STREAM}/{shard}?after=21&before=42"
@@ -345,13 +352,7 @@ def test_a_new_chain_has_no_gap() -> None:
     assert (plan.gaps, plan.lines) == ([], 5)
     made, [shard] = scene()
     made.put(5)
-
-    def died() -> None:
-        if any("origin" in info.uri for info in made.store.list("s3://lake/s/")):
-            raise DiedError
-
-    with suppress(DiedError):
-        made.plan(Meddling(made.store, died))
+    left_by(made, lambda: has_origin(made, shard))
     made.clock.advance(DAY + 1)
     made.put(2)
     assert made.plan().gaps == [LogGap(STREAM, shard, 0, 7 * 6)]
@@ -387,14 +388,8 @@ def test_planners_that_die(step: int) -> None:
     made.put(12)
     made.kinesis.split(shard)
     made.put(9)
-    steps = iter(range(step))
-
-    def count() -> None:
-        if next(steps, None) is None:
-            raise DiedError
-
     with suppress(DiedError):
-        made.plan(Meddling(made.store, count))
+        made.plan(Meddling(made.store, dying(step)))
     made.plan()
     assert made.is_exact()
     made.clock.advance(DAY / 2)
@@ -410,19 +405,14 @@ def test_planners_beside_each_other(step: int) -> None:
     """One that is held up at any step, while another one plans, and more records come."""
     made, [shard] = scene()
     made.put(12)
-    steps = iter(range(step))
-    has_met: list[int] = []
 
     def meet() -> None:
-        if next(steps, None) is None and not has_met:
-            has_met.append(1)
-            made.put(5)
-            made.kinesis.split(shard)
-            made.put(8)
-            made.plan()
+        made.put(5)
+        made.kinesis.split(shard)
+        made.put(8)
+        made.plan()
 
-    with suppress(DiedError):
-        made.plan(Meddling(made.store, meet))
+    made.plan(Meddling(made.store, at_change(step, meet)))
     made.plan()
     assert made.is_exact()
     made.clock.advance(DAY + 1)
@@ -431,48 +421,21 @@ def test_planners_beside_each_other(step: int) -> None:
     assert made.left() == []
 
 
-@pytest.mark.parametrize("step", range(12))
-def test_what_a_job_has_begun_is_not_planned_again(step: int) -> None:
-    """The draft of a planner that was overtaken names more than its manifest; the next one only removes it."""
-    made, shards = scene(2)
-    for each in shards:
-        made.put(9, each)
-    made.target_bytes, steps, has_met = 1e6, iter(range(step)), list[int]()
-
-    def overtake() -> None:
-        if next(steps, None) is None and not has_met:
-            has_met.append(1)
-            made.target_bytes = 40.0
-            made.plan(max_manifests=1)
-
-    made.plan(Meddling(made.store, overtake))
-    made.plan()
-    state = made.planner().state
-    for each in list(made.manifests()):
-        state.ledger.begin(ManifestKey(each.date, each.manifest_id), after=0, alone=True)
-        made.store.delete([LAYOUT.manifest(each.manifest_id)])
-    assert made.plan().manifests == []
-
-
 @pytest.mark.parametrize("step", range(30))
 def test_a_planner_that_is_held_up_for_days(step: int) -> None:
     """Another one has landed its records meanwhile, and swept: the late one names nothing that is gone."""
     made, [shard] = scene()
     made.kinesis.retention = timedelta(days=7)
     made.put(12)
-    steps = iter(range(step))
-    has_met: list[int] = []
 
     def meet() -> None:
-        if next(steps, None) is None and not has_met:
-            has_met.append(1)
-            made.clock.advance(DAY + 1)
-            made.plan(max_manifests=(step + 1) % 3)
-            made.put(3)
-            made.kinesis.split(shard)
-            made.put(3)
+        made.clock.advance(DAY + 1)
+        made.plan(max_manifests=(step + 1) % 3)
+        made.put(3)
+        made.kinesis.split(shard)
+        made.put(3)
 
-    made.plan(Meddling(made.store, meet))
+    made.plan(Meddling(made.store, at_change(step, meet)))
     made.plan()
     assert made.is_exact()
     made.clock.advance(DAY + 1)
@@ -584,13 +547,7 @@ def test_a_parent_that_was_empty_at_the_first_plan() -> None:
     made.put(3, low)
     made.clock.advance(DAY - 1800)
     made.put(2, high)
-
-    def died() -> None:
-        if any(f"/{low}/origin" in info.uri for info in made.store.list("s3://lake/s/")):
-            raise DiedError
-
-    with suppress(DiedError):
-        made.plan(Meddling(made.store, died))
+    left_by(made, lambda: has_origin(made, low))
     assert low in {each.partition_id for each in _places(made)}
     made.clock.advance(3600)
     made.put(2, low)
@@ -674,14 +631,8 @@ def test_strays_are_left_out_piece_by_piece() -> None:
     made.stray_rule = "drop"
     for _ in range(30):
         made.kinesis.put(aggregated([("a", b"1"), ("b", b"2")], hashes=[0, 2**128 - 1]), shard=shards[0])
-    steps = iter(range(12))
-
-    def count() -> None:
-        if next(steps, None) is None:
-            raise DiedError
-
     with suppress(DiedError):
-        made.planner(Meddling(made.store, count)).land(STREAM, max_manifests=9)
+        made.plan(Meddling(made.store, dying(12)))
     made.planner().land(STREAM, max_manifests=9)
     assert sum(link.strays for link in made.links(shards[0])) == 60
     assert len(made.links(shards[0])) > 5
@@ -710,24 +661,13 @@ def test_trouble_with_one_shard() -> None:
     made.plan()
     made.put(5, shards[0])
     made.put(5, shards[1])
-    log = made.kinesis.log()
-    kinesis = made.planner()
 
-    class Troubled:
-        """One shard answers once, and then no more."""
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(log, name)
-
-        def read(self, stream: LogName, partition_id: str, at: int, limit_bytes: int) -> Iterator[Batch]:
-            for batch in log.read(stream, partition_id, at, limit_bytes):
-                yield batch
-                if partition_id == shards[0]:
-                    raise StoreUnavailable("it is throttled")
+    def refuse(shard: str) -> None:  # it answers once, and then no more
+        if shard == shards[0]:
+            raise StoreUnavailable("it is throttled")
 
     made.object_bytes = 1000
-    troubled: Any = Troubled()
-    plan = replace(kinesis, log=troubled, object_bytes=1000).land(STREAM, max_manifests=100)
+    plan = planned_with(made, Between(made, refuse))
     assert [str(each) for each in plan.troubles] == ["it is throttled"]
     assert Counter(made.lines()) == Counter(made.written[:10] + made.written[10:12] + made.written[15:])
     assert made.plan().gaps == []
@@ -905,13 +845,7 @@ def test_marks_of_former_streams() -> None:
     made.put(3)
     made.plan()
     made.put(3)
-
-    def died() -> None:
-        if any("/landed/" in info.uri and len(made.left()) > 1 for info in made.store.list("s3://lake/s/")):
-            raise DiedError
-
-    with suppress(DiedError):
-        made.plan(Meddling(made.store, died))
+    left_by(made, lambda: len(made.left()) > 1)
     assert made.left()
     made.clock.advance(60)
     made.kinesis.create()
@@ -1038,25 +972,8 @@ def act(made: Scene, action: tuple[str, int], plans: list[LandingResult], meet: 
         with suppress(StoreUnavailable):  # a shard is gone since it was listed
             plans.append(made.plan(Meddling(made.store, meet or (lambda: None)), max_manifests=number))
     elif name == "die":
-        steps = iter(range(number))
-
-        def count() -> None:
-            if next(steps, None) is None:
-                raise DiedError
-
         with suppress(DiedError):
-            plans.append(made.plan(Meddling(made.store, count)))
-
-
-def left_by(made: Scene, is_over: Callable[[], bool]) -> None:
-    """Have a planner die as soon as something is left."""
-
-    def die() -> None:
-        if is_over():
-            raise DiedError
-
-    with suppress(DiedError):
-        made.plan(Meddling(made.store, die))
+            plans.append(made.plan(Meddling(made.store, dying(number))))
 
 
 def test_a_draft_that_cannot_be_read_keeps_its_objects_once_the_stream_is_gone() -> None:

@@ -1,24 +1,25 @@
 """What became of files, as cases: by their versions, names and bytes, and by what manifests have of them."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.versions import described_version, local_version
+from compactor.core.versions import AskedBeginnings, Beginning, described_version, local_version
 from compactor.sources.file_search import FileState, Naming
-from compactor.sources.folders.matching import matches
+from compactor.sources.folders.matching import Matches, Matching
 
 FATES = ("known", "touched", "renamed", "replaced", "undecided")
 T0 = datetime(2026, 1, 2, tzinfo=UTC)
 
-Now = tuple[str, str, str]
+There = tuple[str, str, str]
 """A file of now: its name, its version, and its bytes."""
 
 Had = tuple[str, str, str, str]
 """What a manifest has: a name, a version, its bytes, and the state."""
 
-CASES: dict[str, tuple[list[Now], list[Had], dict[str, str]]] = {
+CASES: dict[str, tuple[list[There], list[Had], dict[str, str]]] = {
     "new": ([("a", "1", "x")], [], {"a": "new"}),
     "known": ([("a", "1", "x")], [("a", "1", "x", "compacted")], {"a": "known"}),
     "waiting": ([("a", "1", "x")], [("a", "1", "", "waiting")], {"a": "known"}),
@@ -63,6 +64,34 @@ CASES: dict[str, tuple[list[Now], list[Had], dict[str, str]]] = {
 }
 
 
+class Now:
+    """Files that are there, without what they begin with."""
+
+    def __init__(self, digests: Mapping[str, str], versions: Mapping[str, str]) -> None:
+        self._digests, self._versions = digests, versions
+
+    def digest_of(self, file: ManifestFile) -> str:
+        return self._digests[file.uri]
+
+    def version_at(self, uri: str) -> str | None:
+        return self._versions.get(uri)
+
+    def beginnings_of(self, uris: Sequence[str], _: AskedBeginnings) -> list[set[Beginning]]:
+        return [set() for _ in uris]
+
+    def range_behind(self, *_: object) -> str:
+        return ""
+
+
+def matched(files: list[There], had: list[Naming], *suspects: str) -> Matches:
+    now = Now(
+        {f"/w/{name}": digest for name, _, digest in files},
+        {f"/w/{name}": f"{version}-9" for name, version, _ in files},
+    )
+    named = {f"/w/{name}": file(name, version) for name, version, _ in files}
+    return Matching(named, had, now, suspects=frozenset(suspects)).matches()
+
+
 def file(name: str, version: str) -> ManifestFile:
     return ManifestFile(uri=f"/w/{name}", size_bytes=9, etag=f"{version}-9")
 
@@ -73,20 +102,13 @@ def naming(number: int, name: str, version: str, digest: str, state: FileState) 
 
 
 @pytest.mark.parametrize(("files", "had", "expected"), CASES.values(), ids=CASES)
-def test_fates(files: list[Now], had: list[tuple[str, str, str, FileState]], expected: dict[str, str]) -> None:
+def test_fates(files: list[There], had: list[tuple[str, str, str, FileState]], expected: dict[str, str]) -> None:
     """Each version counts once; where the time or the name moved, the bytes decide."""
-    content = {f"/w/{name}": digest for name, _, digest in files}
-    versions = {f"/w/{name}": f"{version}-9" for name, version, _ in files}
-    found = matches(
-        {f"/w/{name}": file(name, version) for name, version, _ in files},
-        [naming(number, *each) for number, each in enumerate(had)],
-        digest_of=lambda each: content[each.uri],
-        version_at=versions.get,
-    )
+    found = matched(files, [naming(number, *each) for number, each in enumerate(had)])
     by_name = {
         name: next((fate for fate in FATES if uri in getattr(found, fate)), "new")
-        for uri in versions
-        if (name := uri.removeprefix("/w/"))
+        for name, _, _ in files
+        if (uri := f"/w/{name}")
     }
     assert by_name == expected
 
@@ -95,25 +117,14 @@ def test_bytes_that_changed_behind_the_time() -> None:
     """A file of the same length and time is replaced if its bytes are known to be others."""
     had = [naming(1, "a", "1", "x", "compacted")]
     for digest, replaced in (("x", 0), ("y", 1), ("", 0)):
-        found = matches(
-            {"/w/a": file("a", "1")},
-            had,
-            digest_of=lambda _, digest=digest: digest,
-            version_at=lambda _: None,
-            suspects=frozenset({"/w/a"}),
-        )
+        found = matched([("a", "1", digest)], had, "/w/a")
         assert (len(found.replaced), len(found.known)) == (replaced, 1 - replaced)
 
 
 def test_a_new_file_with_length_and_time_of_a_renamed_one() -> None:
     """The renamed one keeps its rows, and the new one is named; its rows cannot take the place of those."""
-    found = matches(
-        {"/w/a": file("a", "1"), "/w/b": file("b", "1")},
-        [naming(1, "a", "1", "x", "compacted")],
-        digest_of=lambda each: {"/w/a": "y", "/w/b": "x"}[each.uri],
-        version_at=lambda _: "1-9",
-        suspects=frozenset({"/w/a"}),
-    )
+    had = [naming(1, "a", "1", "x", "compacted")]
+    found = matched([("a", "1", "y"), ("b", "1", "x")], had, "/w/a")
     assert found.renamed == {"/w/b": "/w/a"}
     assert "another name" in found.replaced["/w/a"].hindrance
 

@@ -2,9 +2,8 @@
 
 from collections import Counter
 
-from compactor.sources.events.builder import BuildReport
-from compactor.sources.events.reports import build_metrics, seal_metrics
-from compactor.sources.events.sealer import SealReport
+from compactor.sources.events.builder import Built
+from compactor.sources.events.sealer import SealedParts
 from compactor.sources.plan import Plan, PlannedManifest
 
 MANIFEST = PlannedManifest("m", "2026-01-02", 0, 0)
@@ -30,17 +29,19 @@ def test_figures_of_building() -> None:
         "ManifestsBuilt": 7,
         "MessagesFailed": 8,
     }
-    alone = BuildReport(messages=9, skipped=Counter(test_event=2), plans={"": plan}, failed_by=Counter({"": 8}))
-    assert build_metrics(alone) == {"": {**figures, "FilesSkipped": 7}}
+    alone = Built(messages=9, skipped=Counter(test_event=2), plans={"": plan}, failed_by=Counter({"": 8}))
+    assert alone.figures == {"": {**figures, "FilesSkipped": 7}}
     failed_by = Counter({"orders": 8, "": 1})
-    routed = BuildReport(messages=9, skipped=Counter(empty=3), plans={"orders": plan}, failed_by=failed_by)
-    assert build_metrics(routed) == {"orders": figures, "": {"FilesSkipped": 3, "MessagesFailed": 1}}
+    routed = Built(messages=9, skipped=Counter(empty=3), plans={"orders": plan}, failed_by=failed_by)
+    assert routed.figures == {"orders": figures, "": {"FilesSkipped": 3, "MessagesFailed": 1}}
 
 
 def test_figures_of_sealing() -> None:
     """Each figure is that of its own field."""
-    report = SealReport([MANIFEST] * 2, sealed_parts=9, waiting_parts=3, oldest_seconds=4.5, unreadable={"u": "why"})
-    assert seal_metrics(report) == {
+    report = SealedParts(
+        manifests=[MANIFEST] * 2, sealed_parts=9, waiting_parts=3, oldest_seconds=4.5, unreadable={"u": "why"}
+    )
+    assert report.figures == {
         "ManifestsBuilt": 2,
         "PartsPending": 3,
         "OldestPartAgeSeconds": 4.5,

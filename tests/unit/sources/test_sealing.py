@@ -9,7 +9,7 @@ import pytest
 from compactor.core.crash_points import PlanCrashPoint
 from compactor.core.errors import AccessError
 from compactor.core.layout import base_name
-from compactor.sources.events.sealer import SEAL_INTERVAL_SECONDS, SealReport
+from compactor.sources.events.sealer import SEAL_INTERVAL_SECONDS, SealedParts
 from tests.support.building import MIB, build, in_effect, new_harness, parts_of, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DiedError, Harness, written
@@ -167,7 +167,7 @@ def test_the_tail_is_sealed_in_time() -> None:
     waits: list[float] = []
     born: dict[str, Any] = {}
 
-    def watch(report: SealReport) -> None:
+    def watch(report: SealedParts) -> None:
         for manifest in written(harness, report.manifests):
             waits.extend((harness.clock.now() - born[file.uri]).total_seconds() for file in manifest.files)
 

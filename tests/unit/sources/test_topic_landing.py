@@ -1,6 +1,5 @@
 """Landed topics: each record in one object, gaps under their offsets, whatever becomes of planners and brokers."""
 
-import itertools
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from compactor.ops.verify.landed import faults_of_landed
 from compactor.sources.landing.lander import Lander, LandingResult
 from compactor.sources.landing.lines import ValueLines
 from tests.support.harness import DiedError
-from tests.support.interleaving import Meddling
+from tests.support.interleaving import Meddling, at_change, dying
 from tests.support.landed import landed_lines
 from tests.support.memory_kafka import MemoryKafka, MemoryPartition
 from tests.support.sampling import few
@@ -135,17 +134,6 @@ def test_a_dry_run_writes_nothing() -> None:
     assert list(made.store.list("s3://lake/")) == []
 
 
-def test_at_most_so_many_manifests() -> None:
-    """The rest is for the next time."""
-    made = Scene()
-    made.put(20)
-    plan = made.plan(max_manifests=1)
-    assert (len(plan.manifests), plan.has_more) == (1, True)
-    while made.plan(max_manifests=1).has_more:
-        pass
-    assert made.is_exact()
-
-
 def test_run_once_lands_all_that_was_there() -> None:
     """One landing after the other with one bound, however many partitions there are and whatever was landed before."""
     made = Scene()
@@ -181,13 +169,8 @@ def test_retention_that_overtakes_a_reading() -> None:
     """The next piece begins with the gap."""
     made = Scene()
     made.put(12)
-    steps = itertools.count()
-
-    def remove() -> None:
-        if next(steps) == 6:
-            made.partitions[0].remove_before(11)
-
-    plan = made.plan(Meddling(made.store, remove))
+    overtake = at_change(6, lambda: made.partitions[0].remove_before(11))
+    plan = made.plan(Meddling(made.store, overtake))
     [gap] = plan.gaps
     there = {int(line.split(b"-")[1][:-2]) for line in made.lines()}
     assert there | set(range(gap.after, gap.before - 1)) == set(range(12))
@@ -311,14 +294,8 @@ def test_a_planner_that_dies_anywhere(at: int) -> None:
     made.put(6)
     made.partitions[0].remove_before(3)
     made.put(5, 1)
-    steps = itertools.count()
-
-    def die() -> None:
-        if next(steps) == at:
-            raise DiedError
-
     with suppress(DiedError):
-        made.plan(Meddling(made.store, die))
+        made.plan(Meddling(made.store, dying(at)))
     made.plan()
     there = Counter(value for each in made.partitions for value in each.records.values())
     assert made.lines() - there == Counter([b'{"id": "0-0"}', b'{"id": "0-1"}'])
@@ -334,16 +311,14 @@ def test_any_planners_between_each_other(steps: list[tuple[int, int, int]]) -> N
     made.put(4)
 
     def landing(left: list[tuple[int, int, int]]) -> None:
-        counted = itertools.count()
         at, records, most = left[0]
 
         def meet() -> None:
-            if next(counted) == at:
-                made.put(records, records % 2)
-                if left[1:]:
-                    landing(left[1:])
+            made.put(records, records % 2)
+            if left[1:]:
+                landing(left[1:])
 
-        made.plan(Meddling(made.store, meet), max_manifests=most)
+        made.plan(Meddling(made.store, at_change(at, meet)), max_manifests=most)
 
     if steps:
         landing(steps)
