@@ -1,6 +1,6 @@
 """Attempts at a manifest: whether, when and beside what it is tried again, how one is made, and how it failed."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -22,7 +22,6 @@ from compactor.core.errors import (
     TryAgainError,
 )
 from compactor.core.layout import ManifestKey
-from compactor.core.ports import Clock
 from compactor.core.rules.attempts import (
     Attempts,
     AttemptState,
@@ -36,7 +35,8 @@ from compactor.core.rules.attempts import (
 from compactor.core.rules.backoff import is_over
 from compactor.engines.engine import Engine, StageRequest
 from compactor.engines.staged_files import verify_staged
-from compactor.ledger.ledger import Ledger, LedgerState
+from compactor.ledger.heartbeat import Runs
+from compactor.ledger.ledger import LedgerState
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
 from compactor.schema.schema import Column, KeyLimits, SchemaVersion
@@ -60,16 +60,13 @@ class AttemptFailures:
     """Records how attempts failed. Later runs take an attempt without such a record for a death.
 
     Attributes:
-        ledger: Takes the records.
-        now: Tells the time.
-        is_engine_healthy: Whether the engine still works. If not, no manifest is to blame.
+        engine: The engine of the job. If it does not work any more, no manifest is to blame.
         in_flight: The ids of the manifests that are being worked on.
         is_stopping: Whether this process was asked to end.
     """
 
-    ledger: Ledger
-    now: Callable[[], datetime]
-    is_engine_healthy: Callable[[], bool]
+    state: State
+    engine: Engine
     in_flight: Collection[str] = ()
     is_stopping: bool = False
     _unrecorded: dict[tuple[str, int], tuple[ManifestKey, AttemptFailure]] = field(default_factory=dict)
@@ -105,7 +102,7 @@ class AttemptFailures:
             refused=isinstance(error, InputRefused),
             needs_isolation=scratch,
             error=_described(error),
-            failed_at=self.now(),
+            failed_at=self.state.clock.now(),
         )
         self._unrecorded[key.id, attempt.number] = key, failure
 
@@ -117,12 +114,12 @@ class AttemptFailures:
         """Write the missing records; return how many the store still does not accept."""
         for place, (key, failure) in list(self._unrecorded.items()):  # other threads may add to it meanwhile
             with suppress(CompactorError):
-                self.ledger.fail(key, failure)
+                self.state.ledger.fail(key, failure)
                 self._unrecorded.pop(place, None)
         return len(self._unrecorded)
 
     def _is_engine_broken(self, error: Exception) -> bool:
-        return not isinstance(error, CompactorError) and not self.is_engine_healthy()
+        return not isinstance(error, CompactorError) and not self.engine.is_healthy()
 
     def _may_be_common(self, manifest_id: str) -> bool:
         """Whether it takes more than this failure to tell the manifest from its environment."""
@@ -254,16 +251,14 @@ class AttemptReviewer:
 
     Attributes:
         history: Knows when other manifests were committed.
-        living_runs: Returns which of some runs have a heartbeat, this run included.
-        clock: Tells the time.
+        runs: The heartbeats of all runs.
         run_began_at: Returns when this run began; asked only after its first heartbeat, which may correct the clock.
     """
 
-    ledger: Ledger
+    state: State
     history: SizingHistory
     rules: RetryRules
-    living_runs: Callable[[Iterable[str]], Collection[str]]
-    clock: Clock
+    runs: Runs
     run_began_at: Callable[[], datetime]
 
     def review(self, manifest_id: str, attempts: Attempts, *, self_test_passed: bool = False) -> Review:
@@ -283,7 +278,7 @@ class AttemptReviewer:
             reason = "forbidden" if refused else "retries_exhausted"
             message = f"manifest {manifest_id}: {held} attempts failed; the last: {error}"
             return Review(ManifestError(reason, message))
-        began_at, now = self.run_began_at(), self.clock.now()
+        began_at, now = self.run_began_at(), self.state.clock.now()
         return Review(
             lane=lane(attempts, held, self.rules, others_got_through=progress),
             due_at=due_at(manifest_id, attempts, self.rules, now=now, run_began_at=began_at),
@@ -300,17 +295,17 @@ class AttemptReviewer:
             accepted: The manifest.
             found: What is on record about it, if that was read already.
         """
-        found = found or self.ledger.state(accepted.key)
+        found = found or self.state.ledger.state(accepted.key)
         return Review() if found.outcome is not None else self.review(accepted.manifest_id, found.attempts)
 
     def _held(self, attempts: Attempts, progress: bool, self_test_passed: bool) -> int:
         """Count the attempts against the manifest; read heartbeats only if they can change the count."""
         count = partial(held_against, attempts, others_got_through=progress, self_test_passed=self_test_passed)
-        held = count({self.ledger.run_id})
+        own = self.state.ledger.run_id
+        held = count({own})
         if held < self.rules.max_attempts:
             return held
-        living = self.living_runs({each.attempt.run_id for each in attempts.unfolded})
-        return count(living)
+        return count({own, *self.runs.living_among({each.attempt.run_id for each in attempts.unfolded})})
 
 
 def _undecided_since(last: AttemptState | None) -> datetime | None:

@@ -9,7 +9,7 @@ from compactor.core.rules.attempts import Attempts
 from compactor.job.attempts import AttemptFailures, AttemptReviewer, Review, SelfTest
 from compactor.job.publication import Publisher
 from compactor.job.results import Delivery, Ending, Result, result_of
-from compactor.job.shards import Share, WholeShare
+from compactor.job.shards import Share
 from compactor.job.staging import Stager
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.sizing_history import SizingHistory
@@ -47,7 +47,7 @@ class ManifestCompactor:
     self_test: SelfTest
     publisher: Publisher
     history: SizingHistory
-    share: Share = field(default_factory=WholeShare)
+    share: Share = field(default_factory=Share)
     on_crash_point: OnCrashPoint = ignore_crash_point
     leaves_placed: bool = False
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Protocol
 
 from compactor.core.errors import CompactorError
 from compactor.core.layout import id_from_name
@@ -19,45 +18,33 @@ JOIN_SECONDS = 2 * REFRESH_SECONDS
 """A run begins nothing for so long after its first heartbeat, until all others have seen it and leave it its share."""
 
 
-class Share(Protocol):
-    """The manifests that this run takes."""
+class Share:
+    """The manifests that this run takes: all of them, unless it is one of several shards.
 
-    is_whole: bool  # whether it takes all manifests, and always will
+    Attributes:
+        is_whole: Whether it takes all manifests, and always will.
+    """
 
-    def is_mine(self, uri: str) -> bool:
+    is_whole: bool = True
+
+    def is_mine(self, uri: str) -> bool:  # noqa: ARG002 - of the shards
         """Return whether this run takes the manifest in an object of the watched prefix. Any thread may ask."""
+        return True
 
     def has_joined(self) -> bool:
         """Return whether other runs know of this one, so that it may begin."""
+        return True
 
     def has_changed(self) -> bool:
         """Return whether other manifests were taken at any time since this was last asked. One thread asks."""
-
-    def leads(self) -> bool:
-        """Return whether this run does what one does for all shards."""
-
-    def is_living(self, run_id: str) -> bool:
-        """Return whether another run is alive, by its last heartbeat."""
-
-
-class WholeShare:
-    """All manifests: this run is the only one."""
-
-    is_whole = True
-
-    def is_mine(self, uri: str) -> bool:  # noqa: ARG002 - of the port
-        return True
-
-    def has_joined(self) -> bool:
-        return True
-
-    def has_changed(self) -> bool:
         return False
 
     def leads(self) -> bool:
+        """Return whether this run does what one does for all shards."""
         return True
 
-    def is_living(self, run_id: str) -> bool:  # noqa: ARG002 - of the port
+    def is_living(self, run_id: str) -> bool:  # noqa: ARG002 - of the shards
+        """Return whether another run is alive, by its last heartbeat."""
         return False
 
 
@@ -72,8 +59,8 @@ class _View:
         return self.is_taking and taker(name, self.numbers) == number
 
 
-@dataclass(slots=True, kw_only=True)
-class ShardShare:
+@dataclass(kw_only=True)
+class ShardShare(Share):
     """The manifests of one shard, and of shards whose runs are gone.
 
     A shard counts as gone once its run has ended or was asked to, or has had no heartbeat for `LIFE_SECONDS` by the

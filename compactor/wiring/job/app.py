@@ -31,7 +31,7 @@ from compactor.job.road import ManifestCompactor
 from compactor.job.rotating_source import RotatingSource
 from compactor.job.scheduler import Scheduler
 from compactor.job.service import ManifestSource, Service
-from compactor.job.shards import ShardShare, Share, WholeShare
+from compactor.job.shards import ShardShare, Share
 from compactor.job.staging import CompactionRules, Stager
 from compactor.job.streams_job import Job
 from compactor.ledger.heartbeat import Heartbeat
@@ -400,7 +400,7 @@ class App(TableComponents):
     def share(self) -> Share:
         """The manifests that this job takes."""
         shard = self.settings.shard
-        return WholeShare() if shard is None else ShardShare(shard=shard, run_id=self.run_id, runs=self.runs)
+        return Share() if shard is None else ShardShare(shard=shard, run_id=self.run_id, runs=self.runs)
 
     def scheduler(self, engine: Engine, table: "TableCommits | None" = None) -> Scheduler:
         """Make what compacts the manifests of a micro-batch on a given engine.
@@ -412,14 +412,6 @@ class App(TableComponents):
         settings, rules = self.settings, self._compaction_rules()
         queue = WorkQueue(rules.manifests_in_flight)
         slots = self.shared or SharedSlots(queue.slots, {"": 1}).streams[""]
-        reviewer = AttemptReviewer(
-            ledger=self.ledger,
-            history=self.history,
-            rules=rules.retries,
-            living_runs=lambda run_ids: self.runs.living_among(run_ids) | {self.run_id},
-            clock=self.clock,
-            run_began_at=cache(self.clock.now),
-        )
         intake = Intake(
             state=self.state,
             allowed_prefixes=settings.input.allowed_prefixes,
@@ -428,7 +420,7 @@ class App(TableComponents):
         )
         return Scheduler(
             intake=intake,
-            compactor=replace(self._compactor(engine, rules, reviewer, slots), leaves_placed=table is not None),
+            compactor=replace(self._compactor(engine, rules, slots), leaves_placed=table is not None),
             queue=queue,
             slots=slots,
             postponed=Retries(self.settings.stream.retry_pause_seconds),
@@ -457,19 +449,18 @@ class App(TableComponents):
             on_crash_point=self.on_crash_point,
         )
 
-    def _compactor(
-        self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, slots: StreamSlots
-    ) -> ManifestCompactor:
-        failures = AttemptFailures(
-            ledger=self.ledger,
-            now=self.clock.now,
-            is_engine_healthy=engine.is_healthy,
-            in_flight=slots.job.in_flight,
+    def _compactor(self, engine: Engine, rules: CompactionRules, slots: StreamSlots) -> ManifestCompactor:
+        reviewer = AttemptReviewer(
+            state=self.state,
+            history=self.history,
+            rules=rules.retries,
+            runs=self.runs,
+            run_began_at=cache(self.clock.now),
         )
         return ManifestCompactor(
             state=self.state,
             stager=self._stager(engine, rules, self.history),
-            failures=failures,
+            failures=AttemptFailures(state=self.state, engine=engine, in_flight=slots.job.in_flight),
             reviewer=reviewer,
             self_test=SelfTest(state=self.state, engine=engine, metadata_columns=rules.metadata_columns),
             publisher=self.publisher,
