@@ -81,13 +81,9 @@ class AttemptFailures:
         self._failed_since_commit.add(manifest_id)
 
     def add(self, key: ManifestKey, attempt: Attempt, error: Exception, *, passing: bool = False) -> None:
-        """Keep a failure until it is recorded. Makes no call to the store, because the store may be what failed.
+        """Keep a failure until it is recorded, of which the manifest is not to blame if it is passing.
 
-        Args:
-            key: The manifest.
-            attempt: The attempt that failed.
-            error: Why.
-            passing: Whether the manifest is not to blame, whatever the error is.
+        Makes no call to the store, because the store may be what failed.
         """
         scratch = isinstance(error, ScratchFull)
         # What asked this process to end may have ended any call, and the last one to fail has nothing beside it.
@@ -262,13 +258,7 @@ class AttemptReviewer:
     run_began_at: Callable[[], datetime]
 
     def review(self, manifest_id: str, attempts: Attempts, *, self_test_passed: bool = False) -> Review:
-        """Review the attempts at a manifest that has no outcome.
-
-        Args:
-            manifest_id: The manifest.
-            attempts: All attempts at it.
-            self_test_passed: Whether the job converted its sample since the last one failed.
-        """
+        """Review the attempts at a manifest that has no outcome; see `Review.after_self_test`."""
         last = attempts.unfolded[-1] if attempts.unfolded else None
         failure = last.failure if last else None
         progress = last is not None and self.history.has_commit_since(last.ended_at, other_than=manifest_id)
@@ -289,11 +279,9 @@ class AttemptReviewer:
         )
 
     def review_of(self, accepted: Accepted, found: LedgerState | None = None) -> Review:
-        """Review a manifest. One with an outcome needs no attempt, and may go on at once beside anything.
+        """Review a manifest, by what was found on record if it was read already.
 
-        Args:
-            accepted: The manifest.
-            found: What is on record about it, if that was read already.
+        One with an outcome needs no attempt, and may go on at once beside anything.
         """
         found = found or self.state.ledger.state(accepted.key)
         return Review() if found.outcome is not None else self.review(accepted.manifest_id, found.attempts)

@@ -38,12 +38,6 @@ def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> No
     A planner binds the id of a manifest before it writes it. Of one that is not bound, links have to give all of them
     to it, or to its root. A redrive has to be on record, just as the manifest has it.
 
-    Args:
-        state: Has the chains and the records of redrives.
-        manifest: The manifest.
-        data: Its bytes.
-        uri: Where it is.
-
     Raises:
         ManifestError: It may not name them.
     """
@@ -145,12 +139,7 @@ class Intake:
                 return
 
     def _take_in(self, info: ObjectInfo, *, earlier: int) -> Delivery | None:
-        """Read and bind one object.
-
-        Args:
-            info: The object.
-            earlier: How many drivers died while they read it.
-        """
+        """Read and bind one object."""
         uri = info.uri
         is_read = info.size_bytes <= self.state.rules.max_bytes and earlier < MAX_INTAKES
         data = self._readable(lambda: self.state.store.read(uri, etag=info.etag)) if is_read else b""

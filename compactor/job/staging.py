@@ -106,10 +106,6 @@ class Stager:
     def verified(self, accepted: Accepted, numbers: Iterable[int]) -> Commit | None:
         """Find an earlier attempt that was verified and not decided, so that its work need not be done again.
 
-        Args:
-            accepted: The manifest.
-            numbers: The attempts to consider.
-
         Returns:
             What to decide; None if no such attempt has all of its staged files.
         """

@@ -48,11 +48,6 @@ class Changes:
     def of(self, batch: TableBatch, schema_version: int, live: LiveFiles) -> TableChange:
         """The change of one batch.
 
-        Args:
-            batch: The batch.
-            schema_version: The version whose columns the table has.
-            live: Lists the files of the table.
-
         Raises:
             RecordUnreadable: A record that it needs is no commit or no merge, or a file that has to come back is gone.
         """
@@ -88,11 +83,6 @@ class Changes:
 
         A table that is made again takes merges again. Then files may be missing that were rebuilt since, and merged
         files that were merged once more, or taken apart; or the parts of merged files, which come with a later merge.
-
-        Args:
-            removed: The files that go.
-            files: The merge.
-            live: Lists the files of the table.
         """
         gone, wanted = set(removed), {part.uri for file in files for part in file.parts}
         back, holders, apart = dict[str, MergedPart](), dict[str, LiveFile](), set[str]()
@@ -124,10 +114,6 @@ class Changes:
     def has_moved_rows(self, batch: TableBatch, live: LiveFiles = tuple) -> bool:
         """Whether a table that is made again gets rows by a batch that it gets by no other one.
 
-        Args:
-            batch: The batch.
-            live: Lists the files of the table; what these have, it has.
-
         Raises:
             RecordUnreadable: A record of what was removed, because it was merged, cannot be read.
         """
@@ -149,10 +135,6 @@ class Changes:
         """Whether a batch that was passed over is to take effect: it has a merge alone, whose record was restored.
 
         Its merged file was in a table that was lost, so that its parts were removed, and has rows that this one lacks.
-
-        Args:
-            batch: The batch.
-            live: Lists the files of the table.
 
         Raises:
             RecordUnreadable: A record of what was removed, because it was merged, cannot be read.

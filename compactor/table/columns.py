@@ -41,12 +41,7 @@ class TableColumn:
 
 
 def table_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> tuple[TableColumn, ...]:
-    """The columns of a table whose files are of this version or earlier ones: metadata first, then the oldest first.
-
-    Args:
-        schema: A version from the registry, which gives each column its field id.
-        metadata_columns: The metadata columns in the settings.
-    """
+    """The columns of a table whose files are of this version or earlier ones: metadata first, then the oldest first."""
     metadata = [
         TableColumn(METADATA_IDS[name], name, iceberg_type(METADATA_TYPES[name]))
         for name in metadata_names(metadata_columns)

@@ -32,12 +32,7 @@ class ListedTable:
 
 
 def waiting_words(waiting: int, seconds: float | None) -> str:
-    """How many manifests wait for the table, in the words that every command uses.
-
-    Args:
-        waiting: Placed manifests that the table has not taken.
-        seconds: How long the first of them has waited; None if that is not known.
-    """
+    """How many manifests wait for the table, in the words that every command uses."""
     if not waiting:
         return "no manifest waits for the table"
     since = "" if seconds is None else f", the first for {shown_seconds(seconds)}"
@@ -98,13 +93,7 @@ class TableSeen:
 
 
 def table_seen(state: State, table: ListedTable, now: datetime) -> TableSeen:
-    """Read how far the jobs are with the table, one small record of each, and what is held back from it.
-
-    Args:
-        state: Has the records.
-        table: The table, with how many jobs commit to it.
-        now: The time of the reading.
-    """
+    """Read how far the jobs are with the table, one small record of each, and what is held back from it."""
     noted = map_ordered(lambda shard: read_progress(state, shard), range(1, table.shards + 1))
     found = [each for each in noted if each is not None]
     held = RefusedBatches(state).due()

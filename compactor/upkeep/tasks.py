@@ -78,12 +78,7 @@ class _Turn:
 
 
 class Tasks:
-    """The tasks of one run.
-
-    Args:
-        state: Has the clock, and the notes of tasks.
-        tasks: Each with a name of its own.
-    """
+    """The tasks of one run."""
 
     def __init__(self, state: State, tasks: Iterable[Task] = ()) -> None:
         self._state = state

@@ -30,11 +30,6 @@ class Remainders:
     def write(self, files: Sequence[MergedFile], without: Collection[str], base: int) -> Merge | None:
         """Write each merged file again without some of its parts, and record it; None if nothing is left of any.
 
-        Args:
-            files: The merged files.
-            without: The parts that go.
-            base: The last batch that the table has.
-
         Raises:
             StuckError: One of them cannot be read.
         """
