@@ -64,26 +64,6 @@ def test_repeated_uris(harness: Harness) -> None:
     harness.check_exact()
 
 
-def test_repeated_manifest(harness: Harness) -> None:
-    """A manifest that comes under two names is in work once, and alone as if it had come once."""
-    engine = WatchedEngine(harness)
-    data = harness.manifest("m1", [harness.file("a", GOOD)]).to_json()
-    runner(harness, engine).run([harness.put_manifest(name, data) for name in ("one.json", "two.json")])
-    assert engine.seen == [("m1", 1)]
-    harness.check_exact()
-
-
-def test_one_failure_stops_no_other(harness: Harness) -> None:
-    """The neighbours of a failing manifest are committed, and its error is in the result."""
-    error = RuntimeError("boom")
-    uris = [harness.deliver(name, GOOD) for name in ("a", "bad", "c", "d")]
-    batch = runner(harness, WatchedEngine(harness, {"bad": error})).run(uris)
-    assert batch.failures == {"bad": error}
-    assert sorted(result.manifest_id for result in batch.finished) == ["a", "c", "d"]
-    harness.run_once()
-    harness.check_exact()
-
-
 def test_suspects_run_apart(harness: Harness) -> None:
     """Two manifests that were in flight when drivers died are not in flight together again, and hold up no other."""
     suspects = [harness.deliver(name, GOOD) for name in ("a", "b")]
@@ -220,16 +200,6 @@ def test_a_record_that_cannot_be_read(harness: Harness, record: str) -> None:
     batch = runner(harness, WatchedEngine(harness)).run(uris)
     assert (list(batch.stuck), [result.manifest_id for result in batch.finished]) == (["m1"], ["m2"])
     assert (batch.failures, harness.layout.state in str(batch.stuck["m1"])) == ({}, True)
-
-
-def test_an_open_manifest_whose_record_cannot_be_read(harness: Harness) -> None:
-    """Recovery goes on with the other open manifests."""
-    uris = [harness.deliver("m1", GOOD), harness.deliver("m2", GOOD)]
-    engine = WatchedEngine(harness, {"m1": StoreUnavailable("busy"), "m2": StoreUnavailable("busy")})
-    runner(harness, engine).run(uris)
-    harness.store.put(harness.layout.accepted("m1"), b"?")
-    batch = runner(harness, WatchedEngine(harness)).resume(["m1", "m2"])
-    assert (list(batch.stuck), [result.manifest_id for result in batch.finished]) == (["m1"], ["m2"])
 
 
 def test_a_name_that_is_no_text(harness: Harness) -> None:

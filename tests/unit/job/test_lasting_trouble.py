@@ -226,22 +226,6 @@ def test_runs_that_all_die_make_no_dead_letter(slots: int) -> None:
     harness.check_exact()
 
 
-def test_manifests_that_kill_their_run_let_others_through() -> None:
-    """Once they are suspects, each run gets others through before it dies of one."""
-    harness = Harness(stream={"manifests_in_flight": 2, "retry_pause_seconds": 0.5})
-    bad = [f"a-killer{number}" for number in range(3)]
-    good = [f"good{number}" for number in range(6)]
-    for name in (*bad, *good):
-        harness.deliver(name, GOOD)
-    for _ in range(6):
-        try:
-            harness.run_once(engine=FailingEngine(harness.store, DiedError(), dict.fromkeys(bad, ALWAYS)))
-        except (DiedError, CompactorError):
-            harness.clock.advance(60)
-    assert all(isinstance(harness.outcome(name), Commit) for name in good)
-    assert letters(harness) <= set(bad)
-
-
 def test_a_failed_manifest_is_tried_again_while_its_batch_goes_on() -> None:
     """A pause ends when it ends, however slow the neighbours in the micro-batch are."""
     harness = Harness(stream={"manifests_in_flight": 2})
@@ -315,21 +299,6 @@ def test_killers_without_other_traffic_become_dead_letters(beside: int) -> None:
     for number in range(beside):
         harness.deliver(f"good{number}", GOOD)
     assert harness.run_once(engine=engine).committed == beside
-
-
-def test_deaths_of_all_processes_for_a_while_make_no_dead_letter() -> None:
-    """Where each process dies in whatever it converts, and later none does, all is committed."""
-    harness = Harness(stream={"manifests_in_flight": 2, "max_attempts": 2})
-    for number in range(4):
-        harness.deliver(f"m{number}", GOOD)
-    for _ in range(2):
-        for _ in processes(harness, FailingEngine(harness.store, DiedError()), 8):
-            pass
-        harness.deliver(f"later{harness.clock.now():%H%M}", GOOD)
-    for _ in processes(harness, harness.engine(), 2):
-        pass
-    assert letters(harness) == set()
-    harness.check_exact()
 
 
 def test_killers_leave_few_innocents_suspected() -> None:

@@ -40,23 +40,6 @@ def test_sweep(over: bool) -> None:
         harness.store.delete([uri])
 
 
-def test_recover_without_the_objects() -> None:
-    """An open manifest is carried on from the ledger, also where its object is gone."""
-    harness = Harness()
-    uri = harness.deliver("m1", GOOD)
-
-    def die(step: CrashPoint, _manifest_id: str) -> None:
-        if step == CrashPoint.ATTEMPTED:
-            raise DiedError
-
-    with pytest.raises(DiedError):
-        harness.runner(on_crash_point=die).run([uri])
-    harness.store.delete([uri])
-    batch = harness.runner().resume(ids_found(harness))
-    assert [result.manifest_id for result in batch.finished] == ["m1"]
-    harness.check_exact()
-
-
 def test_cost_does_not_grow_with_what_is_done() -> None:
     """Recovery asks as little of the store after many manifests as after none."""
     calls = []
