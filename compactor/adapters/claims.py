@@ -32,10 +32,6 @@ class StreamClaims:
 
     Holders of this stream are plain ids. Those of another stream are as `of_stream` names them, also those that claimed
     before the settings had streams, whose stream has no name.
-
-    Attributes:
-        claims: The table.
-        stream: The name of the stream.
     """
 
     claims: ClaimTable

@@ -18,7 +18,6 @@ class SourceListing:
     """A `compactor.sources.folders.planning.Listing`.
 
     Attributes:
-        store: Has the sources.
         confined: The local folders that links must not lead out of.
     """
 

@@ -28,7 +28,6 @@ class StoreSpec:
     Attributes:
         region: None to take it from the environment.
         endpoint_url: Endpoint other than AWS; None for AWS.
-        timeout_seconds: Time-out of one request to AWS.
         attempts: Most times that one request is sent; None for the default of the job.
         confined: Local folders that symbolic links in them must not lead out of.
         state: The local folder of the state, below which files with lines of the input are private.
@@ -49,12 +48,7 @@ class StoreSpec:
         return cls(region, endpoint_url, aws.timeout_seconds, confined=confined, state="" if is_s3(state) else state)
 
     def client(self, service: str, **more: Any) -> Any:
-        """A new boto3 client, which is safe to share between threads, but not between processes.
-
-        Args:
-            service: The AWS service.
-            more: Further arguments of `aws_client`.
-        """
+        """A new boto3 client, which is safe to share between threads, but not between processes."""
         # boto3 takes a third of a second to import; runs on local folders need not wait for it.
         from compactor.adapters.aws.clients import aws_client  # noqa: PLC0415
 

@@ -28,7 +28,6 @@ class ColumnsFile:
     An output with a single schema version has no such file: all its files have the same columns.
 
     Attributes:
-        metadata_columns: The names of the metadata columns in the settings.
         partition: The folders of the file below the folder of its date, so that readers of Hive folders see each level.
     """
 

@@ -48,11 +48,6 @@ class RowPlan:
     """The columns of the rows of a manifest and how to write them.
 
     Attributes:
-        manifest_id: The value of the column `_manifest_id`.
-        date: The value of the column `file_date`.
-        processed_at: The value of the column `_processed_at`.
-        metadata_columns: Names of the columns that the compactor adds.
-        compression: Parquet's codec.
         target_file_bytes: The size of a file at which the next one begins.
         rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait for the columns
             of those that may get one.
@@ -88,7 +83,6 @@ class StageRequest:
         ratio: Parquet bytes per decoded byte, from earlier commits; None if the engine has to measure a sample.
         stored_ratio: Parquet bytes per stored byte, for an engine that plans before it decodes; or None.
         manifests_in_flight: Number of manifests being processed at once, including this one.
-        processed_at: The value of the column `_processed_at`.
         on_inspected: The engine calls it when every line has been read and all rejects are staged.
         place: Where it writes the files of rows instead, if it can: under their final names, in a folder of the attempt
             in the output. It ends with `/`; empty to stage them.

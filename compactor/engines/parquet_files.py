@@ -40,7 +40,6 @@ class ParquetFacts:
         rows: Number of rows in all row groups.
         columns: Names of the top-level columns, in order.
         types: Their types, named as in `compactor.schema.column_types`; pyarrow's name for any other.
-        size_bytes: The length of the file.
     """
 
     rows: int

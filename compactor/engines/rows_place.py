@@ -26,9 +26,7 @@ class RowsPlace:
     """A folder of one attempt.
 
     Attributes:
-        folder: It ends with `/`.
         in_place: Nothing copies the files: a table lists them where they are. So each of them is only ever created.
-        ending: Of the names of files.
     """
 
     folder: str

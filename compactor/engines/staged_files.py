@@ -81,12 +81,6 @@ def verify_staged(
 ) -> tuple[list[VerifiedFile], list[VerifiedFile]]:
     """Prove from the written footers that every line of the manifest is accounted for.
 
-    Args:
-        store: Holds the staged files.
-        manifest: The manifest that was compacted.
-        staged: The engine's report.
-        metadata_columns: The names of the metadata columns in the settings.
-
     Returns:
         Outputs and rejects, in the order of `staged`.
 

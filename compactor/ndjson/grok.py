@@ -16,7 +16,6 @@ class Decoded(NamedTuple):
 
     Attributes:
         end: Where in the block the next line begins.
-        lines: Number of the lines.
         json: A line for each of them: its record, or nothing if it is blank or refused.
         refused: The lines that are no records: the number of each among them, from 0; the places of its first byte and
             of its line feed in the block; and the reason, one of `compactor.ndjson.inspection.REASONS`.
@@ -81,9 +80,7 @@ class GrokSplitter:
     """A `compactor.ndjson.lines.Splitter` whose judge gets the records of lines instead of the lines.
 
     Attributes:
-        decoder: How to decode lines.
         is_bounded: Whether a file may cost only so much time. What was read once within it is read again without.
-        seconds: The CPU seconds of this thread.
     """
 
     decoder: OpenDecoder

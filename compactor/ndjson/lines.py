@@ -17,7 +17,6 @@ class RejectLimits:
 
     Attributes:
         max_lines: Rejected lines.
-        max_bytes: Their bytes.
         on_excess: What to do with a file that has more.
     """
 
@@ -68,7 +67,6 @@ class Judged(NamedTuple):
     """The classification of a block. Lines that are neither blank nor refused are records.
 
     Attributes:
-        lines: Number of all lines.
         blank_lines: Number of lines that are empty or only white space.
         refused: In order; can be iterated once.
     """
@@ -110,8 +108,6 @@ class LineCounts:
     Attributes:
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines that are empty or consist of spaces, tabs and carriage returns.
-        records: Lines that are one JSON object.
-        rejects: Number of rejected lines by reason.
         reject_rows: Number of `Reject` values; greater than `rejected_lines` if a line was too long.
         has_bom: The file begins with a UTF-8 byte order mark, which is not part of the first line.
         format: How it was read. Of a JSON file, elements count as lines.

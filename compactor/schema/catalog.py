@@ -80,9 +80,6 @@ class CatalogTable(Protocol):
     def add(self, wanted: Mapping[str, str]) -> Drift:
         """Add the columns that are missing behind the existing ones, and change nothing else.
 
-        Args:
-            wanted: The Hive type of each column, by name.
-
         Returns:
             How the table differed; what was missing is there now.
 

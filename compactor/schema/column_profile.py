@@ -101,7 +101,6 @@ class Place(NamedTuple):
     """Where a value stands. Places have the order in which they are read.
 
     Attributes:
-        file: The number of the file.
         line: From 1.
     """
 
@@ -114,7 +113,6 @@ class Example(NamedTuple):
 
     Attributes:
         text: The source text; of a string, its decoded text.
-        is_string: Whether it is a string.
     """
 
     place: Place
@@ -130,7 +128,6 @@ class Digits:
         whole: The most digits before the point.
         scale: The most digits behind it.
         beyond_double: How many a double would change.
-        first_beyond_double: The first of them.
         beyond_decimal: How many a decimal of any precision would change: -0, and those with huge exponents.
     """
 
@@ -159,7 +156,6 @@ class ColumnProfile:
     """The values of one key.
 
     Attributes:
-        nulls: How many values are null. A missing value is none at all.
         shapes: How many of the others have each shape.
         examples: The first of each shape.
         formats: How many times have each format.

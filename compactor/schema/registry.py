@@ -28,13 +28,7 @@ _NO_BUCKETS = ("double", "boolean")
 def partition_faults(
     fields: Sequence[PartitionField], declared: Sequence[DeclaredColumn], *, has_table: bool
 ) -> Iterator[str]:
-    """Each reason why partitions cannot be told by the columns of the schema file.
-
-    Args:
-        fields: What divides the output.
-        declared: The columns of the schema file.
-        has_table: Whether a table lists the output, which tells partitions by columns of the same type.
-    """
+    """Each reason why partitions cannot be told by the columns of the schema file."""
     types = {column.key: column.type for column in declared}
     for field in fields:
         found = types.get(field.key)
@@ -67,18 +61,9 @@ class SchemaRegistry:
     """Knows the latest version, and creates the next one when a manifest has new keys.
 
     Args:
-        store: Holds the versions.
-        layout: Gives their URIs.
-        clock: Gives new versions their date.
-        names: The naming rule for columns.
-        limits: How many columns keys may get.
         declared: The columns of the schema file, which come first in the next version.
         reserved: Names of folders of partitions, which no column may have.
         rescued_keys: Keys that get a column only if they are declared: what is not of the input has them.
-
-    Attributes:
-        limits: How many columns keys may get.
-        declared_keys: The keys of the schema file's columns.
     """
 
     def __init__(
@@ -234,9 +219,6 @@ class ManifestColumns:
     """The columns of one attempt at a manifest.
 
     The manifest that begins the table has the limit of the day alone.
-
-    Attributes:
-        added: The names of the columns that the manifest added.
     """
 
     def __init__(self, registry: SchemaRegistry, manifest_id: str) -> None:

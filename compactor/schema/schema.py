@@ -50,7 +50,6 @@ class KeyLimits:
 
     Attributes:
         max_new_columns: The most columns that can still be added.
-        max_key_characters: A longer key gets no column.
     """
 
     max_new_columns: int = 10_000
@@ -70,7 +69,6 @@ class ColumnLimits:
         max_columns: In all.
         max_new_per_manifest: With one manifest.
         max_new_per_day: With all manifests of one UTC day.
-        max_key_characters: A longer key gets no column.
     """
 
     max_columns: int
@@ -233,11 +231,7 @@ class SchemaVersion(Document):
 
 
 def first_sources(files: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
-    """The keys of several files in first-seen order, each with the URI of the first file that has it.
-
-    Args:
-        files: The URI and the keys of each file.
-    """
+    """The keys of several files in first-seen order, each with the URI of the first file that has it."""
     sources: dict[str, str] = {}
     for uri, keys in files:
         for key in keys:
@@ -393,11 +387,6 @@ def column_name(key: str, used: Collection[str], *, names: Names) -> str:
     `safe` names consist of ASCII lower case letters, digits and `_`, which Athena and the Glue catalogue accept; any
     other character becomes `_`. `exact` names are the key itself. With either rule, a name that is taken gets the
     suffix `__2`, `__3` and so on, and the name of the empty key is `_`.
-
-    Args:
-        key: The JSON key.
-        used: The names that are taken.
-        names: The naming rule.
     """
     wanted = _UNSAFE.sub("_", key.lower())[:_NAME_MAX_CHARACTERS] if names == "safe" else key
     wanted = wanted or EMPTY_KEY_NAME

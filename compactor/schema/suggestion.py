@@ -39,13 +39,7 @@ _TYPES = {"boolean": "boolean", "date": "date", "time without a zone": "timestam
 
 @dataclass(frozen=True, slots=True)
 class Misfits:
-    """Values that keep a column from the type of most of its values.
-
-    Attributes:
-        kind: What they are, in words.
-        values: How many there are.
-        example: The first of them.
-    """
+    """Values that keep a column from the type of most of its values."""
 
     kind: str
     values: int
@@ -73,10 +67,6 @@ def infer(profile: ColumnProfile, *, has_nanoseconds: bool = True) -> Inferred:
     A `long` holds plain integers. Other numbers are a `double` if each is the shortest spelling of one, and a decimal
     where digits would be lost. Instants are a `timestamp` if microseconds hold them, else a `timestamp_ns`. What none
     can hold, and values of different kinds, stay strings.
-
-    Args:
-        profile: Its values.
-        has_nanoseconds: Whether it may be a `timestamp_ns`.
     """
     kinds = Counter[str]()
     for shape, values in profile.shapes.items():
@@ -139,10 +129,7 @@ class SuggestionRules:
 
     Attributes:
         names: The naming rule for columns.
-        max_columns: The most columns.
-        max_key_characters: The longest key of a column.
         types: Types that the pattern of lines of text gives to keys, whatever their values look like.
-        has_nanoseconds: Whether columns may be of the type `timestamp_ns`.
     """
 
     names: Names

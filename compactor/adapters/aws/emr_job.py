@@ -42,10 +42,7 @@ class EmrJob:
     """The job on one application.
 
     Attributes:
-        emr: A boto3 client of EMR Serverless.
         name: The name of its runs. Others of the application are left alone.
-        wanted: The application, and what a run needs.
-        settings_place: Where a run reads its settings.
         shard: The shard of the job; empty if it works on all manifests.
         defined_at: When those settings were written, which counts as a deployment; None if it is unknown.
     """

@@ -33,8 +33,6 @@ class Pace:
     Attributes:
         call_seconds: The least time between two calls.
         throttled_tries: After so many refusals in a row, throttling is trouble that outlasts this reading.
-        sleep: Waits for some seconds.
-        now: Tells the seconds.
     """
 
     call_seconds: float = 1 / _CALLS_PER_SECOND
@@ -59,7 +57,6 @@ class Source:
     """How to reach the streams of a source.
 
     Attributes:
-        client: A boto3 client of Kinesis.
         consumer: The name of a registered consumer, for enhanced fan-out; empty to poll.
     """
 
@@ -69,12 +66,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class KinesisStreams:
-    """The streams of the sources of the settings.
-
-    Attributes:
-        sources: By name.
-        pace: How often a shard is asked.
-    """
+    """The streams of the sources of the settings."""
 
     sources: Mapping[str, Source]
     pace: Pace = field(default_factory=Pace)

@@ -65,9 +65,7 @@ class IcebergTable:
     """`compactor.table.catalog.TableCatalog`: one table of a catalog, which is opened on first use.
 
     Attributes:
-        place: Where the catalog is.
         name: The name of the table with its namespace: `lake.events`.
-        metadata_columns: Those in the settings.
         location: Where a new table keeps its metadata; empty where the catalog decides.
     """
 

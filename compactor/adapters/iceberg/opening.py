@@ -63,7 +63,6 @@ class CatalogPlace:
         uri: The address: of a REST catalog, or a URL of SQLAlchemy; empty for the endpoint of the region.
         warehouse: What the catalog calls the warehouse: for Glue the number of the account, for S3 Tables the ARN of
             the bucket, for a database the folder of its tables.
-        region: Of AWS.
         properties: Further properties of pyiceberg, such as `s3.endpoint`.
     """
 

@@ -35,8 +35,6 @@ class Specs:
     its date alone, as all files are without other partitions: readers then look for any value in it.
 
     Attributes:
-        metadata: The table.
-        schema: Its columns with those of the change.
         added: Specifications that the table lacks.
     """
 

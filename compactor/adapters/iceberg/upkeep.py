@@ -73,10 +73,7 @@ def listed(table: Table) -> tuple[MetadataFile, ...] | None:
 def folder_of(table: Table, files: tuple[MetadataFile, ...], without: Collection[int]) -> TableFolder:
     """Which of these files a table needs, or another one whose metadata is among them, as one that was dropped.
 
-    Args:
-        table: The table, read after its files were listed.
-        files: The files.
-        without: Snapshots that count as expired.
+    The table was read after its files were listed. The snapshots in `without` count as expired.
     """
     own, without = {_name(table.metadata_location), *_directly_named(table.metadata)}, frozenset(without)
     lists = {each.manifest_list: each for each in table.metadata.snapshots if each.snapshot_id not in without}
@@ -123,13 +120,7 @@ def _directly_named(metadata: TableMetadata) -> Iterator[str]:
 
 
 def _named_by(io: FileIO, snapshots: Iterable[Snapshot], *, lacks_some: bool = False) -> Iterator[str]:
-    """The files of snapshots, without those with rows.
-
-    Args:
-        io: Reads them.
-        snapshots: The snapshots.
-        lacks_some: Whether a list of manifests may be gone, as of a table that was dropped.
-    """
+    """The files of snapshots, without those with rows. A list of manifests may be gone if `lacks_some`."""
 
     def names(snapshot: Snapshot) -> list[str]:
         try:

@@ -28,8 +28,6 @@ class BrokerLog:
     failed: it would go on with those that it was made with.
 
     Args:
-        clusters: The properties of each cluster.
-        request_seconds: How long to wait for an answer.
         with_columns: Whether records have their key, timestamp and headers.
     """
 

@@ -42,13 +42,7 @@ def is_refusal(error: KafkaError) -> bool:
 
 
 def error_of(where: str, error: KafkaError, properties: Mapping[str, object] = MappingProxyType({})) -> CompactorError:
-    """The error of the port for one of librdkafka, whose text holds no record.
-
-    Args:
-        where: What was asked or read.
-        error: What librdkafka says.
-        properties: Those of the cluster, to say what is wrong with a certificate.
-    """
+    """The error of the port for one of librdkafka, whose text holds no record."""
     said = f"{where}: {error.name()}: {error.str()}"
     if not is_refusal(error):
         return StoreUnavailable(said)

@@ -51,10 +51,6 @@ class PartitionConsumer:
     """A client that reads a partition from one offset to another. Nothing is committed for any group.
 
     Args:
-        topic: The topic.
-        partition: The number of the partition.
-        bounds: What to read.
-        properties: Those of its cluster.
         bounds_of: Tells where the partition begins and ends now.
         with_columns: Whether records have their key, timestamp and headers.
 

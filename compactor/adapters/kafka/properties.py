@@ -35,11 +35,6 @@ CONSUMER: Mapping[str, str | int] = {
 def client_properties(cluster: str, given: Mapping[str, str], found: Mapping[str, str]) -> Properties:
     """The properties of a client that asks about topics.
 
-    Args:
-        cluster: The name of the cluster.
-        given: Its properties in the settings.
-        found: The same as `resolved` found them.
-
     Raises:
         CompactorError: The cluster lets in by IAM, and there are no valid credentials.
     """
@@ -126,10 +121,6 @@ def region_of(cluster: str, properties: Mapping[str, str]) -> str:
 
 class Tokens:
     """What asks for tokens, as a client of librdkafka calls it. The first one is made at once, so that errors are told.
-
-    Args:
-        region: The region of the cluster.
-        token_of: Makes the tokens.
 
     Raises:
         CompactorError: There are no credentials, or they are not valid.

@@ -61,12 +61,7 @@ def _is_file(path: str) -> bool:
 
 
 def skipped_links(source: str, allowed_prefixes: Sequence[str]) -> dict[str, int]:
-    """How many links below a folder no listing follows, by the reason that plans give; none on S3.
-
-    Args:
-        source: The folder that is planned.
-        allowed_prefixes: Folders that links may lead to.
-    """
+    """How many links below a folder no listing follows, by the reason that plans give; none on S3."""
     return dict(Counter(reason for _, reason in links_left_out(source, allowed_prefixes)))
 
 

@@ -51,11 +51,9 @@ class MemoryTable:
 
     Attributes:
         answers: Called for each change, tells how it is answered.
-        is_down: Whether no call is answered.
         exists: Tells whether there is a file to be added, whose footer a real catalog's client reads.
         on_change: Called with the live files after each change of the table.
         now: Tells the time, which snapshots and files of metadata get.
-        tags: Snapshots that are kept by name.
         written: The files of metadata, with the time of each.
     """
 

@@ -82,7 +82,6 @@ class SparkEngine:
     """Stages manifests with Spark.
 
     Attributes:
-        store: The driver's store.
         store_spec: How executors open the same store.
         discovery: Whether inspection parses every line, or assumes that all keys have a column.
     """

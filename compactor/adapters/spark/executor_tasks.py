@@ -79,7 +79,6 @@ class Inspection:
     """All inspected files of a manifest.
 
     Attributes:
-        rejects: URIs of the staged Parquet files of rejects.
         keys: The collected keys without a column in first-seen order, with the URI of the first file that has each.
         present_keys: The keys with a column that some record may have.
         outputs: URIs of the staged Parquet files of rows, if inspection makes them.

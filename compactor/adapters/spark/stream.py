@@ -31,7 +31,6 @@ class StreamOrListing:
     The stream's error is raised as it is, so that the job starts its source again.
 
     Attributes:
-        stream: Spark's.
         listing: Takes its place until the run ends.
         manifests: The watched prefix; ends with `/`.
     """
@@ -82,13 +81,7 @@ READ_SECONDS = 10.0
 
 
 def manifest_names(session: SparkSession, manifests: str, max_manifests_per_trigger: int) -> DataFrame:
-    """A streaming DataFrame of the names of new manifests.
-
-    Args:
-        session: Reads the stream.
-        manifests: The watched prefix; ends with `/`.
-        max_manifests_per_trigger: Manifests in one micro-batch, at most.
-    """
+    """A streaming DataFrame of the names of new manifests."""
     return (
         # This format opens a file only for its content: a name that Hadoop cannot open must not end the stream.
         session.readStream.format("binaryFile")

@@ -29,11 +29,7 @@ class BinOutputs:
     """The output files of one pass over a bin. A context manager that aborts what was not committed.
 
     Args:
-        store: Receives the files.
-        kernel: Makes their bytes.
-        place: Where they go.
         name: The beginning of their names, which no other pass uses.
-        target_file_bytes: The size of a file at which the next one begins.
 
     Attributes:
         uris: The files begun so far, in order.
@@ -127,12 +123,7 @@ class RefusedPlaces:
         self._reasons: dict[str, int] = {}
 
     def add(self, places: Iterable[RefusedPlace], lines_before: int) -> None:
-        """Add the places of the next block.
-
-        Args:
-            places: Each with the number of its line in the block.
-            lines_before: How many lines the blocks before it have.
-        """
+        """Add the places of the next block."""
         reasons = self._reasons
         for number, start, end, reason in places:
             self._numbers.extend((lines_before + number, start, end, reasons.setdefault(reason, len(reasons))))
@@ -173,7 +164,6 @@ class BinTask:
         stored_bytes: Their total length as stored, as far as it is known.
         staging: The attempt's folder; ends with `/`.
         number: Distinguishes the tasks of an attempt.
-        place: Where the files of rows go; None to stage them.
     """
 
     files: tuple[tuple[int, ManifestFile], ...]
@@ -190,7 +180,6 @@ class BinFile:
     """The outcome of one input file.
 
     Attributes:
-        index: Its position in the manifest.
         new_keys: Keys without a column that no earlier file of the bin has, in first-seen order.
         has_further_keys: Some keys without a column were not collected.
     """
@@ -206,9 +195,7 @@ class BinResult:
     """The outcome of a bin.
 
     Attributes:
-        files: In the order of the task.
         outputs: URIs of the staged Parquet files of rows; not to be used if `lacks_columns`.
-        output_bytes: The total length of `outputs`.
         rejects_uri: The staged Parquet file of all rejects; None if there are none.
         rescued_values: Number of values that do not fit the type of their column.
         lacks_columns: A key has no column and cannot be rescued, so the bin has to be written again with more columns.
@@ -232,11 +219,6 @@ def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinRe
 
     A file that is quarantined is reported as such, and leaves nothing behind but samples of its rejects. If some of
     its rows had already been written when this came out, the bin is read again without the unreadable files.
-
-    Args:
-        store: Holds the input files, and receives rows and rejects.
-        task: The bin.
-        new_kernel: Makes the kernel of a pass.
 
     Raises:
         StoreUnavailable: Passing trouble of the store, or of the local disk.

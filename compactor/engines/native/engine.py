@@ -30,12 +30,6 @@ LEEWAY = 1.01
 def bins_of(items: Sequence[T], weight: Callable[[T], int], *, ratio: float, target_file_bytes: int) -> list[list[T]]:
     """Divide files into one bin for each output file; into fewer bins where large files would make unlike ones.
 
-    Args:
-        items: The files; each bin keeps their order.
-        weight: Returns the stored length of a file.
-        ratio: Parquet bytes per stored byte.
-        target_file_bytes: How large an output file should be.
-
     Returns:
         Bins with at least one file each.
     """
@@ -107,13 +101,7 @@ def _new_keys(bins: Sequence[WrittenBin]) -> tuple[dict[str, str], str]:
 
 
 def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> Staged:
-    """All that the bins staged.
-
-    Args:
-        bins: In the order in which their outputs will be numbered.
-        schema: The version with a column for every key.
-        redone: Number of bins that were written again.
-    """
+    """All that the bins staged."""
     keys, further = _new_keys(bins)
     return Staged(
         reports=tuple(file.report for file in _files(bins)),

@@ -26,7 +26,6 @@ class PartitionRules:
         fields: The levels, outermost first.
         max_partitions: The most partitions of one manifest that get files of their own.
         target_file_bytes: The size of a file at which the next one of its partition begins.
-        compression: The codec of the files.
     """
 
     fields: tuple[PartitionField, ...]

@@ -22,11 +22,6 @@ class PartitionedEngine:
 
     A staged file whose rows are of one partition stays as it is. In place, only the divided files are: the engine
     stages, for which partition a file is of is not known before all of its rows are.
-
-    Attributes:
-        engine: Any engine.
-        store: Has the staged files.
-        rules: How rows are divided.
     """
 
     engine: Engine

@@ -61,11 +61,7 @@ class PartitionFiles:
     """Writes files of one schema, one after another.
 
     Attributes:
-        store: Receives them.
         schema: The columns, with field ids.
-        compression: The codec.
-        target_file_bytes: The size at which the next file begins.
-        place: Where they go.
     """
 
     store: ObjectStore
@@ -76,10 +72,6 @@ class PartitionFiles:
 
     def write(self, pieces: Iterable[pa.Table], new_uri: Iterator[str]) -> Iterator[tuple[str, int]]:
         """Write rows.
-
-        Args:
-            pieces: The rows, in parts of any size.
-            new_uri: Gives each file its place.
 
         Returns:
             The files with their rows.

@@ -58,8 +58,6 @@ class SortedRows:
 
     Attributes:
         path: Of the scratch file, which is written if the rows do not fit into memory.
-        schema: The columns of the rows.
-        run_bytes: See `RUN_BYTES`.
         spilled_bytes: Values that went to the scratch file, before compression.
     """
 
@@ -78,10 +76,6 @@ class SortedRows:
 
     def add(self, batch: pa.RecordBatch, codes: pa.Array) -> None:
         """Take the rows of a batch.
-
-        Args:
-            batch: The rows.
-            codes: The number of the partition of each, as int64.
 
         Raises:
             OSError: The scratch file cannot be written.
@@ -173,12 +167,7 @@ class PartitionSplitter:
     """Divides the rows of one manifest.
 
     Attributes:
-        store: Has the files, and receives the new ones.
-        rules: The settings.
         kept: The partitions that get files of their own. All other rows are in one without values.
-        place: Where new files go.
-        run_bytes: See `RUN_BYTES`.
-        small_bytes: See `SMALL_BYTES`.
     """
 
     store: ObjectStore

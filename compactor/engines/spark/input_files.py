@@ -34,8 +34,6 @@ class InspectTask:
         staging: The attempt's folder; ends with `/`.
         refused: By file index, the records, stripped of white space, to reject as `parsers_disagree`. A file in here
             always gets a repaired copy.
-        task_number: Distinguishes the tasks of an attempt.
-        known_keys: The keys that have a column.
         key_limits: Which other keys to collect.
         rows: How to make rows of all records, for keys and columns that stay; None to leave that to Spark.
     """
@@ -57,7 +55,6 @@ class InspectedFile:
     """The outcome of one file.
 
     Attributes:
-        index: Its position in the manifest.
         keys: Keys without a column that no earlier file of the task has, in first-seen order.
         has_further_keys: Some keys without a column were not collected.
         readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records, or their
@@ -76,7 +73,6 @@ class InspectTaskResult:
     """The outcome of a task.
 
     Attributes:
-        files: In the order of the task.
         rejects_uri: The staged Parquet file of all rejects; None if there are none.
         present_keys: The keys with a column that some record may have.
         outputs: The staged Parquet files of rows, if they were made.
@@ -95,10 +91,6 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
     """Inspect files of a manifest. Repeating a task writes the same content under the same names.
 
     A file that is quarantined is reported as such, and leaves nothing behind but samples of its rejects.
-
-    Args:
-        store: Holds the input files, and receives rejects and repaired copies.
-        task: The files to inspect.
 
     Raises:
         StoreUnavailable: Passing trouble of the store, or of the local disk.

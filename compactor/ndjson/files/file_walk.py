@@ -47,7 +47,6 @@ class OpenedFile:
     """A file that is about to be read.
 
     Attributes:
-        index: Its position in the manifest.
         uri: The file, as spelled in the manifest.
         source_uri: The file that its lines are from: itself, unless it holds redriven lines.
         codec: One of `compactor.ndjson.codecs.CODECS`.
@@ -67,7 +66,6 @@ class WalkedFile(Generic[T]):
     """The outcome of one file.
 
     Attributes:
-        index: Its position in the manifest.
         found: The reader's result; None if the file is quarantined.
     """
 
@@ -85,12 +83,10 @@ class FileWalk:
 
     Args:
         limits: How many rejects and scratch bytes there may be.
-        formats: Which kinds of files are read.
         counted_bytes: The step in which `stored_bytes_read` grows.
 
     Attributes:
         folder: A local folder for scratch files, which exists while the context is open.
-        scratch: Counts the bytes of the scratch files.
         stored_bytes_read: Stored bytes of the files that have been read so far.
     """
 

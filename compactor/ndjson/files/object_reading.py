@@ -41,11 +41,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class PatientReads:
-    """The calls that read input. Safe to share between threads.
-
-    Attributes:
-        store: Holds the input.
-    """
+    """The calls that read input. Safe to share between threads."""
 
     store: ObjectStore
     _paused_seconds: float = 0.0

@@ -46,8 +46,6 @@ class RejectSpool:
 
     Args:
         source_uri: The URI of the file as spelled in the manifest.
-        limits: The most rejects to keep.
-        scratch: Counts the bytes on disk.
 
     Attributes:
         kept_rows: Rows of the lines that are kept, all whole.

@@ -12,7 +12,6 @@ class Kind:
 
     Attributes:
         name: What it is, as in "looks like one JSON array".
-        move: What to do with it.
         is_json: Whether `input.format = "json"` reads it.
     """
 

@@ -28,8 +28,6 @@ class Element(NamedTuple):
     """An element, or a part of one that is too long to hold.
 
     Attributes:
-        offset: Its place in the file.
-        data: Its bytes.
         ends: Whether it ends with these bytes.
     """
 

@@ -31,8 +31,6 @@ class JsonValues:
         closed: Where each whole value begins and ends.
         open_at: Where the value begins that the bytes end in; None if they end behind a whole one.
         valid: How many whole objects, and whole arrays and objects in an array, are JSON.
-        invalid: How many are not.
-        end: How far the bytes were read.
     """
 
     closed: list[tuple[int, int]] = field(default_factory=list)
@@ -65,8 +63,6 @@ class _Search:
 
     Attributes:
         closing: What ends each open array and object, the innermost last.
-        start: Where the current value begins.
-        checked: The end of what can be checked of it.
     """
 
     def __init__(self, data: bytes) -> None:

@@ -29,8 +29,6 @@ class Answer:
     """An answer to a request.
 
     Attributes:
-        status: Its code.
-        headers: By their names in lower case.
         content: The body if it is a range, else None: errors of S3 come in another form.
     """
 
@@ -40,11 +38,7 @@ class Answer:
 
 
 class Connections:
-    """The connections of a client. Safe to share between threads, as the client is.
-
-    Args:
-        client: A boto3 client.
-    """
+    """The connections of a client. Safe to share between threads, as the client is."""
 
     def __init__(self, client: Any) -> None:
         # It is private, but there should not be two pools of connections. Another release may keep it elsewhere.

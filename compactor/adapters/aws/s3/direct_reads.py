@@ -43,12 +43,7 @@ _DIGESTS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def matches_checksums(headers: Mapping[str, str], content: bytes) -> bool:
-    """Whether content has each checksum that botocore would compare; False if there is one that only awscrt knows.
-
-    Args:
-        headers: Of the answer.
-        content: Its body.
-    """
+    """Whether content has each checksum that botocore would compare; False if there is one that only awscrt knows."""
     names = (name.lower().removeprefix(_HEADER) for name in headers if name.lower().startswith(_HEADER))
     told = {name: headers[_HEADER + name] for name in names if name not in _NO_CHECKSUM}
     # One with a dash is of the checksums of an object's parts, not of its content [S3 API].
@@ -147,9 +142,7 @@ class _BucketRequest:
     """What requests for the objects of a bucket have in common.
 
     Attributes:
-        url: Of the bucket, with a slash at the end.
         headers: Those that stay the same, by names in lower case.
-        scope: The region and the service that it is signed for.
         signer: The `RequestSigner` of botocore, which has the credentials.
     """
 
@@ -164,9 +157,6 @@ class DirectReads:
 
     A direct read counts if it has the range, whole and sound. After any other answer the client asks again, with its
     retries and its errors.
-
-    Args:
-        client: A boto3 client of S3.
     """
 
     def __init__(self, client: Any) -> None:

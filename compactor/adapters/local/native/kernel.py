@@ -133,7 +133,6 @@ class _Column:
         text: The key, or the value of every row in a `text` column.
         micros: The value of every row in a `timestamp` column, in microseconds since 1970.
         days: The value of every row in a `date` column, in days since 1970.
-        kind: The type of a key's values.
     """
 
     name: str
@@ -154,7 +153,6 @@ class NativeKernel:
     It releases Python's global lock while it works. A module of another release is refused as well.
 
     Args:
-        plan: What it follows.
         threads: Rows are encoded in a further thread while this process has fewer kernels; 1 for never.
     """
 

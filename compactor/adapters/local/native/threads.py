@@ -20,9 +20,6 @@ class FairThreads:
 
     Among equals, it takes the stream whose last turn is longest ago; of that stream, the manifest with the fewest
     running tasks, and the one that waited longest. A stream that has the threads to itself uses all of them.
-
-    Args:
-        threads: How many tasks run at once.
     """
 
     def __init__(self, threads: int) -> None:
@@ -92,7 +89,6 @@ class ThreadBinWorkers:
     The kernel releases Python's global lock.
 
     Args:
-        store: Holds the files.
         threads: How many tasks run at once, or the threads themselves, which others use as well.
         stream: The stream of the manifests, among those that share the threads.
     """

@@ -167,7 +167,6 @@ class LocalSeenFiles:
     """A `compactor.sources.folders.known_files.SeenFiles`.
 
     Attributes:
-        store: Has the files.
         path: The SQLite file; empty to remember nothing.
     """
 

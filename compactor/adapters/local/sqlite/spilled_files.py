@@ -18,11 +18,7 @@ _PRIMARY_CODE = 0xFF  # the low byte is the primary result code [SQLite, result 
 
 
 class UnnamedDatabase:
-    """A database of this process, which any thread may use.
-
-    Args:
-        tables: The statements that make its tables.
-    """
+    """A database of this process, which any thread may use."""
 
     def __init__(self, tables: str) -> None:
         self._lock = Lock()
