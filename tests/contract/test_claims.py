@@ -53,12 +53,6 @@ def test_claiming_again_changes_nothing(claims: Any) -> None:
     assert claims.claim(["a", "a"], "m-1", now=NOW + LEASE, lease_seconds=90) == first
 
 
-def test_no_keys_are_no_trouble(claims: Any) -> None:
-    """Claiming nothing, or asking for nothing, does nothing."""
-    assert claims.claim([], "m-1", now=NOW, lease_seconds=90) == {}
-    assert claims.get_many([]) == {}
-
-
 def test_many_keys_at_once(claims: Any) -> None:
     """Many keys with any characters are each claimed and found by themselves; the answer is in the asked order."""
     claims.claim(KEYS[::2], "m-1", now=NOW, lease_seconds=90)
@@ -66,12 +60,6 @@ def test_many_keys_at_once(claims: Any) -> None:
     assert list(found) == KEYS
     assert holders(found) == {key: "m-2" if number % 2 else "m-1" for number, key in enumerate(KEYS)}
     assert claims.get_many([*KEYS, "free", *KEYS]) == found
-
-
-def test_more_keys_than_one_request_holds(claims: Any) -> None:
-    """Hundreds of keys are looked up in one call."""
-    claims.claim(MANY[::7], "m-1", now=NOW, lease_seconds=90)
-    assert set(claims.get_many(MANY)) == set(MANY[::7])
 
 
 def test_taking_over(claims: Any) -> None:
@@ -254,13 +242,6 @@ def test_keys_that_dynamodb_left_unread_are_asked_for_again(aws_endpoint: str) -
             claims.get_many(["b"])
 
 
-def test_sqlite_claims_take_a_file_uri(tmp_path: Path) -> None:
-    """A `file://` URI and the plain path are the same file."""
-    claims = SqliteClaims(f"file://{tmp_path}/a b%20/claims.db")
-    claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
-    assert holder_of(SqliteClaims(tmp_path / "a b%20" / "claims.db"), "a") == "m-1"
-
-
 def test_journals_of_many_planners_agree(tmp_path: Path) -> None:
     """Eight planners with a journal of their own on one folder agree on who got which, entry by entry."""
     barrier = threading.Barrier(8)
@@ -392,19 +373,6 @@ def test_an_index_that_cannot_be_written_stops_no_claim() -> None:
     claims.claim(["f-0", "new"], "m-new", now=NOW, lease_seconds=90)
     assert list(store.list("/claims-index/"))
     assert holder_of(claims, "f-0") == holder_of(journal(store), "f-0") == "m-0"
-
-
-def test_the_index_of_another_journal_is_forgotten() -> None:
-    """As after the journal was deleted and the index was not: its keys are free."""
-    store = MemoryStore()
-    for number in range(BLOCK_ENTRIES + 1):
-        journal(store).claim([f"f-{number}"], f"m-{number}", now=NOW, lease_seconds=90)
-    store.delete([info.uri for info in store.list("/claims/")])
-    assert holder_of(journal(store), "f-3") is None
-    for number in range(BLOCK_ENTRIES + 1):
-        journal(store).claim([f"g-{number}"], f"n-{number}", now=NOW, lease_seconds=90)
-    assert holder_of(journal(store), "g-3") == "n-3"
-    assert holder_of(journal(store), "f-3") is None
 
 
 def test_the_index_of_another_journal_of_the_same_length_is_forgotten() -> None:

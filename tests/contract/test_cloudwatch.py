@@ -21,7 +21,6 @@ from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.core.distributions import Distribution
 from compactor.settings.settings import parse_settings
 from tests.support.aws_stand_in import REGION
-from tests.support.harness import GOOD, Harness
 from tests.support.http_server import serving
 
 DIMENSIONS = {"Job": "compactor-test", "Environment": "test"}
@@ -164,25 +163,6 @@ def test_slow_server(aws_endpoint: str) -> None:  # noqa: ARG001 - for its crede
         assert "gzip" in {request["encoding"] for request in requests}
 
 
-def test_a_run_beside_a_slow_server(aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
-    """A run commits and ends as if CloudWatch were well, but for the short time that its last figures are given."""
-    monkeypatch.setattr("compactor.job.service.FLUSH_SECONDS", 0.2)
-    released = threading.Event()
-    with server(released) as (url, requests):
-        harness = Harness()
-        sink = sink_on(cloudwatch_client(REGION, url))
-        harness.metrics = sink  # type: ignore[assignment] # what stands in is in memory
-        harness.deliver("m1", GOOD)
-        started = time.monotonic()
-        report = harness.run_once()
-        assert time.monotonic() - started < PATIENCE_SECONDS / 3
-        released.set()
-        assert sink.flush(20)
-        assert requests
-    assert (report.committed, report.failures) == (1, {})
-    harness.check_exact()
-
-
 def test_server_that_is_down(aws_endpoint: str, events: list[Any]) -> None:  # noqa: ARG001 - for its credentials
     """While CloudWatch is away, emitting is quick and raises nothing, and what waits is logged; later it arrives."""
     with socket.socket() as taken:
@@ -314,19 +294,3 @@ def test_what_is_no_number(events: list[Any]) -> None:
     assert sum(found["MetricsDropped"]) == 3 + 1 + 5
     assert set(found) == {"BytesIn", "ArrivalToVisibleSeconds", "MetricsDropped"}
     assert len(fields_of(events, "metrics.not_understood")) == 1
-
-
-def test_many_threads() -> None:
-    """What many threads emit at once arrives, each value once."""
-    client = Script(OSError("down"))
-    sink = sink_on(client)
-    threads = [
-        threading.Thread(target=lambda first=first: [sink.emit({"RecordsIn": first + each}) for each in range(200)])
-        for first in range(0, 1600, 200)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sink.flush(10)
-    assert sorted(client.values()["RecordsIn"]) == [*map(float, range(1600))]

@@ -110,12 +110,6 @@ def test_an_event_of_glue(deployed: Deployed) -> None:
     assert deployed.states() == ["STARTING"]
 
 
-def test_what_the_function_answers_is_json(deployed: Deployed) -> None:
-    """Lambda has to write the answer as JSON."""
-    assert json.loads(json.dumps(handler(SCHEDULE, None)))["decided"]
-    assert deployed.states()
-
-
 def test_a_job_that_does_not_exist(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Glue does not know the job, everything else is read, and people are notified once."""
     monkeypatch.setenv("COMPACTOR_CONTROL__JOB_NAME", "nowhere")
@@ -159,23 +153,6 @@ def test_a_dry_run(deployed: Deployed) -> None:
     assert "would start: no run is on record" in result.stdout
     assert shows(result.stdout, "queue 1 message, 0 in flight")
     assert deployed.states() == []
-
-
-def test_a_dry_run_as_json(deployed: Deployed) -> None:
-    """The same as one JSON document."""
-    document = json.loads(control(deployed, "--dry-run", "--json").stdout)
-    assert [action["kind"] for action in document["actions"]] == ["start"]
-    assert document["snapshot"]["backlog"] == {"manifests": 0, "oldest_seconds": 0.0}
-    assert document["snapshot"]["unknown"] == {}
-
-
-def test_a_look_from_the_command_line(deployed: Deployed) -> None:
-    """Without a dry run the command does what the function does."""
-    result = control(deployed)
-    assert result.exit_code == 0, result.output
-    assert "was started: no run is on record" in result.stdout
-    assert deployed.states() == ["STARTING"]
-    assert shows(control(deployed).stdout, "STARTING, requested")
 
 
 def test_something_wrong_needs_an_operator(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,7 @@ from botocore.auth import S3SigV4Auth, _host_from_url
 from botocore.awsrequest import AWSRequest, AWSResponse, HeadersDict
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
-from urllib3.connection import HTTPConnection
 
-from compactor.adapters.aws import clients
 from compactor.adapters.aws.clients import aws_client, s3_client
 from compactor.adapters.aws.s3 import connections, direct_reads
 from compactor.adapters.aws.s3.store import S3Store
@@ -505,36 +503,6 @@ def test_a_checksum_that_no_client_compares_is_passed_over(sound: str, server: _
 
 
 @pytest.mark.usefixtures("aws_endpoint")
-def test_trouble_that_lasts_is_met_by_the_client_alone(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where each direct read fails, all but a few requests are those of the client."""
-    monkeypatch.setattr(direct_reads, "CLIENT_READS_AFTER_FAILURE", 9)
-    counted = Counted(s3_client(REGION, server.url))
-    tried: list[object] = []
-
-    def refused(*arguments: object) -> connections.Answer:
-        tried.append(arguments)
-        return connections.Answer(403, {}, None)
-
-    counted.store._direct._connections.get = refused  # type: ignore[method-assign, assignment]
-    for _ in range(100):
-        assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
-    assert (len(tried), counted.by_client) == (10, 100)
-
-
-@pytest.mark.usefixtures("aws_endpoint")
-def test_a_checksum_that_the_client_could_compare_is_left_to_it(
-    server: _Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With awscrt, botocore compares checksums that are unknown here."""
-    monkeypatch.setattr(direct_reads, "HAS_CRT", True)
-    counted = Counted(s3_client(REGION, server.url))
-    counted.store.read_range("s3://b/k", 0, 100)
-    server.told = [SOUND_TOO["unknown"]]
-    assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
-    assert counted.by_client == 2
-
-
-@pytest.mark.usefixtures("aws_endpoint")
 @pytest.mark.parametrize("changed", ["_endpoint", "_endpoint.http_session", "_proxy_config", "_manager", "_get_conn"])
 def test_a_client_that_keeps_its_connections_elsewhere_makes_all_reads(changed: str, server: _Server) -> None:
     """As another release of botocore or of urllib3 may do."""
@@ -583,30 +551,6 @@ def test_nothing_unread_is_left_to_the_next_answer(server: _Server) -> None:
     for _ in range(2):
         assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
     assert (counted.by_client, server.connections) == (2, 2)
-
-
-@pytest.mark.usefixtures("aws_endpoint")
-def test_a_slow_answer_is_waited_for(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a connection that a direct read has opened, as long as for the client; to open it, as long as the client."""
-    monkeypatch.setattr(clients, "_CONNECT_TIMEOUT_SECONDS", 0.25)
-    counted = Counted(s3_client(REGION, server.url))
-
-    def slowly(asked: BaseHTTPRequestHandler) -> None:
-        time.sleep(0.5)
-        _answered(206, SOUND)(asked)
-
-    server.told = [_answered(206, SOUND | {"Connection": "close"}), slowly]
-    opened: list[float] = []
-    connect = HTTPConnection.connect
-
-    def noted(self: HTTPConnection) -> None:
-        opened.append(self.timeout)  # type: ignore[arg-type]
-        connect(self)
-
-    monkeypatch.setattr(HTTPConnection, "connect", noted)
-    for _ in range(2):
-        assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
-    assert (counted.by_client, opened) == (1, [0.25, 0.25])
 
 
 @pytest.mark.usefixtures("aws_endpoint")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws.emr_job import EmrJob, spark_submit_parameters
+from compactor.adapters.aws.emr_job import EmrJob
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.control.snapshot import JobState
 from compactor.core.errors import AccessError, SettingsError
@@ -148,14 +148,6 @@ def test_a_state_of_a_later_release(job: EmrJob, emr: EmrStandIn) -> None:
     assert job.start() is None
 
 
-def test_what_the_stand_in_refuses(job: EmrJob) -> None:
-    """A wrong application, and names that the service does not take."""
-    with pytest.raises(AccessError, match=r"application 00fnowhere: .*does not exist"):
-        replace(job, wanted=Emr.model_validate({**GIVEN, "application_id": "00fnowhere"})).start()
-    with pytest.raises(AccessError, match=r"ValidationException: \.name"):
-        replace(job, name=" ").start()
-
-
 def test_the_settings_of_a_run(clock: ManualClock, emr: EmrStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run reads the settings of the control plane; when these were written is when the job was defined."""
     document = {
@@ -175,12 +167,6 @@ def test_the_settings_of_a_run(clock: ManualClock, emr: EmrStandIn, monkeypatch:
     monkeypatch.setenv("COMPACTOR_CONFIG", "here.toml")
     with pytest.raises(SettingsError, match="expected settings on S3"):
         emr_job(settings, store, clock, emr)
-
-
-def test_properties_of_the_settings_win() -> None:
-    """A property that the settings have replaces that of the target."""
-    wanted = Emr.model_validate({**GIVEN, "spark_conf": {"spark.archives": "s3://bucket/mine.tgz#environment"}})
-    assert "a.tgz" not in spark_submit_parameters(wanted)
 
 
 @pytest.mark.parametrize(

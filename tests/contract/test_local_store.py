@@ -268,15 +268,6 @@ def test_a_full_disk_is_passing_trouble(tmp_path: Path, monkeypatch: pytest.Monk
     assert STORE.create(f"{tmp_path}/a", b"1")
 
 
-def test_what_is_written_is_never_copied(tmp_path: Path) -> None:
-    """The bytes are in the file that becomes the object as soon as they were written."""
-    with STORE.writer(f"{tmp_path}/made/a") as writer:
-        writer.write(b"123")
-        [name] = inside(tmp_path / "made")
-        written = (tmp_path / "made" / name).stat()
-    assert (written.st_ino, written.st_size) == ((tmp_path / "made/a").stat().st_ino, 3)
-
-
 def test_what_is_written_is_on_disk_before_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A power failure finds no object, or all of it: its bytes are made safe first, then its name."""
     steps: list[str] = []
@@ -285,14 +276,6 @@ def test_what_is_written_is_on_disk_before_it_shows(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("os.replace", lambda *paths: (steps.append("named"), replace(*paths))[1])
     write(f"{tmp_path}/a", b"1")
     assert [step[:2] if step != "named" else step for step in steps] == ["10", "named", "40"]  # file, and folder
-
-
-def test_a_write_that_is_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system takes only some bytes at a time, the others follow."""
-    take = os.write
-    monkeypatch.setattr("os.write", lambda handle, data: take(handle, data[:3]))
-    write(f"{tmp_path}/a", b"0123456789")
-    assert STORE.read(f"{tmp_path}/a") == b"0123456789"
 
 
 def test_a_file_with_a_hole_is_never_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,14 +87,6 @@ def test_bytes_come_back_as_they_were_written(place: Any, data: bytes) -> None:
     assert abs(info.modified_at - datetime.now(UTC)) < timedelta(minutes=5)
 
 
-def test_listing_and_status_agree(place: Any) -> None:
-    """A listing tells the same about an object as asking for it does."""
-    place.store.put(place.root + "a/b", b"123")
-    assert [(i.uri, i.size_bytes, i.etag) for i in place.store.list(place.root)] == [
-        (i.uri, i.size_bytes, i.etag) for i in [place.store.stat(place.root + "a/b")]
-    ]
-
-
 @pytest.mark.parametrize(
     "odd", [ODD_NAMES[::2], pytest.param(ODD_NAMES[1::2], marks=pytest.mark.full)], ids=["half", "other half"]
 )
@@ -136,13 +128,6 @@ def test_ranges(place: Any) -> None:
     }
     assert {each: place.store.read_range(uri, *each) for each in expected} == expected
     assert {each: place.store.read_range(uri, *each, etag=etag) for each in expected} == expected
-
-
-def test_an_empty_object_has_only_empty_ranges(place: Any) -> None:
-    """Reading a range of an empty object gives nothing, not an error."""
-    place.store.put(place.root + "empty", b"")
-    assert place.store.read_range(place.root + "empty", 0, 10) == b""
-    assert place.store.read_range(place.root + "empty", 0, 0) == b""
 
 
 @pytest.mark.parametrize("how", ["put", "upload", "writer", "copy"])

@@ -125,13 +125,6 @@ def test_an_aborted_object_leaves_nothing_behind(place: Any, unfinished: Callabl
     assert unfinished() == []
 
 
-def test_a_writer_that_is_never_used_does_nothing(place: Any, unfinished: Callable[[], list[str]]) -> None:
-    """Without a block there is neither an object nor anything else."""
-    place.store.writer(place.root + "x/a")
-    assert list(place.store.list(place.root)) == []
-    assert unfinished() == []
-
-
 @pytest.mark.parametrize("size", [1000, len(BIG)], ids=["small", "large"])
 def test_of_two_writers_the_last_to_end_wins(place: Any, unfinished: Callable[[], list[str]], size: int) -> None:
     """Writers of the same object do not meet: it is one's, then the other's, whole."""

@@ -4,7 +4,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from s3transfer.exceptions import S3CopyFailedError
 from compactor.adapters.aws.clients import dynamodb_client, s3_client
 from compactor.adapters.aws.s3.store import _COPY, S3Store
 from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
-from tests.support.http_server import serving
 
 REGION = "eu-west-1"
 _IN_PARTS = ["HeadObject", "CreateMultipartUpload", "UploadPartCopy", "CompleteMultipartUpload", "HeadObject"]
@@ -67,16 +65,6 @@ def test_a_conflict_with_a_write_at_the_same_time_is_tried_again(aws_endpoint: s
             stub.add_client_error("put_object", "ConditionalRequestConflict", http_status_code=409)
         with pytest.raises(StoreUnavailable, match="s3://b/k"):
             store.create("s3://b/k", b"")
-
-
-def test_an_object_deleted_while_it_is_compared_is_created(aws_endpoint: str) -> None:
-    """The winner's object may be gone by the time it is looked at: then there is room for one's own."""
-    with stubbed(aws_endpoint) as (store, stub, _):
-        stub.add_client_error("put_object", "PreconditionFailed", http_status_code=412)
-        stub.add_client_error("get_object", "NoSuchKey", http_status_code=404)
-        stub.add_response("put_object", {"ETag": '"1"'})
-        assert store.create("s3://b/k", b"")
-        stub.assert_no_pending_responses()
 
 
 @pytest.mark.parametrize(
@@ -222,30 +210,6 @@ def test_a_range_in_place_of_an_object_is_none(aws_endpoint: str) -> None:
             store.read("s3://b/k")
 
 
-class _BreaksOff(BaseHTTPRequestHandler):
-    """Promises ten bytes; sends five and hangs up, but every third time all."""
-
-    asked = 0
-
-    def do_GET(self) -> None:
-        type(self).asked += 1
-        self.send_response(200)
-        self.send_header("Content-Length", "10")
-        self.end_headers()
-        self.wfile.write(b"0123456789" if self.asked % 3 == 0 else b"01234")
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.mark.usefixtures("aws_endpoint")
-def test_reading_is_repeated_when_the_server_hangs_up() -> None:
-    """A connection that is closed in the middle of an object costs a repeat, not the object."""
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), _BreaksOff)) as url:
-        assert S3Store(s3_client(REGION, url)).read("s3://b/k") == b"0123456789"
-        assert _BreaksOff.asked == 3
-
-
 @pytest.mark.usefixtures("aws_endpoint")
 def test_a_server_that_is_not_there_is_passing_trouble() -> None:
     """Where nothing listens, every method says that the store cannot be reached."""
@@ -291,11 +255,6 @@ def test_a_copy_is_made_by_the_server(
         s3.meta.events.unregister("before-call.s3", unique_id="asked")
     assert asked == ["HeadObject", *copied_by]
     assert S3Store(s3).read(f"s3://{bucket}/b") == b"1" * 99
-
-
-def test_one_request_copies_no_more_than_s3_takes() -> None:
-    """A single CopyObject takes up to 5 GB [S3 API]."""
-    assert _COPY.multipart_threshold <= 5 * 10**9
 
 
 HEAD = {"ContentLength": 3, "ETag": '"1"', "LastModified": datetime(2026, 1, 1, tzinfo=UTC)}

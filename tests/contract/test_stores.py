@@ -26,12 +26,6 @@ def store(spec: StoreSpec) -> ObjectStore:
     return spec.open()
 
 
-def test_a_spec_opens_one_store_a_process(spec: StoreSpec) -> None:
-    """Equal specs open the same store; others another one."""
-    assert spec.open() is StoreSpec(spec.region, spec.endpoint_url).open()
-    assert spec.open() is not StoreSpec("us-east-1", spec.endpoint_url).open()
-
-
 def _read(spec: StoreSpec, uri: str) -> bytes:
     return spec.open().read(uri)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.memory.table import Answer, MemoryTable
-from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.core.errors import OperatorError, TableCommitUnknown, TableConflict
 from compactor.table.catalog import TableChange, TableHead
 from tests.support.iceberg_tables import iceberg_case, rest_place, sql_place
 from tests.support.rest_catalog import RestCatalogServer
@@ -174,34 +173,3 @@ def test_the_snapshot_of_a_batch(case: CatalogCase) -> None:
     second = added(case, first, 2, "b")
     found = [case.catalog.snapshot_of(batch) for batch in (1, 2, 3)]
     assert found == [first.snapshot_id, second.snapshot_id, None]
-
-
-@pytest.mark.parametrize(("answer", "is_made"), [(Answer.LOST, True), (Answer.UNAVAILABLE, False)])
-def test_answers_that_do_not_tell(answer: Answer, *, is_made: bool) -> None:
-    """The one in memory makes the change or not, and says the same."""
-    table = MemoryTable(answers=lambda: answer)
-    head = table.create(OWNER, version(1))
-    with pytest.raises(TableCommitUnknown):
-        table.commit(head, TableChange(1, (memory_case().file("a"),)))
-    assert len(list(table.live_files())) == is_made
-
-
-def test_a_late_change() -> None:
-    """Lands if the table is as it was, and else never."""
-    table = MemoryTable(answers=iter([Answer.LATE, Answer.LATE, Answer.WELL]).__next__)
-    head, file = table.create(OWNER, version(1)), memory_case().file
-    for name in ("a", "b"):
-        with pytest.raises(TableCommitUnknown):
-            table.commit(head, TableChange(1, (file(name),)))
-    assert table.land()
-    assert not table.land()
-    assert [each.uri for each in table.live_files()] == [file("a").uri]
-    assert not table.land()
-
-
-def test_a_catalog_that_is_down() -> None:
-    """No call is answered."""
-    table = MemoryTable(is_down=True)
-    for call in (table.head, lambda: table.create(OWNER, version(1)), table.live_files):
-        with pytest.raises(StoreUnavailable):
-            call()

@@ -1,10 +1,8 @@
 """An answer of AWS that ends within its head is none, wherever it ends."""
 
-import gc
 import threading
 from collections.abc import Iterator
 from functools import partial
-from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -135,27 +133,6 @@ def test_an_answer_before_the_body_is_not_that_of_the_next_request(server: _Serv
         store.put("s3://b/k", content)
     with pytest.raises(StoreUnavailable, match="s3://b/k"):
         store.put("s3://b/k", b"1")
-
-
-def alive() -> int:
-    """The answers that there are in this process."""
-    return sum(type(each) is HTTPResponse for each in gc.get_objects())
-
-
-def test_an_answer_goes_with_its_last_reference(server: _Server) -> None:
-    """It holds a socket, and collections of garbage may be far between."""
-    server.keeps = True
-    store = asking_once(server.url)
-    server.told = [FOUND] * 10
-    gc.collect()
-    gc.disable()
-    try:
-        before = alive()
-        for _ in range(10):
-            store.stat("s3://b/k")
-        assert alive() <= before + 1  # the connection has the last one
-    finally:
-        gc.enable()
 
 
 class Traced(AWSHTTPConnectionPool):  # type: ignore[misc]

@@ -106,20 +106,6 @@ class Feed:
         assert Counter(self.delivered) == Counter(self.arrived)
 
 
-def test_sparks_stream_moves_to_a_new_checkpoint(new_workspace: NewWorkspace) -> None:
-    """Each manifest comes once, and the old checkpoint goes."""
-    feed = Feed(new_workspace(stream={"max_manifests_per_checkpoint": MOST, "trigger_interval_seconds": 0.2}))
-    with events_logged("checkpoint.rotated") as rotated:
-        with feed.running():
-            feed.work_through(MOST)
-            feed.arrive(MOST)
-            feed.wait_for(lambda: "1" not in numbers(feed) and len(feed.delivered) == 2 * MOST)
-        assert feed.app.spark.streams.active == []
-    feed.check_exact()
-    assert feed.checkpoints <= 2
-    assert {event["delivered"] >= MOST for event in rotated} == {True}
-
-
 def numbers(feed: Feed) -> list[str]:
     """The numbers of the checkpoints."""
     folder = feed.app.layout.checkpoints_folder

@@ -15,7 +15,7 @@ from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.doctor import service_checks
-from compactor.ops.doctor.findings import Absent, Finding, ok, warning
+from compactor.ops.doctor.findings import Finding, ok, warning
 from tests.contract.doctor.workspace import ACCOUNT, Workspace, examined, make_job, make_table, only_fault
 from tests.support.aws_stand_in import REGION
 
@@ -139,21 +139,6 @@ def test_table_of_the_catalog(workspace: Workspace) -> None:
     assert "partition projection is off" in service_checks.table(account, table, lambda: COLUMNS).found
 
 
-def test_missing_table_of_the_catalog(workspace: Workspace) -> None:
-    """The doctor checks the table that the settings name."""
-    workspace.write(schema='table = "no_such.events"')
-    found = workspace.fault()
-    assert (found.name, found.found) == ("table", "no_such.events does not exist")
-
-
-def test_claims_in_a_journal(workspace: Workspace) -> None:
-    """Claims that are kept in a journal need no table."""
-    workspace.write(builder='claims = "@journal"')
-    [claims] = [each for each in workspace.findings() if each.name == "claims"]
-    assert claims.state == "ok"
-    assert "for back-fills only" in claims.found
-
-
 def test_unreadable_events(workspace: Workspace) -> None:
     """A dead-letter queue with something in it is a warning."""
     workspace.client("sqs").send_message(
@@ -237,10 +222,3 @@ def test_something_else_that_answers(workspace: Workspace) -> None:
     assert found.name == "endpoint"
     assert "another server answers there, perhaps a proxy (HTTP 404" in found.found
     assert "NO_PROXY" in found.next_move
-
-
-def test_server_time_of_any_bucket(workspace: Workspace) -> None:
-    """S3 tells its time even for a missing bucket."""
-    account = AwsAccount(StoreSpec(REGION, workspace.endpoint, timeout_seconds=3, attempts=1))
-    assert abs((account.server_time("no-such-bucket") - datetime.now(UTC)).total_seconds()) < 60
-    assert account.describe("s3", "head_bucket", Bucket="no-such-bucket") is Absent.MISSING

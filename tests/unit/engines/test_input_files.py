@@ -159,15 +159,6 @@ def test_rejects_are_staged_and_the_rest_repaired(store):
     assert report.rejects == {"invalid_json": 1}
 
 
-def test_repeating_a_task_writes_the_same(store):
-    """A task that Spark runs twice leaves the same objects with the same content."""
-    uris = put(store, one=MIXED, two=b"x\n" + GOOD)
-    first = run(store, *uris)
-    contents = {uri: store.read(uri) for uri in staged(store)}
-    assert run(store, *uris) == first
-    assert {uri: store.read(uri) for uri in staged(store)} == contents
-
-
 @pytest.mark.parametrize(
     ("name", "data", "copied", "codec"),
     [
@@ -191,13 +182,6 @@ def test_spark_gets_a_copy_of_what_it_would_misread(store, name, data, copied, c
     assert (file.report.codec, file.report.records, file.report.size_bytes) == (codec, 2, len(data))
     if copied:
         assert store.read(file.readable_uri) == GOOD
-
-
-def test_gzip_with_rejects_gets_a_copy(store):
-    """Spark gets a copy of a file that it could decode itself if one of its lines was rejected."""
-    store.put("s3://raw/x.gz", gzip.compress(MIXED))
-    (file,) = run(store, "s3://raw/x.gz").files
-    assert store.read(file.readable_uri) == GOOD
 
 
 @pytest.mark.parametrize("data", [b"", b"\n \r\n", b"\xef\xbb\xbf", b"[]\n1", gzip.compress(b"", mtime=0)])
@@ -261,20 +245,6 @@ def test_a_changed_file_is_skipped_or_read(store, by):
     assert (read.report.status, read.report.records, read.report.etag) == ("compacted", 2, store.stat(uri).etag)
 
 
-def test_the_etag_decides_where_both_are_named(store):
-    """A size that does not match means nothing beside an ETag that does."""
-    (uri,) = put(store, file=GOOD)
-    (file,) = run(store, ManifestFile(uri=uri, etag=store.stat(uri).etag, size_bytes=1)).files
-    assert file.report.status == "compacted"
-
-
-def test_any_version_will_do_where_none_is_named(store):
-    """A manifest that names no version gets the one that is there, on record."""
-    (uri,) = put(store, file=GOOD)
-    (file,) = run(store, ManifestFile(uri=uri)).files
-    assert (file.report.status, file.report.etag) == ("compacted", store.stat(uri).etag)
-
-
 LARGE = b'{"a":"' + b"x" * 4000 + b'"}\nbad\n'
 LARGE *= 2 * RANGE_BYTES // len(LARGE) + 1
 
@@ -300,14 +270,6 @@ def test_a_file_that_is_always_replaced_is_given_up(store):
     (file,) = run(store, uri, on_changed_file="read").files
     assert (file.report.status, file.readable_uri, staged(store)) == ("changed", None, [])
     assert file.report.detail.startswith("replaced while it was read")
-
-
-def test_a_file_deleted_while_it_is_read_is_missing(store):
-    """Nothing of a file that vanished is kept."""
-    (uri,) = put(store, large=LARGE)
-    store.before_read[uri, 2] = lambda: store.delete([uri])
-    (file,) = run(store, uri).files
-    assert (file.report.status, staged(store)) == ("missing", [])
 
 
 @pytest.mark.parametrize(
@@ -339,19 +301,6 @@ def test_over_long_lines_are_kept_whole_in_pieces(store):
     assert b"".join(row["raw"] for row in rows) == line
     assert [(row["line_number"], row["byte_offset"]) for row in rows] == [(3, 18), (3, 4018), (3, 8018)]
     assert (result.files[0].report.rejected_lines, result.files[0].report.reject_rows) == (1, 3)
-
-
-def test_many_files_and_many_rejects_stay_in_order(store):
-    """Reading ahead and spooling to disk change neither the order of files nor that of lines."""
-    uris = put(store, **{f"f{number:03d}": b"".join(b"bad %d\n" % line for line in range(500)) for number in range(60)})
-    uris += put(store, big=b"".join(b"bad %d\n" % line for line in range(30_007)))
-    result = run(store, *uris)
-    assert [file.report.uri for file in result.files] == uris
-    rows = rejects(store, result)
-    assert [(row["source_uri"], row["line_number"]) for row in rows] == [
-        (uri, line + 1) for uri in uris for line in range(30_007 if uri == uris[-1] else 500)
-    ]
-    assert rows[-1]["raw"] == b"bad 30006"
 
 
 SMALL_RANGE = 1 << 20

@@ -326,12 +326,6 @@ def test_the_keys_with_a_column_that_records_have():
     assert run(data, known_keys=columns, refused=refused, key_limits=NO_NEW_KEYS)[0].present_keys == columns
 
 
-def test_no_key_at_all_is_collected_if_none_may_become_a_column():
-    """Not even the empty one."""
-    found, _, _ = run(b'{"":1}', key_limits=NO_NEW_KEYS)
-    assert (found.keys, found.has_further_keys) == ((), True)
-
-
 @pytest.mark.parametrize("size", [None, 1, 1000])
 def test_a_file_that_decodes_to_too_much_is_refused(size):
     """The limit on decoded bytes stops a bomb; a file of exactly the limit is read."""
@@ -373,13 +367,6 @@ def test_declared_discovery_only_counts():
         (10, "not_an_object"),
         (11, "not_an_object"),
     ]
-
-
-def test_declared_discovery_keeps_the_order():
-    """Blank and refused lines in turn leave the rest in order and the offsets right."""
-    found, rejects, good = run(b'{}\n\n{"b":2}\n\n{1', refused=frozenset({b"{}", b'{"b":2}'}), discovery="declared")
-    assert [(reject.line_number, reject.byte_offset) for reject in rejects] == [(1, 0), (3, 4)]
-    assert (found.lines, found.blank_lines, found.records, good) == (5, 2, 1, b"{1\n")
 
 
 @settings(max_examples=50)

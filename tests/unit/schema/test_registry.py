@@ -41,14 +41,6 @@ def test_first_versions() -> None:
     assert later.version(0) is EMPTY_SCHEMA
 
 
-def test_ten_versions_are_ordered_by_number() -> None:
-    """Version 10 is later than version 9."""
-    store = MemoryStore()
-    for number in range(11):
-        registry(store).covering(of(f"k{number}"), "m")
-    assert registry(store).latest().version == 11
-
-
 @pytest.mark.parametrize("name", ["x", "\u00b2", "\u0663"])
 def test_a_file_without_a_number_is_no_version(name: str) -> None:
     """Another file in the folder is passed over, also one that is named by a digit which is no number in ASCII."""

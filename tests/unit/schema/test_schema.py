@@ -15,12 +15,9 @@ from compactor.schema.schema import (
     Names,
     RetiredColumn,
     SchemaVersion,
-    column_name,
     contradictions,
     extend,
-    first_sources,
     parquet_columns,
-    parquet_types,
 )
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -161,11 +158,6 @@ def test_parquet_columns() -> None:
     assert parquet_columns(schema, ["_manifest_id", "_source_file"]) == ("_source_file", "_manifest_id", "a")
 
 
-def test_column_name_leaves_free_names() -> None:
-    """A name that is free is not changed."""
-    assert column_name("a", set(), names="safe") == "a"
-
-
 def declaring(
     schema: SchemaVersion, keys: Sequence[str], *declared: DeclaredColumn, max_columns: int = 9
 ) -> SchemaVersion:
@@ -231,17 +223,3 @@ def test_contradictions(declared: DeclaredColumn, expected: list[str]) -> None:
     for fault, part in zip(found, expected, strict=True):
         assert part in fault
         assert fault.startswith(f"schema.file: the column of key {declared.key!r}: ")
-
-
-def test_first_sources() -> None:
-    """Each key goes with the first file that has it, as first seen."""
-    found = first_sources([("/1", ["b", "a"]), ("/2", []), ("/3", ["a", "c"])])
-    assert list(found.items()) == [("b", "/1"), ("a", "/1"), ("c", "/3")]
-
-
-def test_parquet_types() -> None:
-    """Types go with the columns, metadata first."""
-    schema = declaring(EMPTY_SCHEMA, ["a"], DeclaredColumn("n", "n", "long"))
-    types = parquet_types(schema, ["_processed_at", "_source_file"])
-    assert types == ("string", "timestamp", "long", "string", "map<string,string>")
-    assert len(types) == len(parquet_columns(schema, ["_processed_at", "_source_file"]))
