@@ -52,7 +52,6 @@ class DecodedPieces:
         return self._head or b""
 
 
-_COPIED_BYTES = 1024 * 1024  # the longest block that is a copy: it fits the processor's cache
 _LARGE_BYTES = 64 * 1024  # parts of a line of at least this size are held as they came
 
 
@@ -124,8 +123,7 @@ class _Splitting:
                 self._end_line()
             else:
                 self._take(self._held(memoryview(piece)[:start]))  # `piece[:start]` would be one more copy
-        is_whole = start == 0 and len(piece) <= self._receiver.block_bytes and piece.endswith(b"\n")
-        most = self._receiver.block_bytes if is_whole else min(self._receiver.block_bytes, _COPIED_BYTES)
+        most = self._receiver.block_bytes
         while start < len(piece):
             end = piece.rfind(b"\n", start, start + most)
             if end < 0:

@@ -91,8 +91,7 @@ class Receiver:
         limits: The longest line and the largest file.
         judge: Classifies blocks of lines. A last line without a line feed gets one; the byte order mark is left out.
         on_reject: Receives every reject, in the order of the file.
-        block_bytes: The maximum length of a block, unless it is a single longer line; 1 MiB at most, except for a block
-            that is a whole piece.
+        block_bytes: The maximum length of a block, unless it is a single longer line.
     """
 
     limits: Limits

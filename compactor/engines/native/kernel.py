@@ -7,8 +7,7 @@ from compactor.engines.engine import RowPlan
 
 RefusedPlace = tuple[int, int, int, str]
 """A line that is not a record: its number in its block, from 0; the offsets of its first byte and of its line feed in
-the bytes that hold the block; and the reason, one of `compactor.ndjson.inspection.REASONS`, empty where only inspection
-can tell it."""
+the block; and the reason, one of `compactor.ndjson.inspection.REASONS`, empty where only inspection can tell it."""
 
 
 class Kernel(Protocol):
@@ -32,13 +31,8 @@ class Kernel(Protocol):
     def begin_file(self, source_uri: str) -> None:
         """Begin a file. The previous one has been ended or withdrawn."""
 
-    def read(self, data: bytes, start: int = 0, end: int | None = None) -> tuple[int, int, list[RefusedPlace]]:
+    def read(self, block: bytes) -> tuple[int, int, list[RefusedPlace]]:
         """Read a block of whole lines, each with its line feed.
-
-        Args:
-            data: Holds the block.
-            start: The offset of its first byte.
-            end: The offset behind its last one; None for all that is left.
 
         Returns:
             The number of lines, the number of blank lines, and the lines that are not records.

@@ -4,14 +4,11 @@ import gzip
 import io
 import itertools
 import random
-import tracemalloc
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.adapters.memory.store import MemoryStore, MemoryWriter
@@ -19,39 +16,11 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StoreUnavailable
 from compactor.engines.native import bin_task
-from compactor.engines.native.bin_task import MAX_PASSES, BinResult, BinTask, RefusedPlaces, write_bin
+from compactor.engines.native.bin_task import MAX_PASSES, BinResult, BinTask, write_bin
 from compactor.ledger.sizing import is_right_sized
 from tests.support import extras
 from tests.support.fakes import FaultyStore
 from tests.support.native_rows import plan_of, rules_of, schema_of
-
-COUNTS = st.integers(0, 2**32 - 1)
-PLACES = st.lists(st.tuples(st.integers(0, 2**20), COUNTS, COUNTS, st.sampled_from(["", "not_json", "ĝ"])))
-
-
-@given(st.lists(st.tuples(PLACES, st.integers(0, 2**31))))
-def test_what_is_added_is_there_in_order(blocks: list[tuple[list[tuple[int, int, int, str]], int]]) -> None:
-    """With the numbers of lines in the piece."""
-    places = RefusedPlaces()
-    for found, before in blocks:
-        places.add(found, before)
-    expected = [(before + number, *rest) for found, before in blocks for number, *rest in found]
-    assert list(places) == expected
-    assert bool(places) == bool(expected)
-
-
-def test_a_million_takes_few_bytes_each() -> None:
-    """A hostile file has two million in a piece of 4 MiB; as tuples they took 450 MB. A tenth shows what each takes."""
-    places = RefusedPlaces()
-    tracemalloc.start()
-    try:
-        for block in range(10):
-            places.add(((line, 2 * line, 2 * line + 1, "not_json") for line in range(10_000)), block * 10_000)
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert kept < 20 * 100_000
-
 
 extras.NATIVE.need()
 
@@ -133,7 +102,7 @@ def test_rejects_have_their_places_in_the_file_whatever_the_blocks(store, monkey
     lines = [b'{"a":%d}' % number if number % 3 else others[number // 3 % 3] for number in range(99)]
     data = b"".join(line + b"\n" for line in lines)
     offsets = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
-    monkeypatch.setattr(bin_task, "KERNEL_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(bin_task, "BLOCK_BYTES", block_bytes)
     task = task_of(store, {"1": data})
     files = tuple((index, file.model_copy(update={"path_columns": path_columns})) for index, file in task.files)
     result = write_bin(store, replace(task, files=files), NativeKernel)
@@ -266,9 +235,9 @@ def test_a_kernel_that_refuses_a_record_is_found_out(store, reason):
     """A line that inspection accepts cannot silently become a reject."""
 
     class Wrong(NativeKernel):
-        def read(self, data, start=0, end=None):
-            lines, blank_lines, _ = super().read(data, start, end)
-            return lines, blank_lines, [(0, start, data.index(b"\n", start), reason)]
+        def read(self, block):
+            lines, blank_lines, _ = super().read(block)
+            return lines, blank_lines, [(0, 0, block.index(b"\n"), reason)]
 
     with pytest.raises(StagingError, match="refused a record"):
         write_bin(store, task_of(store, {"1": GOOD}), Wrong)

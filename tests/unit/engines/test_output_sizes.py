@@ -48,6 +48,6 @@ def sizes(targets: list[float], *, taught: float = 1.0) -> list[int]:
 )
 def test_all_output_is_in_files_of_the_right_size(targets: list[float], taught: float, monkeypatch) -> None:
     """Whatever the number and the sizes of the input files are."""
-    monkeypatch.setattr(bin_task, "KERNEL_BLOCK_BYTES", MIB // 8)  # as small for the target as it usually is
+    monkeypatch.setattr(bin_task, "BLOCK_BYTES", MIB // 8)  # as small for the target as it usually is
     found = sizes(targets, taught=taught)
     assert all(is_right_sized(size, TARGET) for size in found), [f"{size / TARGET:.2f}" for size in found]

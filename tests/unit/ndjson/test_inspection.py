@@ -102,14 +102,12 @@ def test_a_line_in_tiny_pieces_takes_little_memory():
     assert peak_bytes(2) < peak_bytes(len(line)) + 3 * len(line)
 
 
-@given(SOUP, st.integers(1, 20), st.integers(1, 7), st.integers(1, 7), st.integers(1, 12))
-def test_blocks_change_nothing(data, max_line_bytes, block_bytes, copied_bytes, size):
-    """The number of lines inspected at once makes no difference, and neither does the length of copies."""
+@given(SOUP, st.integers(1, 20), st.integers(1, 7), st.integers(1, 12))
+def test_blocks_change_nothing(data, max_line_bytes, block_bytes, size):
+    """The number of lines inspected at once makes no difference."""
     limits = Limits(max_line_bytes, 1 << 20)
     expected = run(data, limits)
-    assert run(data, limits, block_bytes=block_bytes) == expected
-    with patch.object(line_splitting, "_COPIED_BYTES", copied_bytes):
-        assert run(data, limits, size=size) == expected
+    assert run(data, limits, block_bytes=block_bytes, size=size) == expected
 
 
 @given(SOUP, st.integers(1, 20))
@@ -156,28 +154,6 @@ def test_only_a_single_line_makes_a_longer_block(data, block_bytes):
 
     split_lines([data], Receiver(WIDE, judge, lambda _: None, block_bytes))
     assert all(len(block) <= block_bytes or block.count(b"\n") == 1 for block in blocks)
-
-
-def test_a_piece_of_whole_lines_is_not_copied():
-    """A short file is one. Blocks of other pieces are copies, small enough for the processor's cache."""
-    line = b'{"a":1}\n'
-    piece = line * (2 * line_splitting._COPIED_BYTES // len(line))
-    blocks = []
-
-    def judge(block):
-        blocks.append(block)
-        return Judged(block.count(b"\n"), 0, ())
-
-    def split(*pieces):
-        blocks.clear()
-        split_lines(pieces, Receiver(WIDE, judge, lambda _: None, len(piece) + 3))
-        assert b"".join(blocks) == b"".join(pieces)
-
-    split(piece)
-    assert blocks[0] is piece
-    for pieces in ([piece + b"{", b"}\n"], [b"{", b"}\n" + piece]):
-        split(*pieces)
-        assert all(len(block) <= line_splitting._COPIED_BYTES for block in blocks)
 
 
 INVALID = {

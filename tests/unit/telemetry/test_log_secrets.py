@@ -129,9 +129,9 @@ def test_a_kernel_that_refuses_a_record_does_not_quote_it() -> None:
     extras.NATIVE.need()
 
     class Wrong(NativeKernel):
-        def read(self, data: bytes, start: int = 0, end: int | None = None) -> tuple[int, int, list[RefusedPlace]]:
-            lines, blank_lines, _ = super().read(data, start, end)
-            return lines, blank_lines, [(0, start, data.index(b"\n", start), "")]
+        def read(self, block: bytes) -> tuple[int, int, list[RefusedPlace]]:
+            lines, blank_lines, _ = super().read(block)
+            return lines, blank_lines, [(0, 0, block.index(b"\n"), "")]
 
     class Workers(ThreadBinWorkers):
         def write_bins(self, _manifest_id: str, tasks: Any) -> Any:

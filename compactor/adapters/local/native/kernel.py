@@ -184,8 +184,8 @@ class NativeKernel:
     def begin_file(self, source_uri: str) -> None:
         self._call(partial(self._writer.begin_file, source_uri))
 
-    def read(self, data: bytes, start: int = 0, end: int | None = None) -> tuple[int, int, list[RefusedPlace]]:
-        return self._call(partial(self._writer.read, data, start, end))
+    def read(self, block: bytes) -> tuple[int, int, list[RefusedPlace]]:
+        return self._call(partial(self._writer.read, block))
 
     def withdraw_file(self) -> bool:
         return self._call(self._writer.withdraw_file)
