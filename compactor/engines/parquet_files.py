@@ -34,7 +34,7 @@ _TYPES = {name: found for found, name in _NAMES.items()}
 
 @dataclass(frozen=True, slots=True)
 class ParquetFacts:
-    """The contents of a footer.
+    """A stored file and the contents of its footer.
 
     Attributes:
         rows: Number of rows in all row groups.
@@ -42,6 +42,7 @@ class ParquetFacts:
         types: Their types, named as in `compactor.schema.column_types`; pyarrow's name for any other.
     """
 
+    uri: str
     rows: int
     columns: tuple[str, ...]
     types: tuple[str, ...]
@@ -128,13 +129,14 @@ def parquet_facts(store: ObjectStore, uri: str) -> ParquetFacts:
     Raises:
         StagingError: It is missing, truncated, or not a Parquet file.
     """
-    return facts_of(*open_parquet(store, uri))
+    return facts_of(uri, *open_parquet(store, uri))
 
 
-def facts_of(file: StoredParquet, size_bytes: int) -> ParquetFacts:
+def facts_of(uri: str, file: StoredParquet, size_bytes: int) -> ParquetFacts:
     """The contents of the footer of an opened file."""
     schema = file.schema_arrow
     return ParquetFacts(
+        uri=uri,
         rows=file.metadata.num_rows,
         columns=tuple(schema.names),
         types=tuple(map(type_name, schema.types)),

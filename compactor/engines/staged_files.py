@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
@@ -68,17 +67,9 @@ def _leaf_of_keys(file: pq.ParquetFile) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedFile:
-    """A staged file and the contents of its footer."""
-
-    uri: str
-    facts: ParquetFacts
-
-
 def verify_staged(
     store: ObjectStore, manifest: Manifest, staged: Staged, metadata_columns: Sequence[str]
-) -> tuple[list[VerifiedFile], list[VerifiedFile]]:
+) -> tuple[list[ParquetFacts], list[ParquetFacts]]:
     """Prove from the written footers that every line of the manifest is accounted for.
 
     Returns:
@@ -91,21 +82,17 @@ def verify_staged(
     # guard: nothing is decided, and so published, before it was verified
     _check_reports(where, manifest, staged.reports)
     read = map_ordered if staged.partition_by else map  # of partitions, there may be many
-    outputs = list(read(partial(_verified, store), [output.uri for output in staged.outputs]))
-    rejects = [_verified(store, uri) for uri in staged.rejects]
+    outputs = list(read(partial(parquet_facts, store), [output.uri for output in staged.outputs]))
+    rejects = [parquet_facts(store, uri) for uri in staged.rejects]
     for output, file in zip(staged.outputs, outputs, strict=True):
         if not staged.schema.continues(output.schema):
             raise StagingError(f"{where}: {file.uri} has columns that are not the first ones of the schema")
         columns, types = (planned(output.schema, metadata_columns) for planned in (parquet_columns, parquet_types))
-        _check_columns(f"{where}: {file.uri}", file.facts, columns, types)
+        _check_columns(where, file, columns, types)
     _check_rows(where, "rows", outputs, sum(report.records for report in staged.reports))
     _check_partitions(where, staged, outputs)
     _check_rows(where, "rejects", rejects, sum(report.reject_rows for report in staged.reports))
     return outputs, rejects
-
-
-def _verified(store: ObjectStore, uri: str) -> VerifiedFile:
-    return VerifiedFile(uri, parquet_facts(store, uri))
 
 
 def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]) -> None:
@@ -122,24 +109,24 @@ def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]
 
 def _check_columns(where: str, facts: ParquetFacts, columns: Sequence[str], types: Sequence[str]) -> None:
     if facts.columns != columns:  # guard: the columns in the footers are those of the schema
-        raise StagingError(f"{where} has columns {list(facts.columns)}, expected {list(columns)}")
+        raise StagingError(f"{where}: {facts.uri} has columns {list(facts.columns)}, expected {list(columns)}")
     for name, found, expected in zip(columns, facts.types, types, strict=True):
         if found != expected:  # guard: the types in the footers are those of the schema
-            raise StagingError(f"{where} has column {name!r} of type {found}, expected {expected}")
+            raise StagingError(f"{where}: {facts.uri} has column {name!r} of type {found}, expected {expected}")
 
 
-def _check_rows(where: str, what: str, files: Sequence[VerifiedFile], expected: int) -> None:
-    found = sum(file.facts.rows for file in files)
+def _check_rows(where: str, what: str, files: Sequence[ParquetFacts], expected: int) -> None:
+    found = sum(file.rows for file in files)
     if found != expected:  # guard: the rows in the footers are the records that were inspected
         raise StagingError(f"{where}: the staged Parquet holds {found} {what}, expected {expected}")
 
 
-def _check_partitions(where: str, staged: Staged, files: Sequence[VerifiedFile]) -> None:
+def _check_partitions(where: str, staged: Staged, files: Sequence[ParquetFacts]) -> None:
     """Each partition has the rows that were counted before they were divided."""
     found = Counter[PartitionValues]()
     for output, file in zip(staged.outputs, files, strict=True):
         if not output.holds_others:
-            found[output.partition] += file.facts.rows
+            found[output.partition] += file.rows
     for values, rows in staged.partition_rows.items():
         # guard: each partition has the rows that were counted before they were divided
         if found[values] < rows or (staged.are_partition_rows_exact and found[values] > rows):

@@ -12,7 +12,8 @@ from compactor.core.layout import Layout, ManifestKey
 from compactor.core.partitions import folders
 from compactor.core.rules.attempts import RetryRules
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
-from compactor.engines.staged_files import VerifiedFile, misfits_by_column, verify_staged
+from compactor.engines.parquet_files import ParquetFacts
+from compactor.engines.staged_files import misfits_by_column, verify_staged
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
 from compactor.ndjson.lines import Limits
@@ -159,8 +160,8 @@ class Stager:
         accepted: Accepted,
         attempt: Attempt,
         staged: Staged,
-        outputs: list[VerifiedFile],
-        rejects: list[VerifiedFile],
+        outputs: list[ParquetFacts],
+        rejects: list[ParquetFacts],
     ) -> Commit:
         key, layout = accepted.key, self.state.layout
         used = self.registry.used(staged.schema)
@@ -217,8 +218,8 @@ def _check_access(reports: Sequence[FileReport]) -> None:
         raise InputRefused(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
 
 
-def _staged_file(file: VerifiedFile, final: str) -> StagedFile:
-    return StagedFile(staged=file.uri, final=final, rows=file.facts.rows, size_bytes=file.facts.size_bytes)
+def _staged_file(file: ParquetFacts, final: str) -> StagedFile:
+    return StagedFile(staged=file.uri, final=final, rows=file.rows, size_bytes=file.size_bytes)
 
 
 def _final(layout: Layout, key: ManifestKey, uri: str, part: int, partition: str) -> str:
@@ -226,7 +227,7 @@ def _final(layout: Layout, key: ManifestKey, uri: str, part: int, partition: str
     return uri if layout.in_place_attempt(uri) else layout.output_file(key, part, partition)
 
 
-def _output_file(file: VerifiedFile, output: StagedOutput, staged: Staged, place: Callable[[str], str]) -> StagedFile:
+def _output_file(file: ParquetFacts, output: StagedOutput, staged: Staged, place: Callable[[str], str]) -> StagedFile:
     version = output.schema.version
     return _staged_file(file, place(folders(staged.partition_by, output.partition))).model_copy(
         update={

@@ -111,7 +111,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     },
     "tests/unit/job/test_compaction.py": {
         "nothing is decided, and so published, before it was verified": (
-            "verified = partial(_verified, store); "
+            "verified = partial(parquet_facts, store); "
             "return [verified(each.uri) for each in staged.outputs], [verified(uri) for uri in staged.rejects]"
         ),
         "done is on record after all is in its final place, not before": "self.state.ledger.finish(outcome.key); ...",

@@ -43,7 +43,7 @@ class OpenedRows:
     @property
     def facts(self) -> ParquetFacts:
         """The footer of the file that has them."""
-        return facts_of(self.parquet, self.size_bytes)
+        return facts_of(self.uri, self.parquet, self.size_bytes)
 
     def groups(self) -> Iterator[GroupRows]:
         """The row groups with these rows."""

@@ -62,9 +62,9 @@ def store() -> MemoryStore:
 def test_sound(store: MemoryStore) -> None:
     """Consistent files are returned in order, with the figures of their footers."""
     outputs, rejects = verify_staged(store, MANIFEST, STAGED, ())
-    assert [(file.uri, file.facts.rows) for file in outputs] == [("/s/out/0", 2), ("/s/out/1", 1)]
-    assert [(file.uri, file.facts.rows) for file in rejects] == [("/s/rejects/0", 3)]
-    assert outputs[0].facts.size_bytes == len(store.read("/s/out/0"))
+    assert [(file.uri, file.rows) for file in outputs] == [("/s/out/0", 2), ("/s/out/1", 1)]
+    assert [(file.uri, file.rows) for file in rejects] == [("/s/rejects/0", 3)]
+    assert outputs[0].size_bytes == len(store.read("/s/out/0"))
 
 
 def staged(**changes: object) -> Staged:
