@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from io import BytesIO
 from random import Random
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.s3 import multipart
-from compactor.adapters.aws.s3.multipart import Part
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from tests.support import extras
@@ -42,7 +42,8 @@ class Traffic:
         if not key.endswith(".parquet") or model.name in {"HeadObject", "GetObject"}:
             return
         self.requests[model.name] += 1
-        self.sent_bytes += len(params["Body"]) if isinstance(params.get("Body"), bytes | Part) else 0
+        body = params.get("Body")
+        self.sent_bytes += len(body.getbuffer()) if isinstance(body, BytesIO) else 0
         if "/output/" in key and model.name in {"PutObject", "CompleteMultipartUpload"}:
             self.conditions.add(params.get("IfNoneMatch", "none"))
 
