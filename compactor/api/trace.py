@@ -1,6 +1,7 @@
 """Tells where a file or a manifest is, and where an output comes from."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from compactor.api.arguments import Place, settings_of
@@ -49,10 +50,9 @@ def find_trace(settings: Settings, thing: str, days: int) -> TraceResult:
         raise SettingsError([f"{thing} is a folder -> expected {expected}; `compactor status` is about all of them"])
     suggest = settings.suggestions
     steps = _steps(found, suggest)
-    found.fixes = [each.fix for each in steps if each.fix]
     own = [command for each in steps for command in each.commands]
-    found.next_moves = list(dict.fromkeys([*own, *map(suggest.of, found.next_moves)]))
-    return found.sealed()
+    moves = list(dict.fromkeys([*own, *map(suggest.of, found.next_moves)]))
+    return replace(found, fixes=[each.fix for each in steps if each.fix], next_moves=moves)
 
 
 def _steps(found: TraceResult, suggest: Suggestions) -> list[NextStep]:
@@ -74,7 +74,8 @@ def _found(tracer: Tracer, thing: str, days: int) -> TraceResult:
         return found
     as_file = tracer.trace(absolute_uri(thing), days=days)
     if as_file.state is TraceState.UNKNOWN:
-        as_file.searched = f"for a manifest {found.searched}; for a file {as_file.searched}"
+        searched = f"for a manifest {found.searched}; for a file {as_file.searched}"
+        return replace(as_file, searched=searched)
     return as_file
 
 

@@ -1,31 +1,11 @@
 """How a value becomes a JSON document: by the fields of its type, a dataclass or a record."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import FrozenInstanceError, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
-
-
-class Sealable:
-    """A result that its maker fills. Once it is sealed, no field of it changes."""
-
-    __slots__ = ("_is_sealed",)
-
-    def sealed(self) -> Self:
-        """Seal it."""
-        object.__setattr__(self, "_is_sealed", True)
-        return self
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if getattr(self, "_is_sealed", False):
-            raise FrozenInstanceError(f"cannot assign to field {name!r}")
-        object.__setattr__(self, name, value)
-
-    def __setstate__(self, state: tuple[None, dict[str, object]]) -> None:
-        for name, value in state[1].items():
-            object.__setattr__(self, name, value)
 
 
 def as_document(

@@ -366,7 +366,6 @@ class OperatorComponents(Components):
 
     @cached_property
     def tracer(self) -> "Tracer":
-        from compactor.ops.trace.tables import TableTracer
         from compactor.ops.trace.tracer import Tracer
         from compactor.sources.file_search import FileSearch
 
@@ -376,7 +375,7 @@ class OperatorComponents(Components):
             rules=retry_rules(self.settings.stream),
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True),
             claims=self.claims_if_any,
-            tables=TableTracer(self.state, table) if (table := self.listed_table) else None,
+            table=self.listed_table,
         )
 
     @cached_property

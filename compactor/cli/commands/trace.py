@@ -106,20 +106,19 @@ def _attempts(found: TraceResult) -> list[str]:
 
 
 def _lines(found: TraceResult) -> str:
-    counts = found.counts
-    if counts is None:
+    if found.lines is None:
         return ""
-    sums = fates(counts.rows, counts.rejected_lines, counts.blank_lines, counts.erased_lines)
-    return f"{counts.lines:,} = {sums}"
+    sums = fates(found.rows or 0, found.rejected_lines or 0, found.blank_lines or 0, found.erased_lines or 0)
+    return f"{found.lines:,} = {sums}"
 
 
 def _rejected(found: TraceResult) -> list[str]:
     """The rejected lines by reason, and the first ones by number."""
-    if found.counts is None or not found.counts.rejected_lines:
+    if not found.rejected_lines:
         return []
     named = ", ".join(f"{each.line_number:,} {each.reason}" for each in found.rejected[:SHOWN_LINES])
-    more = " ..." if found.counts.rejected_lines > SHOWN_LINES else ""
-    return [by_name(found.counts.rejects_by_reason), *([f"line {named}{more}"] if named else [])]
+    more = " ..." if found.rejected_lines > SHOWN_LINES else ""
+    return [by_name(found.rejects_by_reason), *([f"line {named}{more}"] if named else [])]
 
 
 def _files(found: TraceResult) -> list[str]:

@@ -57,76 +57,68 @@ class TracedTable:
         return f"{self.name}: in batch {self.batch:,}, snapshot {self.snapshot_id or unknown}{merged}"
 
 
-@dataclass(frozen=True, slots=True)
-class TableTracer:
-    """Follows manifests to one table. Writes nothing."""
-
-    state: State
-    table: ListedTable
-
-    def of(self, commit: Commit, now: datetime, *, is_done: bool) -> TracedTable | None:
-        """Where a commit is; None if it changes nothing in a table."""
-        if not needs_table(commit):
-            return None
-        if not is_done and (held := self._held(commit)) is not None:
-            return held
-        batch = self._batch(commit)
-        if not is_done:
-            seconds = max((now - commit.decided_at).total_seconds(), 0.0)
-            return TracedTable(self.table.name, "waiting", batch, waiting_seconds=seconds)
-        if batch is None:  # a table that was made again may refuse what the one before took
-            return self._held(commit) or self._by_files(commit)
-        try:
-            catalog = self.table.catalog()
-            finals = {file.final for file in commit.outputs}
-            merged = tuple(self._merged(catalog, finals))
-            removed = sum(self.state.store.stat(uri) is None for uri in finals) if merged else 0
-            return TracedTable(
-                self.table.name,
-                "listed",
-                batch,
-                catalog.snapshot_of(batch),
-                merged_files=merged,
-                removed_originals=removed,
-            )
-        except CompactorError as exc:
-            return TracedTable(self.table.name, "listed", batch, error=described(exc))
-
-    def _by_files(self, commit: Commit) -> TracedTable | None:
-        """Where a commit is that is in none of the batches of its time: the table itself has to tell.
-
-        A rebuild of the table adds what was done before the table was set, at any time later.
-        """
-        if Visible(self.state).has_retired_rows(commit.key, commit.generation):
-            return None
-        left = {file.final for file in commit.outputs}
-        try:
-            for live in looked_up(self.state, self.table.catalog().live_files()):
-                left.difference_update(live.uris)
-                if not left:
-                    return TracedTable(self.table.name, "listed")
-        except CompactorError as exc:
-            return TracedTable(self.table.name, "unlisted", error=described(exc))
-        return TracedTable(self.table.name, "unlisted")
-
-    def _merged(self, catalog: TableCatalog, finals: Collection[str]) -> Iterator[str]:
-        """The merged files of the table that have rows of these files."""
-        if next(self.state.store.list(self.state.layout.merged_folder), None) is None:
-            return  # nor does the table need to be listed
-        for each in looked_up(self.state, catalog.live_files()):
-            if each.merged is not None and not set(each.uris).isdisjoint(finals):
-                yield each.file.uri
-
-    def _held(self, commit: Commit) -> TracedTable | None:
-        """Why a commit that is not done is held back; None if it is not."""
-        try:
-            held = RefusedBatches(self.state).held(commit.key, commit.generation)
-        except RecordUnreadable as exc:  # the job leaves it out all the same
-            return TracedTable(self.table.name, "held_back", reason=described(exc))
-        return None if held is None else TracedTable(self.table.name, "held_back", held.batch, reason=held.reason)
-
-    def _batch(self, commit: Commit) -> int | None:
-        batches = TableBatches(self.state)
-        with suppress(RecordUnreadable):  # the rest of the trace does not need it
-            return batches.number_of(commit.key, commit.generation, since=commit.decided_at)
+def traced_table(
+    state: State, table: ListedTable, commit: Commit, now: datetime, *, is_done: bool
+) -> TracedTable | None:
+    """Where a commit is on its way into a table; None if it changes nothing in one."""
+    if not needs_table(commit):
         return None
+    if not is_done and (held := _held(state, table.name, commit)) is not None:
+        return held
+    batch = _batch(state, commit)
+    if not is_done:
+        seconds = max((now - commit.decided_at).total_seconds(), 0.0)
+        return TracedTable(table.name, "waiting", batch, waiting_seconds=seconds)
+    if batch is None:  # a table that was made again may refuse what the one before took
+        return _held(state, table.name, commit) or _by_files(state, table, commit)
+    try:
+        catalog, finals = table.catalog(), {file.final for file in commit.outputs}
+        merged = tuple(_merged(state, catalog, finals))
+        removed = sum(state.store.stat(uri) is None for uri in finals) if merged else 0
+        snapshot_id = catalog.snapshot_of(batch)
+    except CompactorError as exc:
+        return TracedTable(table.name, "listed", batch, error=described(exc))
+    return TracedTable(table.name, "listed", batch, snapshot_id, merged_files=merged, removed_originals=removed)
+
+
+def _by_files(state: State, table: ListedTable, commit: Commit) -> TracedTable | None:
+    """Where a commit is that is in none of the batches of its time: the table itself has to tell.
+
+    A rebuild of the table adds what was done before the table was set, at any time later.
+    """
+    if Visible(state).has_retired_rows(commit.key, commit.generation):
+        return None
+    left = {file.final for file in commit.outputs}
+    try:
+        for live in looked_up(state, table.catalog().live_files()):
+            left.difference_update(live.uris)
+            if not left:
+                return TracedTable(table.name, "listed")
+    except CompactorError as exc:
+        return TracedTable(table.name, "unlisted", error=described(exc))
+    return TracedTable(table.name, "unlisted")
+
+
+def _merged(state: State, catalog: TableCatalog, finals: Collection[str]) -> Iterator[str]:
+    """The merged files of the table that have rows of these files."""
+    if next(state.store.list(state.layout.merged_folder), None) is None:
+        return  # nor does the table need to be listed
+    for each in looked_up(state, catalog.live_files()):
+        if each.merged is not None and not set(each.uris).isdisjoint(finals):
+            yield each.file.uri
+
+
+def _held(state: State, name: str, commit: Commit) -> TracedTable | None:
+    """Why a commit that is not done is held back; None if it is not."""
+    try:
+        held = RefusedBatches(state).held(commit.key, commit.generation)
+    except RecordUnreadable as exc:  # the job leaves it out all the same
+        return TracedTable(name, "held_back", reason=described(exc))
+    return None if held is None else TracedTable(name, "held_back", held.batch, reason=held.reason)
+
+
+def _batch(state: State, commit: Commit) -> int | None:
+    batches = TableBatches(state)
+    with suppress(RecordUnreadable):  # the rest of the trace does not need it
+        return batches.number_of(commit.key, commit.generation, since=commit.decided_at)
+    return None

@@ -1,17 +1,16 @@
 """What is known of a file, a manifest or an output, and what to do about it. Values and decisions, no I/O."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
-from compactor.core.documents.counts import Counts
 from compactor.core.documents.records import Accepted, FileReport
 from compactor.core.inputs.dates import RULES
 from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import canonical, folder
-from compactor.core.results import Sealable, as_document
+from compactor.core.results import as_document
 from compactor.core.rules.attempts import AttemptState
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
@@ -83,15 +82,9 @@ class TracedAttempt:
     passing: bool = False  # whether the failure does not count against the manifest
 
 
-@as_document(
-    shows=(
-        *("meaning", "needs_operator"),
-        *("lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines", "erased_lines", "rejects_by_reason"),
-    ),
-    omits=("counts",),
-)
-@dataclass(slots=True)
-class TraceResult(Sealable):
+@as_document(shows=("meaning", "needs_operator"))
+@dataclass(frozen=True, slots=True)
+class TraceResult:
     """What is known of a file, a manifest or an output. Texts are empty where they do not apply."""
 
     uri: str  # what was asked for: a URI or a manifest id
@@ -102,30 +95,36 @@ class TraceResult(Sealable):
     date: str = ""  # the date of that manifest; empty if it is not known
     dated_by: str = ""  # what gave an input file that date, in words; empty if the writer of the manifest did
     manifest_uri: str = ""  # where that manifest's object is now
-    attempts: list[TracedAttempt] = field(default_factory=list)  # attempts at the manifest, in their order
+    attempts: Sequence[TracedAttempt] = field(default_factory=list)  # attempts at the manifest, in their order
     earlier_attempts: int = 0  # attempts before these, of which only the sum is on record
     next_attempt_at: datetime | None = None  # the earliest time of the next attempt after a failed one
     report: FileReport | None = None  # the report of an input file, once there is one
     # The reports of a manifest's input files, or of those that an output file has rows of
-    files: list[FileReport] = field(default_factory=list)
+    files: Sequence[FileReport] = field(default_factory=list)
     # The Parquet files of the manifest, which have the rows of an input file
-    outputs: list[str] = field(default_factory=list)
+    outputs: Sequence[str] = field(default_factory=list)
     # The manifest's files of rejects; of an input file, those that have rejects of it
-    rejects: list[str] = field(default_factory=list)
-    rejected: list[TracedReject] = field(default_factory=list)  # its first rejected lines
-    counts: Counts | None = None  # the lines of an input file that is compacted, as they are now; else null
+    rejects: Sequence[str] = field(default_factory=list)
+    rejected: Sequence[TracedReject] = field(default_factory=list)  # its first rejected lines
+    lines: int | None = None  # lines of an input file that is compacted, as they are now; else null, as those below
+    rows: int | None = None  # those of the lines that are rows
+    rejected_lines: int | None = None  # those of the lines that are rejected
+    unkept_rejects: int | None = None  # those of the rejected lines that are only counted
+    blank_lines: int | None = None  # those of the lines that are blank
+    erased_lines: int | None = None  # lines whose row or reject was erased on request, which no other count has
+    rejects_by_reason: Mapping[str, int] = field(default_factory=dict)  # the rejected lines by reason
     redriven_from: str = ""  # the manifest that this one redrives
     origin: str = ""  # the file whose rejected lines this file holds
-    redriven_as: list[TracedRedrive] = field(default_factory=list)  # later manifests that have it again
-    expired: list[str] = field(default_factory=list)  # what of its manifest expired: when, and under which rule
+    redriven_as: Sequence[TracedRedrive] = field(default_factory=list)  # later manifests that have it again
+    expired: Sequence[str] = field(default_factory=list)  # what of its manifest expired: when, and under which rule
     erased: str = ""  # what was erased of its manifest on request; its lines count as they were read
     # The quarantined versions of an input file, the first one first, or the quarantined files of a manifest
-    quarantined: list[QuarantinedFile] = field(default_factory=list)
+    quarantined: Sequence[QuarantinedFile] = field(default_factory=list)
     settled_by: str = ""  # of a dead letter that was not redriven, the manifest that took over its last file
     message: str = ""  # why it was quarantined or dead-lettered, or what else is known
     table: TracedTable | None = None  # the way of its manifest's rows into the table of the output; null without one
-    fixes: list[str] = field(default_factory=list)  # what to do before these commands
-    next_moves: list[str] = field(default_factory=list)  # commands to run next
+    fixes: Sequence[str] = field(default_factory=list)  # what to do before these commands
+    next_moves: Sequence[str] = field(default_factory=list)  # commands to run next
     is_replaced: bool = False  # whether an input file with rows has another version by now
     searched: str = ""  # where it was searched for, if it was not found by its claim
 
@@ -133,46 +132,6 @@ class TraceResult(Sealable):
     def found(self) -> bool:
         """Whether a record names it; without one, `compactor trace` ends with exit code 1."""
         return self.state is not TraceState.UNKNOWN
-
-    @property
-    def lines(self) -> int | None:
-        """Lines of an input file that is compacted, as they are now; None for anything else."""
-        return self.counts.lines if self.counts is not None else None
-
-    @property
-    def rows(self) -> int | None:
-        """Those of the lines that are rows; None as above."""
-        return self.counts.rows if self.counts is not None else None
-
-    @property
-    def rejected_lines(self) -> int | None:
-        """Those of the lines that are rejected; None as above."""
-        return self.counts.rejected_lines if self.counts is not None else None
-
-    @property
-    def unkept_rejects(self) -> int | None:
-        """Those of the rejected lines that are only counted; None as above."""
-        return self.counts.unkept_rejects if self.counts is not None else None
-
-    @property
-    def erased_lines(self) -> int | None:
-        """Lines whose row or reject was erased on request, which no other count has; None as above."""
-        return self.counts.erased_lines if self.counts is not None else None
-
-    @property
-    def blank_lines(self) -> int | None:
-        """Those of the lines that are blank; None as above."""
-        return self.counts.blank_lines if self.counts is not None else None
-
-    @property
-    def rejects_by_reason(self) -> Mapping[str, int]:
-        """The rejected lines by reason; empty for anything but an input file."""
-        return self.counts.rejects_by_reason if self.counts is not None else {}
-
-    @property
-    def rejects_files(self) -> list[str]:
-        """The same as `rejects`."""
-        return self.rejects
 
     @property
     def meaning(self) -> str:
@@ -208,24 +167,29 @@ _STATES = {
 }
 
 
-def add_account(trace: TraceResult, account: Account) -> None:
-    """Add what is known of the manifest."""
-    made_by = account.made_by
-    trace.manifest_id, trace.manifest_uri = account.id, account.uri
-    trace.attempts = [_traced(each) for each in account.attempts.unfolded]
-    trace.earlier_attempts = account.attempts.folded.upto if account.attempts.folded else 0
-    trace.redriven_from = made_by.source if made_by is not None else ""
-    trace.redriven_as = [traced_redrive(entry) for entry in account.redrives]
-    trace.state = _STATES[account.state]
-    if account.accepted is not None:
-        trace.date, trace.dated_by = account.accepted.date, _dated_by(trace.uri, account.accepted)
+def with_account(trace: TraceResult, account: Account) -> TraceResult:
+    """The trace with what is known of the manifest."""
+    made_by, message = account.made_by, ""
     if account.state is AccountState.UNWRITTEN:
         again = "plan" if made_by is not None and made_by.kind == "planned" else "redrive"
-        trace.message = f"its redrive is on record, but its manifest was not written yet; {again} again"
+        message = f"its redrive is on record, but its manifest was not written yet; {again} again"
     elif account.state is AccountState.REVOKED:
-        trace.message = f"manifest {account.id} was revoked by its planner; plan again"
+        message = f"manifest {account.id} was revoked by its planner; plan again"
     elif account.letter is not None:
-        trace.message = f"{account.letter.reason}: {account.letter.message}"
+        message = f"{account.letter.reason}: {account.letter.message}"
+    return replace(
+        trace,
+        state=_STATES[account.state],
+        manifest_id=account.id,
+        manifest_uri=account.uri,
+        date=account.accepted.date if account.accepted is not None else "",
+        dated_by=_dated_by(trace.uri, account.accepted) if account.accepted is not None else "",
+        attempts=[_traced(each) for each in account.attempts.unfolded],
+        earlier_attempts=account.attempts.folded.upto if account.attempts.folded else 0,
+        redriven_from=made_by.source if made_by is not None else "",
+        redriven_as=[traced_redrive(entry) for entry in account.redrives],
+        message=message or trace.message,
+    )
 
 
 def _dated_by(uri: str, accepted: Accepted) -> str:

@@ -39,20 +39,21 @@ from compactor.ndjson.files.content_digest import beginnings
 from compactor.ndjson.files.object_reading import whole
 from compactor.ops.redrive.reject_lines import numbers_of, reject_rows
 from compactor.ops.trace.landed import landed_record
-from compactor.ops.trace.tables import TableTracer
+from compactor.ops.trace.tables import traced_table
 from compactor.ops.trace.trace import (
     TracedReject,
     TraceResult,
     TraceState,
-    add_account,
     move_to_plan,
     move_to_see,
     moves_of_manifest,
     traced_redrive,
+    with_account,
 )
 from compactor.sources.candidates import NOT_DATA, not_data_reason
 from compactor.sources.claiming import claim_key, manifests_of
 from compactor.sources.file_search import FileSearch, Naming
+from compactor.table.standing import ListedTable
 
 SEARCHED_DAYS = 31
 
@@ -76,54 +77,54 @@ class Tracer:
     rules: RetryRules  # when a manifest is tried again
     search: FileSearch  # passes over what cannot be read
     claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
-    tables: TableTracer | None = None  # follows manifests to the table of the output; None without one
+    table: ListedTable | None = None  # lists the output; None without one
 
     def trace_manifest(self, manifest_id: str) -> TraceResult:
         """Follow a manifest by its id."""
-        trace = TraceResult(uri=manifest_id, kind="manifest")
+        trace = TraceResult(manifest_id, "manifest")
         [account] = settled(self.state, [account_of(self.state, self._sealed_into(manifest_id))])
         if account.state is AccountState.UNKNOWN:
-            trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
-            return trace
-        self._add_account(trace, account)
-        trace.exists, gone = bool(account.uri), frozenset[Part]()
-        if account.commit is not None:
-            trace.files = list(account.commit.files)
-            trace.outputs = [file.final for file in account.commit.outputs]
-            trace.rejects = [file.final for file in account.commit.rejects]
-            gone = self._add_expired(trace, account.commit)
-            trace.quarantined = list(account.quarantined)
+            searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
+            return replace(trace, searched=searched)
+        trace = replace(self._with_account(trace, account), exists=bool(account.uri))
+        commit, manifest = account.commit, account.accepted.manifest if account.accepted is not None else None
+        gone: Mapping[Part, str] = {}
+        if commit is not None:
+            gone = self._expired_parts(commit)
+            trace = replace(
+                trace,
+                files=[*commit.files],
+                outputs=[] if "rows" in gone else [file.final for file in commit.outputs],
+                rejects=[] if "rejects" in gone else [file.final for file in commit.rejects],
+                expired=[*gone.values()],
+                erased=_erased_words(commit),
+                quarantined=[*account.quarantined],
+            )
         elif account.fate is not None:
-            trace.settled_by = account.fate.settled_by
-        elif account.accepted is not None and account.accepted.manifest is not None:
-            trace.message = trace.message or f"{len(account.accepted.manifest.files)} files"
-        trace.next_moves = moves_of_manifest(account, _redrivable(gone))
-        self._add_table(trace, account)
+            trace = replace(trace, settled_by=account.fate.settled_by)
+        elif manifest is not None and not trace.message:
+            trace = replace(trace, message=f"{len(manifest.files)} files")
+        return self._with_table(replace(trace, next_moves=moves_of_manifest(account, _redrivable(gone))), account)
+
+    def _with_account(self, trace: TraceResult, account: Account) -> TraceResult:
+        trace = with_account(trace, account)
+        if account.outcome is None and account.accepted is not None:
+            due = due_at(account.id, account.attempts, self.rules, now=self.state.clock.now())
+            trace = replace(trace, next_attempt_at=due)
         return trace
 
-    def _add_account(self, trace: TraceResult, account: Account) -> None:
-        add_account(trace, account)
-        if account.outcome is None and account.accepted is not None:
-            now = self.state.clock.now()
-            trace.next_attempt_at = due_at(account.id, account.attempts, self.rules, now=now)
-
-    def _add_table(self, trace: TraceResult, account: Account) -> None:
-        """Add the way of a manifest into the table, with the command that helps if there is none."""
-        if self.tables is None or account.commit is None:
-            return
-        trace.table = self.tables.of(account.commit, self.state.clock.now(), is_done=account.is_done)
-        if trace.table is not None and trace.table.state in {"unlisted", "held_back"}:
-            trace.next_moves = [*trace.next_moves, "compactor table rebuild"]
-        if trace.table is not None and trace.table.state == "held_back":
-            trace.next_moves = [*trace.next_moves, f"compactor rebuild {quoted(account.id)}"]
-
-    def _add_expired(self, trace: TraceResult, commit: Commit) -> frozenset[Part]:
-        """Add what of a manifest expired; returns these parts."""
-        found = self._expired_parts(commit)
-        trace.expired, trace.erased = list(found.values()), _erased_words(commit)
-        trace.outputs = [] if "rows" in found else trace.outputs
-        trace.rejects = [] if "rejects" in found else trace.rejects
-        return frozenset(found)
+    def _with_table(self, trace: TraceResult, account: Account) -> TraceResult:
+        """The trace with the way of a manifest into the table, and the command that helps if there is none."""
+        if self.table is None or account.commit is None:
+            return trace
+        now = self.state.clock.now()
+        table = traced_table(self.state, self.table, account.commit, now, is_done=account.is_done)
+        moves = [*trace.next_moves]
+        if table is not None and table.state in {"unlisted", "held_back"}:
+            moves.append("compactor table rebuild")
+        if table is not None and table.state == "held_back":
+            moves.append(f"compactor rebuild {quoted(account.id)}")
+        return replace(trace, table=table, next_moves=moves)
 
     def _expired_parts(self, commit: Commit) -> dict[Part, str]:
         """The parts of a manifest that expired, each in words, such as `rows expired on 2026-02-01 under ...`."""
@@ -144,19 +145,17 @@ class Tracer:
         """
         output, rejects = self.state.layout.output_owner(uri), self.state.layout.rejects_owner(uri)
         if output is not None:
-            return self._trace_written(TraceResult(uri=uri, kind="output"), output.id)
+            return self._trace_written(TraceResult(uri, "output"), output.id)
         if rejects is not None:
-            return self._trace_written(TraceResult(uri=uri, kind="rejects"), rejects.id)
+            return self._trace_written(TraceResult(uri, "rejects"), rejects.id)
         manifest_id = self._id_of_object(uri)
         if manifest_id is not None:
-            trace = self.trace_manifest(manifest_id)
-            trace.uri, trace.exists = uri, is_there(self.state, uri)
+            trace = replace(self.trace_manifest(manifest_id), uri=uri, exists=is_there(self.state, uri))
             if trace.state is TraceState.UNKNOWN and trace.exists and is_within(uri, self.state.layout.manifests):
                 # It has no record yet, and its name is not its id.
-                trace.state, trace.manifest_id, trace.manifest_uri = TraceState.WAITING, manifest_id, uri
-            if trace.state is TraceState.WAITING:
-                trace.message = self._why_unreadable(uri)
-            return trace
+                trace = replace(trace, state=TraceState.WAITING, manifest_id=manifest_id, manifest_uri=uri)
+            is_waiting = trace.state is TraceState.WAITING
+            return replace(trace, message=self._why_unreadable(uri)) if is_waiting else trace
         return self._trace_landed(uri, days) if is_log(uri) else self._trace_input(uri, days)
 
     def _id_of_object(self, uri: str) -> str | None:
@@ -188,109 +187,100 @@ class Tracer:
         return ""
 
     def _trace_written(self, trace: TraceResult, manifest_id: str) -> TraceResult:
-        trace.exists = self.state.store.stat(trace.uri) is not None
+        trace = replace(trace, exists=self.state.store.stat(trace.uri) is not None)
         account = account_of(self.state, manifest_id) if manifest_id else None
         commit = account.commit if account is not None else None
-        of_rows = trace.kind == "output"
-        written = () if commit is None else commit.outputs if of_rows else commit.rejects
+        part: Part = "rows" if trace.kind == "output" else "rejects"
+        written = () if commit is None else commit.outputs if part == "rows" else commit.rejects
         is_named = canonical(trace.uri) in {canonical(file.final) for file in written}
         if account is None or commit is None or not is_named:
             by = f"the commit of manifest {manifest_id}" if manifest_id else "its name, which names no manifest"
-            trace.searched = f"{by}; expected a commit that names it"
-            return trace
-        self._add_account(trace, account)
-        gone = self._add_expired(trace, commit)
-        is_lost = account.is_done and not trace.exists and ("rows" if of_rows else "rejects") not in gone
+            return replace(trace, searched=f"{by}; expected a commit that names it")
+        gone = self._expired_parts(commit)
+        is_lost = account.is_done and not trace.exists and part not in gone
         lost = [f"compactor rebuild {quoted(manifest_id)}"] if is_lost else []
-        trace.next_moves = lost + moves_of_manifest(account, _redrivable(gone))
-        trace.files = [file for file in commit.files if (file.records if of_rows else file.rejected_lines)]
-        self._add_table(trace, account)
-        return trace
+        trace = replace(
+            self._with_account(trace, account),
+            files=[file for file in commit.files if (file.records if part == "rows" else file.rejected_lines)],
+            expired=[*gone.values()],
+            erased=_erased_words(commit),
+            next_moves=[*lost, *moves_of_manifest(account, _redrivable(gone))],
+        )
+        return self._with_table(trace, account)
 
     def _trace_input(self, uri: str, days: int) -> TraceResult:
-        trace = TraceResult(uri=uri)
-        info = self._info(trace)
+        info, denied = self._info(uri)
+        trace = TraceResult(uri, exists=info is not None or bool(denied), message=denied)
         manifest_id = redriven_owner(uri, self.state.layout.redriven_folder) or self._claimed_for(uri, info)
         if manifest_id is not None:
-            trace.state = TraceState.CLAIMED
-        elif naming := self._found(trace, info, days):
-            manifest_id = naming.manifest_id
+            trace = replace(trace, state=TraceState.CLAIMED)
         else:
-            if info is not None:
-                self._add_way_in(trace, info, days)
-            return trace
-        trace.manifest_id = manifest_id
+            naming, searched = self._found(uri, info, days)
+            if naming is None:
+                trace = replace(trace, searched=searched)
+                return trace if info is None else self._with_way_in(trace, info, days)
+            manifest_id = naming.manifest_id
+        trace = replace(trace, manifest_id=manifest_id)
         part_uri = self.state.layout.pending_part(manifest_id)
         if self.state.store.stat(part_uri) is not None:
-            trace.state, trace.manifest_uri = TraceState.PENDING, part_uri
-            return trace
+            return replace(trace, state=TraceState.PENDING, manifest_uri=part_uri)
         return self._followed(trace, info, days)
 
     def _trace_landed(self, uri: str, days: int) -> TraceResult:
         """Follow the landed object with a record of a log, or a gap. The log is not asked."""
         found = landed_record(self.state, uri)
         if found is None:
-            return TraceResult(uri=uri, exists=True, searched="the chains of landed records")
+            return TraceResult(uri, exists=True, searched="the chains of landed records")
         if not found.uri:
-            return TraceResult(uri=uri, exists=True, searched=f"the chains of landed records: {found.words}")
+            return TraceResult(uri, exists=True, searched=f"the chains of landed records: {found.words}")
         if is_log(found.uri):
-            trace = TraceResult(uri=found.uri, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
+            trace = TraceResult(found.uri, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
             trace = self._followed(trace, None, days)
         else:
             trace = self._trace_input(found.uri, days)
-        trace.message = "; ".join(filter(None, (found.words, trace.message)))
-        return trace
+        return replace(trace, message="; ".join(filter(None, (found.words, trace.message))))
 
     def _followed(self, trace: TraceResult, info: ObjectInfo | None, days: int) -> TraceResult:
         """The trace of a file, of which the manifest is known."""
         account = self._latest(trace.manifest_id, trace.uri)
-        if account.state is not AccountState.UNKNOWN:
-            trace.quarantined = self._quarantined(trace, account, info, days)
-            self._add_file(trace, account, info)
-            if trace.state in {TraceState.DECIDED, TraceState.DONE}:
-                self._add_table(trace, account)
-        return trace
+        if account.state is AccountState.UNKNOWN:
+            return trace
+        trace = replace(trace, quarantined=self._quarantined(trace.uri, account, info, days))
+        trace = self._with_file(trace, account, info)
+        return self._with_table(trace, account) if trace.state in {TraceState.DECIDED, TraceState.DONE} else trace
 
-    def _quarantined(
-        self, trace: TraceResult, account: Account, info: ObjectInfo | None, days: int
-    ) -> list[QuarantinedFile]:
+    def _quarantined(self, uri: str, account: Account, info: ObjectInfo | None, days: int) -> list[QuarantinedFile]:
         """The quarantined versions of a file, the first one first, which stay on record whatever came of it later.
 
         On S3, only dates that it may have are searched.
         """
-        known = [*self._own_days(trace, info), *([account.accepted.date] if account.accepted is not None else [])]
+        known = [*self._own_days(uri, info), *([account.accepted.date] if account.accepted is not None else [])]
         searched = self._days(known, max(days, len(known)) if not is_s3(self.state.layout.state) else len(known))
-        wanted = {canonical(trace.uri)}
+        wanted = {canonical(uri)}
         namings = self.search.on_dates(dict.fromkeys(searched, wanted))
         keys = {ManifestKey(each.date, each.manifest_id) for each in namings if each.state == "quarantined"}
         found = (file for each in accounts(self.state, Scope(keys=list(keys))) for file in each.quarantined)
         own = sorted((file for file in found if canonical(file.uri) in wanted), key=lambda file: file.started_at)
         return Settling(self.state).files(own)
 
-    def _info(self, trace: TraceResult) -> ObjectInfo | None:
-        """The file itself; None if it is gone or may not be read, which the trace then says."""
+    def _info(self, uri: str) -> tuple[ObjectInfo | None, str]:
+        """The file itself, None if it is gone; and why it may not be read."""
         try:
-            info = self.state.store.stat(trace.uri)
+            return self.state.store.stat(uri), ""
         except AccessError as exc:
-            trace.exists, trace.message = True, str(exc)
-            return None
-        trace.exists = info is not None
-        return info
+            return None, str(exc)
 
-    def _add_way_in(self, trace: TraceResult, info: ObjectInfo, days: int) -> None:
-        """Add how a file that is in no manifest gets into one, or why it does not."""
+    def _with_way_in(self, trace: TraceResult, info: ObjectInfo, days: int) -> TraceResult:
+        """The trace with how a file that is in no manifest gets into one, or why it does not."""
         reason = not_data_reason(info.uri, info.size_bytes, self.search.allowed_prefixes)
         if reason is None and self.state.rules.excludes(info.uri):
             reason = "excluded"
-        if earlier := self._earlier_name(info, self._days(self._own_days(trace, info), days)):
-            trace.message = (
-                f"it is what {earlier} was, which is there no more: `compact` knows a renamed or rotated file"
-            )
-            trace.next_moves = [f"compactor trace {quoted(earlier)}"]
-        elif reason is None:
-            trace.next_moves = [move_to_plan(info.uri)]
-        else:
-            trace.message = f"no plan takes it: {NOT_DATA[reason]}"
+        if earlier := self._earlier_name(info, self._days(self._own_days(info.uri, info), days)):
+            was = f"it is what {earlier} was, which is there no more: `compact` knows a renamed or rotated file"
+            return replace(trace, message=was, next_moves=[f"compactor trace {quoted(earlier)}"])
+        if reason is None:
+            return replace(trace, next_moves=[move_to_plan(info.uri)])
+        return replace(trace, message=f"no plan takes it: {NOT_DATA[reason]}")
 
     def _earlier_name(self, info: ObjectInfo, dates: Iterable[str]) -> str:
         """Another name of a local file, under which its bytes are on record, and which has them no more; or empty."""
@@ -323,30 +313,26 @@ class Tracer:
         """The manifest that a pending part was sealed into; any other holder as it is."""
         return holder if self.claims is None else manifests_of(self.claims, [holder])[holder]
 
-    def _found(self, trace: TraceResult, info: ObjectInfo | None, days: int) -> Naming | None:
-        """The most specific naming of a file, from the first place that has one; adds what was searched."""
-        wanted = {canonical(trace.uri)}
-        own_days = self._own_days(trace, info)
-        own_day = own_days[0]
-        searched: list[str] = []
+    def _found(self, uri: str, info: ObjectInfo | None, days: int) -> tuple[Naming | None, str]:
+        """The most specific naming of a file, from the first place that has one; else what was searched."""
+        wanted, own_days = {canonical(uri)}, self._own_days(uri, info)
+        searched = 0
         for day in self._days(own_days, days):
-            searched.append(day)
+            searched += 1
             if found := _best(self.search.on_date(day, wanted), info):
-                return found
+                return found, ""
             # Manifests that wait come after the file's own date, before all other dates.
-            if len(searched) == 1 and (found := _best(self.search.waiting(wanted), info)):
-                return found
-        more = len(searched) - 1
-        others = f" and {more} other day{'s' if more > 1 else ''}, the newest first" if more else ""
+            if searched == 1 and (found := _best(self.search.waiting(wanted), info)):
+                return found, ""
+        others = f" and {count(searched - 1, 'other day')}, the newest first" if searched > 1 else ""
         claims = "the claims, " if self.claims is not None else ""
-        trace.searched = f"{claims}the manifests that wait, the ledger of {own_day}{others}"
-        return None
+        return None, f"{claims}the manifests that wait, the ledger of {own_days[0]}{others}"
 
-    def _own_days(self, trace: TraceResult, info: ObjectInfo | None) -> list[str]:
+    def _own_days(self, uri: str, info: ObjectInfo | None) -> list[str]:
         """The dates that a file may have, the most likely one first."""
         arrived_at = info.modified_at if info else self.state.clock.now()
-        own_day = self.state.rules.dates.of_file(trace.uri, arrived_at).date
-        return [own_day, *sorted(possible_dates(trace.uri, arrived_at) - {own_day})]
+        own_day = self.state.rules.dates.of_file(uri, arrived_at).date
+        return [own_day, *sorted(possible_dates(uri, arrived_at) - {own_day})]
 
     def _days(self, own_days: Sequence[str], days: int) -> Iterator[str]:
         others = (day for day in reversed(list(self.state.ledger.dates())) if day not in own_days)
@@ -364,62 +350,77 @@ class Tracer:
             account = following
         return account
 
-    def _add_file(self, trace: TraceResult, account: Account, info: ObjectInfo | None) -> None:
-        self._add_account(trace, account)
-        made_by, wanted = account.made_by, canonical(trace.uri)
+    def _with_file(self, trace: TraceResult, account: Account, info: ObjectInfo | None) -> TraceResult:
+        made_by, wanted, commit = account.made_by, canonical(trace.uri), account.commit
         inputs = made_by.inputs if made_by is not None else ()
-        trace.origin = next((each.source_uri for each in inputs if canonical(each.uri) == wanted), "")
         of_file = (entry for entry in account.redrives if _concerns(entry, wanted))
-        trace.redriven_as = [traced_redrive(entry) for entry in of_file]
-        outcome = account.commit
-        if outcome is None:
+        trace = replace(
+            self._with_account(trace, account),
+            origin=next((each.source_uri for each in inputs if canonical(each.uri) == wanted), ""),
+            redriven_as=[traced_redrive(entry) for entry in of_file],
+        )
+        if commit is None:
             is_revoked = account.state is AccountState.REVOKED
-            trace.next_moves = [move_to_plan(trace.uri)] if is_revoked else moves_of_manifest(account)
-            return
-        gone = self._add_expired(trace, outcome)
-        report = next((file for file in outcome.files if canonical(file.uri) == wanted), None)
-        trace.report = report
+            return replace(trace, next_moves=[move_to_plan(trace.uri)] if is_revoked else moves_of_manifest(account))
+        gone = self._expired_parts(commit)
+        report = next((file for file in commit.files if canonical(file.uri) == wanted), None)
+        trace = replace(trace, expired=[*gone.values()], erased=_erased_words(commit), report=report)
         if report is None:
-            return
+            return trace
         if report.status is not FileStatus.COMPACTED:
-            trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
-            if "rejects" not in gone:
-                trace.rejects, trace.rejected = _own_rejects(self.state.store, outcome, report)  # samples
+            # samples
+            rejects, rejected = ([], []) if "rejects" in gone else _own_rejects(self.state.store, commit, report)
             is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
-            trace.next_moves = [] if is_quarantined else [move_to_plan(report.uri)]
-            return
-        trace.outputs = [file.final for file in outcome.outputs] if report.records and "rows" not in gone else []
-        self._add_lines(trace, account, outcome, report, gone)
-        if trace.rejected:
-            trace.next_moves = [move_to_see(trace.uri), *moves_of_manifest(account, ["rejects"])]
+            return replace(
+                trace,
+                state=TraceState.QUARANTINED,
+                message=f"{report.status}: {report.detail}",
+                rejects=rejects,
+                rejected=rejected,
+                next_moves=[] if is_quarantined else [move_to_plan(report.uri)],
+            )
+        trace = self._with_lines(trace, account, commit, report, gone)
+        message, is_replaced = trace.message, False
         if (part := report.range) is not None:
             before = f"other manifests have those before, as {part.continues}"
-            trace.message = (
-                f"these are its lines from {part.lines_before + 1:,} on, at byte {part.from_byte:,}; {before}"
-            )
+            message = f"these are its lines from {part.lines_before + 1:,} on, at byte {part.from_byte:,}; {before}"
         if info is not None and report.etag and info.etag != report.etag:
             was, now = (described_version(trace.uri, etag) for etag in (report.etag, info.etag))
             compacted = f"manifest {account.id} has compacted {was}; now it is {now}"
-            trace.message = "; ".join(filter(None, (trace.message, compacted)))
-            trace.is_replaced = not report.may_have_grown(info.size_bytes)
+            message = "; ".join(filter(None, (message, compacted)))
+            is_replaced = not report.may_have_grown(info.size_bytes)
+        moves = [move_to_see(trace.uri), *moves_of_manifest(account, ["rejects"])] if trace.rejected else []
+        return replace(trace, message=message, is_replaced=is_replaced, next_moves=moves)
 
-    def _add_lines(
+    def _with_lines(
         self, trace: TraceResult, account: Account, commit: Commit, report: FileReport, gone: Container[Part]
-    ) -> None:
-        """Add the lines of a file as they are now: some of its rejects may have been redriven since."""
+    ) -> TraceResult:
+        """The trace with the lines of a file as they are now: some of its rejects may have been redriven since."""
         redriven = redriven_lines(self.state, account)
         again = [each for each in redriven.reports if each.origin_uri == report.origin_uri and each.uri != report.uri]
         is_own = not report.source_uri  # not redriven lines, whose totals are those of the file that they are from
-        trace.counts = file_counts([report, *(again if is_own else ())], with_source=is_own)
+        counts = file_counts([report, *(again if is_own else ())], with_source=is_own)
         uris = {each.uri for each in again}
-        for made in redriven.commits:
-            if any(file.uri in uris and file.records for file in made.files):
-                trace.outputs += [file.final for file in made.outputs]
-        if report.reject_rows and "rejects" not in gone:
-            trace.rejects, trace.rejected = _own_rejects(self.state.store, commit, report, redriven.inputs)
+        made = [each for each in redriven.commits if any(file.uri in uris and file.records for file in each.files)]
+        own = commit.outputs if report.records and "rows" not in gone else []
+        has_rejects = report.reject_rows and "rejects" not in gone
+        rejects, rejected = _own_rejects(self.state.store, commit, report, redriven.inputs) if has_rejects else ([], [])
+        return replace(
+            trace,
+            outputs=[file.final for file in (*own, *(file for each in made for file in each.outputs))],
+            rejects=rejects,
+            rejected=rejected,
+            lines=counts.lines,
+            rows=counts.rows,
+            rejected_lines=counts.rejected_lines,
+            unkept_rejects=counts.unkept_rejects,
+            blank_lines=counts.blank_lines,
+            erased_lines=counts.erased_lines,
+            rejects_by_reason=counts.rejects_by_reason,
+        )
 
 
-def _redrivable(gone: frozenset[Part]) -> Sequence[Kind]:
+def _redrivable(gone: Container[Part]) -> Sequence[Kind]:
     """The kinds of what may be redriven: rejected lines only while there are any."""
     return ("manifests",) if "rejects" in gone else ("manifests", "rejects")
 

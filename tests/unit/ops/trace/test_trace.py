@@ -239,21 +239,18 @@ def test_redriven_rejects(harness: Harness) -> None:
     found = trace(harness, "/w/raw/m1-1.ndjson")
     assert (found.state, found.manifest_id, found.next_moves[1:]) == (TraceState.DONE, "m1", [])
     assert [(each.manifest_id, each.fate) for each in found.redriven_as] == [("m1-r1", "waiting")]
-    assert found.counts is not None
-    assert (found.counts.lines, found.counts.rows, found.counts.rejected_lines) == (5, 2, 3)
+    assert (found.lines, found.rows, found.rejected_lines) == (5, 2, 3)
     assert trace(harness, "/w/raw/m1-0.ndjson").redriven_as == []
     [lines] = [info.uri for info in harness.store.list("/w/state/redriven/")]
     found = trace(harness, lines)
     assert (found.manifest_id, found.state, found.origin) == ("m1-r1", TraceState.WAITING, "/w/raw/m1-1.ndjson")
     harness.run_once()
     found = trace(harness, "/w/raw/m1-1.ndjson")
-    assert found.counts is not None
-    assert (found.counts.lines, found.counts.rows, found.counts.rejected_lines) == (5, 3, 2)
+    assert (found.lines, found.rows, found.rejected_lines) == (5, 3, 2)
     assert [each.line_number for each in found.rejected] == [2, 4]
     rows = harness.commit("m1").outputs + harness.commit("m1-r1").outputs
     assert found.outputs == [file.final for file in rows]
-    again = trace(harness, lines).counts
-    assert again is not None
+    again = trace(harness, lines)
     assert (again.lines, again.rows, again.blank_lines) == (1, 1, 0)
 
 
