@@ -81,9 +81,7 @@ class Ledger:
 
     def accepted(self, manifest_id: str) -> Accepted | None:
         """The record that binds an id; None if it is not bound."""
-        uri = self._layout.accepted(manifest_id)
-        data = self._read(uri)
-        return _parsed(Accepted, uri, data) if data is not None else None
+        return Accepted.find(self._store, self._layout.accepted(manifest_id))
 
     def accept(self, record: Accepted) -> Accepted:
         """Bind an id, unless it is bound already.
@@ -94,7 +92,7 @@ class Ledger:
         uri = self._layout.accepted(record.manifest_id)
         if self._store.create(uri, record.to_json()):  # guard: an id is bound once
             return record
-        return _parsed(Accepted, uri, self._store.read(uri))  # guard: an id is bound to its first manifest for good
+        return self.record(uri, Accepted)  # guard: an id is bound to its first manifest for good
 
     def begin_intake(self, place: str) -> int:
         """Record that this run reads a large delivered object; return how many other runs began and did not end it.
@@ -116,8 +114,7 @@ class Ledger:
         """What is on record about a manifest."""
         names = self.record_names(key)
         outcome = self.recorded_outcome(key, names)
-        attempts = Attempts() if outcome else self.attempts(key, names)
-        return LedgerState(attempts=attempts, outcome=outcome, is_done=is_done(outcome, names))
+        return LedgerState(Attempts() if outcome else self.attempts(key, names), outcome, is_done(outcome, names))
 
     def attempts(self, key: ManifestKey, names: Collection[str]) -> Attempts:
         """The attempts of a manifest.
@@ -375,7 +372,7 @@ class Ledger:
             ObjectNotFound: It does not exist.
             RecordUnreadable: It is no record of this kind.
         """
-        return _parsed(kind, uri, self._store.read(uri))
+        return kind.read(self._store.read(uri), uri)
 
     def record_names(self, key: ManifestKey) -> frozenset[str]:
         """The names of all records of one manifest, such as `attempt-1.json`; empty if it was never begun."""
@@ -407,10 +404,6 @@ class Ledger:
 
 
 Record = TypeVar("Record", bound=Document)
-
-
-def _parsed(kind: type[Record], uri: str, data: bytes) -> Record:
-    return kind.read(data, uri)
 
 
 def newest_generation(names: Iterable[str]) -> int | None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.core.documents.records import Accepted
+from compactor.core.documents.records import Accepted, Taking, Why
 from compactor.core.layout import ManifestKey
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from tests.support.attempt_failures import attempt_failure
@@ -44,6 +44,19 @@ def test_decide_once(harness: Harness) -> None:
     letter = harness.dead_letter("bad").model_copy(update={"manifest_id": "m1", "date": commit.date})
     assert other(harness).decide(letter) == commit
     assert harness.ledger.outcome(M1) == commit
+
+
+def test_a_change_of_what_is_done_is_decided_once(harness: Harness) -> None:
+    """Of two processes that decide the same, the first one's words are valid for both; other changes stay beside it."""
+    taking = Taking(
+        why=Why.REJECTS, about=DAY, id="same", reason="first", by="ann", manifests={"m1": 1},
+        run_id="run", decided_at=harness.clock.now(),
+    )  # fmt: skip
+    assert harness.ledger.decide(taking) == taking
+    assert other(harness).decide(taking.model_copy(update={"reason": "second"})) == taking
+    for change in ({"id": "another"}, {"about": "2026-01-03"}, {"why": Why.ARCHIVE}):
+        different = taking.model_copy(update=change)
+        assert other(harness).decide(different) == different
 
 
 def test_attempts_are_numbered_across_drivers(harness: Harness) -> None:
