@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from compactor.core.documents.manifest_parsing import MAX_MANIFEST_FILES
 from compactor.core.inputs.dates import EARLIEST_DATE, MAX_FUTURE_DAYS
-from compactor.core.logs.record_columns import KafkaValues
+from compactor.core.logs.names import KafkaValues
 from compactor.core.rules.attempts import RetryRules
 from compactor.core.rules.sharding import MAX_SHARDS
 from compactor.settings.types import (

@@ -11,8 +11,15 @@ from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout, partitions
 from compactor.core.inputs.source_places import EXCLUDED_EXPECTED, exclusion
-from compactor.core.logs.names import KAFKA, KINESIS, SOURCE_PATTERN, STREAM_EXPECTED, TOPIC_EXPECTED, LogName
-from compactor.core.logs.record_columns import RecordColumn
+from compactor.core.logs.names import (
+    KAFKA,
+    KINESIS,
+    SOURCE_PATTERN,
+    STREAM_EXPECTED,
+    TOPIC_EXPECTED,
+    LogName,
+    RecordColumn,
+)
 from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
 from compactor.core.rules.sharding import Shard
 from compactor.settings import grok, places

@@ -16,9 +16,8 @@ from compactor.core.crash_points import (
 )
 from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.layout import is_s3
-from compactor.core.logs.names import KAFKA
+from compactor.core.logs.names import KAFKA, RECORD_KEYS, RECORD_TYPES
 from compactor.core.logs.ports import KafkaLog, Log
-from compactor.core.logs.record_columns import KEYS, TYPES
 from compactor.core.ports import ClaimTable
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.schema.catalog import CatalogTable, Published, catalog_columns, published
@@ -147,7 +146,7 @@ class OperatorComponents(Components):
         declared = self._declared_columns()
         if self.grok is not None:
             declared = self._with_columns(declared, self.grok.types, "input.grok")
-        of_records = {KEYS[each]: TYPES[each] for each in self.settings.kafka.record_columns}
+        of_records = {RECORD_KEYS[each]: RECORD_TYPES[each] for each in self.settings.kafka.record_columns}
         if of_records and self._reads_topics:
             declared = self._with_columns(declared, of_records, "kafka.record_columns")
         fields = self.settings.partition_fields
@@ -179,7 +178,7 @@ class OperatorComponents(Components):
             ),
             declared=declared,
             reserved=reserved,
-            rescued_keys=frozenset(KEYS.values()) if self._reads_topics else (),
+            rescued_keys=frozenset(RECORD_KEYS.values()) if self._reads_topics else (),
         )
 
     @cached_property

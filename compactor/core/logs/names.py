@@ -1,4 +1,4 @@
-"""The names of logs, of single records and of gaps. No I/O.
+"""The names of logs, of single records and of gaps, and the columns of records. No I/O.
 
 A log is a topic of Kafka, `kafka://cluster/topic`, or a stream of Kinesis, `kinesis://source/stream`. Its records have
 positions, which grow within a partition: of Kinesis the sequence number, of Kafka the offset and one, so that 0 is
@@ -6,8 +6,10 @@ before all records of either.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from types import MappingProxyType
+from typing import Literal, Self, get_args
 
 KAFKA, KINESIS = "kafka", "kinesis"
 
@@ -241,3 +243,20 @@ def input_place(text: str) -> str:
     if not is_source and spelling.match(scheme, "/?", text) is None:
         raise ValueError(f"{spelling.log_expected.rpartition('/')[0]} or {spelling.log_expected}")
     return text.rstrip("/")
+
+
+RecordColumn = Literal["key", "timestamp", "headers", "offset"]
+"""What of a record a column has."""
+
+KafkaValues = Literal["record", "lines"]
+"""What a value is: one record, or lines, of which each is a record."""
+
+RECORD_COLUMNS: tuple[RecordColumn, ...] = get_args(RecordColumn)
+
+RECORD_KEYS: Mapping[RecordColumn, str] = MappingProxyType({each: f"_kafka_{each}" for each in RECORD_COLUMNS})
+"""The keys of the fields that lines get for them."""
+
+RECORD_TYPES: Mapping[RecordColumn, str] = MappingProxyType(
+    {"key": "string", "timestamp": "timestamp", "headers": "string", "offset": "long"}
+)
+"""The types of the columns."""

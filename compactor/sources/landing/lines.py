@@ -11,9 +11,8 @@ import orjson
 import pyarrow as pa
 
 from compactor.core.logs.aggregation import user_records
-from compactor.core.logs.names import LogName
+from compactor.core.logs.names import RECORD_KEYS, LogName, RecordColumn
 from compactor.core.logs.ports import LogRecord, Partition
-from compactor.core.logs.record_columns import KEYS, RecordColumn
 from compactor.ndjson.inspection import BLANK
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,7 +26,7 @@ def fields_of(record: LogRecord, columns: Sequence[RecordColumn]) -> bytes:
         "key": None if record.key is None else _text(record.key),
         "headers": _headers(record),
     }
-    return orjson.dumps({KEYS[each]: values[each] for each in columns})[1:-1]
+    return orjson.dumps({RECORD_KEYS[each]: values[each] for each in columns})[1:-1]
 
 
 def with_fields(line: bytes, fields: bytes) -> bytes:
@@ -169,7 +168,7 @@ class ValueLines(RecordLines):
     """The lines of a partition of Kafka: values, and what their records have beside them.
 
     Attributes:
-        columns: What to put into lines, of `compactor.core.logs.record_columns.KEYS`.
+        columns: What to put into lines, of `compactor.core.logs.names.RECORD_KEYS`.
         has_lines: Whether a value is lines, of which each is a record: a line feed ends one, also at the end.
     """
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.core.logs.names import RECORD_COLUMNS, RecordColumn
 from compactor.core.logs.ports import LogRecord
-from compactor.core.logs.record_columns import RECORD_COLUMNS, RecordColumn
 from compactor.ndjson.codecs import decode
 from compactor.sources.landing import lines as landing_lines
 from compactor.sources.landing.lines import ValueLines
