@@ -196,7 +196,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a planner whose id was revoked acknowledges nothing": "False",
     },
     "tests/unit/sources/test_matching.py": {
-        "a version under two names is that of one file": "naming.uri == canonical(file.uri)",
+        "a version under two names is that of one file": "each.uri == canonical(file.uri)",
         "a renamed file has the bytes of the earlier one": "-last",
         "a file that is there under its old name was not renamed": "True",
     },
@@ -205,10 +205,10 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     },
     "tests/unit/sources/test_folder_life.py": {
         "of a file that grew, only the new lines are taken": "(part := None)",
-        "a log whose earlier lines went on under another name is no replaced file": "used",
+        "a log whose earlier lines went on under another name is no replaced file": "self._used",
     },
     "tests/unit/sources/test_grown_files.py": {
-        "a version whose file grew in its place is not that of a copy": "-last",
+        "a version whose file grew in its place is not that of a copy": "True",
         "a version that was continued is not continued again": "False",
         "a file with the bytes of one that was removed is a new one": "True",
         "a line that goes on is not taken in two": "False",
