@@ -323,11 +323,7 @@ class Commit(Outcome):
         removes: Final names of earlier generations that are not used again. They are deleted before any file is
             published.
         replaced: Input files of which it has another version than the generation before.
-        attempt: The attempt that won.
-        outputs: Parquet files of rows.
-        rejects: Parquet files of rejects.
         files: One report per file of the manifest, in its order.
-        engine: The engine that compacted it.
         schema_version: The version that has a column for every key that may have one.
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
         misfits: Those values by the name of their column.
