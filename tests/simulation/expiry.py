@@ -74,8 +74,8 @@ class ExpiryOracle:
         for commits in self.commits.values():
             newest = commits[-1]
             parts = self._parts(newest)
-            if self.is_taken("rows", newest.key, newest.generation):
-                del parts["redriven"]  # nothing is left to compare them with
+            if parts["rows"] and self.is_taken("rows", newest.key, newest.generation):
+                del parts["redriven"]  # nothing is left to compare them with; without rows, they are compared
             for part, files in parts.items():
                 found[part] += len(files) * self.is_taken(part, newest.key, newest.generation)
         return +found
