@@ -42,7 +42,7 @@ vars == <<life, marks, dateMarks, begun, log, sent, closer, reader>>
 NoDate == 0
 Never == -1
 Resting == [at |-> "idle", date |-> NoDate, marks |-> {}, dateMarks |-> {}, read |-> 0, members |-> {},
-            verified |-> TRUE, letters |-> {}, upto |-> 0, compared |-> Never]
+            verified |-> TRUE, upto |-> 0, compared |-> Never]
 Waiting == [at |-> "idle", since |-> [m \in Manifests |-> 0], listed |-> {}, found |-> {}, upto |-> 0, wrong |-> {}]
 
 Init ==
@@ -199,13 +199,10 @@ ReadRecords(c) ==
 Verify(c) ==
     LET keys == {end[1] : end \in closer[c].members}
         isRight == \A m \in keys : decided[m] > 0 /\ done[m] = decided[m] /\ m \in whole
-        members == {<<m, decided[m]>> : m \in {each \in keys : decided[each] > 0}}
-        left == {m \in keys \intersect Letters :
-                    IF Has("a summary names each dead letter whose redrive is not accepted")
-                    THEN redrive[m] # "accepted" ELSE redrive[m] = "none"} IN
+        members == {<<m, decided[m]>> : m \in {each \in keys : decided[each] > 0}} IN
     /\ At(c, "verify")
     /\ Set(c, IF isRight \/ ~Has("only what was verified is summarised")
-              THEN [closer[c] EXCEPT !.at = "compare", !.members = members, !.verified = isRight, !.letters = left]
+              THEN [closer[c] EXCEPT !.at = "compare", !.members = members, !.verified = isRight]
               ELSE Resting)
     /\ sent' = IF Has("marks are deleted after the summary is written") THEN sent
                ELSE sent \union closer[c].marks \union closer[c].dateMarks
@@ -221,11 +218,15 @@ Compare(c) ==
               ELSE [me EXCEPT !.at = "create", !.upto = Len(log), !.compared = IF again THEN Len(log) ELSE @])
     /\ UNCHANGED <<life, marks, dateMarks, begun, log, sent, reader>>
 
-\* What its date has in the log is taken back where it is summarised again. Dead letters of all dates are looked up.
+\* What its date has in the log is taken back where it is summarised again. Dead letters of all dates are looked up, and
+\* those of its own once more, after the log was read: what another closing has settled meanwhile is not named.
 Summary(c) ==
     LET me == closer[c]
         again == {<<end[1], Summarised(end[1], me.read)>> : end \in me.members} IN
-    [date |-> me.date, members |-> me.members, verified |-> me.verified, compared |-> me.compared, letters |-> me.letters,
+    [date |-> me.date, members |-> me.members, verified |-> me.verified, compared |-> me.compared,
+     letters |-> {m \in {end[1] : end \in me.members} \intersect Letters :
+                    IF Has("a summary names each dead letter whose redrive is not accepted")
+                    THEN redrive[m] # "accepted" ELSE redrive[m] = "none"},
      back |-> IF Has("an addition takes back what it supersedes") THEN {end \in again : end[2] > 0} ELSE {},
      redriven |-> {m \in Named(me.upto) :
                     redrive[m] \in IF Has("only a dead letter whose redrive is accepted is taken back")

@@ -256,6 +256,7 @@ DAMAGES = [
     Damage(
         "output: other columns", lambda w: (rewrite(w, output(w), lambda t: t.drop_columns(["late"])), {output(w)})[1]
     ),
+    Damage("output: fewer rows", lambda w: (rewrite(w, output(w), lambda t: t.slice(0, 1)), {output(w)})[1]),
     *(Damage(f"missing {name}", missing(record(name))) for name in ("attempt-1.json", "outcome.json", "done.json")),
     *(Damage(f"corrupt {name}", corrupt(record(name))) for name in ("attempt-1.json", "outcome.json", "done.json")),
     Damage("missing done of one that is neither archived, open nor waiting", never_done),

@@ -14,7 +14,7 @@ import pytest
 
 from compactor.adapters.local.native.kernel import digest_kernel, is_installed
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.documents.records import StagedFile
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
@@ -74,52 +74,6 @@ def test_all_well(metadata: tuple[str, ...], max_columns: int) -> None:
     assert report.rejects_by_reason == {"invalid_json": 1, "not_an_object": 1}
 
 
-def _delete(harness: Harness, commit: Commit) -> str:
-    harness.store.delete([commit.outputs[0].final])
-    return commit.outputs[0].final
-
-
-def _truncate(harness: Harness, commit: Commit) -> str:
-    uri = commit.outputs[0].final
-    harness.store.put(uri, harness.store.read(uri)[:-10])
-    return uri
-
-
-def _fewer_rows(harness: Harness, commit: Commit) -> str:
-    uri = commit.outputs[0].final
-    rewrite(harness, uri, lambda table: table.slice(0, 1))
-    return uri
-
-
-def _other_columns(harness: Harness, commit: Commit) -> str:
-    uri = commit.outputs[0].final
-    rewrite(harness, uri, lambda table: table.drop_columns(["late"]))
-    return uri
-
-
-def _surplus(harness: Harness, commit: Commit) -> str:
-    uri = f"{harness.layout.output_folder_of(commit.date)}copy.snappy.parquet"
-    harness.store.copy(commit.outputs[0].final, uri)
-    return uri
-
-
-def _no_rejects(harness: Harness, commit: Commit) -> str:
-    harness.store.delete([commit.rejects[0].final])
-    return commit.rejects[0].final
-
-
-@pytest.mark.parametrize("damage", [_delete, _truncate, _fewer_rows, _other_columns, _surplus, _no_rejects])
-def test_damage_that_counting_finds(damage: Callable[[Harness, Commit], str]) -> None:
-    """A file that is gone, cut, short of rows or columns, or surplus is named without reading any input."""
-    harness = compacted()
-    where = damage(harness, harness.commit("m1"))
-    report = shallow(harness)
-    assert {each.where for each in report.discrepancies} == {where}
-    assert report.needs_operator
-    deep = harness.verification()
-    assert where in {each.where for each in deep.discrepancies}
-
-
 @pytest.mark.parametrize(
     ("name", "manifest_id"),
     [("m1-00099.snappy.parquet", "m1"), ("m9-00000.snappy.parquet", ""), ("stranger.parquet", "")],
@@ -160,15 +114,6 @@ def test_changed_rescued_value() -> None:
     uri = harness.commit("m1").outputs[0].final
     rewrite(harness, uri, lambda table: changed(table, "_rescued_data", [("amount", "1.1")]))
     assert [each.where for each in contents(harness)] == ["/w/raw/m1-0.ndjson"]
-
-
-@pytest.mark.parametrize(("column", "value"), [("raw", b"no jsoN"), ("line_number", 9), ("reason", "too_deep")])
-def test_changed_reject(column: str, value: object) -> None:
-    """One other byte, line or reason in a reject is found."""
-    harness = compacted()
-    rewrite(harness, harness.commit("m1").rejects[0].final, lambda table: changed(table, column, value))
-    [found] = contents(harness)
-    assert (found.where, found.expected, found.found) == ("/w/raw/m1-1.ndjson", "2 rejects", "other values")
 
 
 def test_row_moved_to_another_source() -> None:
