@@ -51,20 +51,6 @@ def table_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> t
     return (*metadata, *sorted((*columns, *retired), key=lambda column: column.field_id))
 
 
-def added_columns(
-    older: SchemaVersion, newer: SchemaVersion, metadata_columns: Collection[str]
-) -> tuple[TableColumn, ...]:
-    """The columns that a table of the older version lacks for files of the newer one, in the order of `table_columns`.
-
-    Args:
-        older: The version whose columns the table has; the empty one for a table without columns.
-        newer: A later version, or the same.
-        metadata_columns: The metadata columns in the settings; those that the settings named later are not found here.
-    """
-    known = {column.field_id for column in table_columns(older, metadata_columns)} if older.version else frozenset()
-    return lacking_columns(known, table_columns(newer, metadata_columns))
-
-
 def lacking_columns(known_ids: Collection[int], wanted: Iterable[TableColumn]) -> tuple[TableColumn, ...]:
     """Those of the wanted columns whose field id a table does not have yet."""
     return tuple(column for column in wanted if column.field_id not in known_ids)
