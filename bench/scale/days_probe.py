@@ -28,8 +28,8 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_s3
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.rejects.query import Query
+from compactor.ops.redrive.redrivable import find_redrivable
+from compactor.ops.rejects.reader import Query
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
 from compactor.settings.settings import Settings

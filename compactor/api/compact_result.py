@@ -11,7 +11,7 @@ from compactor.job.report import RunReport
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
 from compactor.ndjson.files.envelopes import Envelope
-from compactor.ops.rebuild.rebuild_report import Rebuilt
+from compactor.ops.rebuild.rebuilder import Rebuilt
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.compact_paths import CompactPaths
 from compactor.sources.plan import LeftOut, Plan

@@ -25,8 +25,8 @@ from compactor.job.service import Service
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
-from compactor.ops.accept.dismisser import Dismisser
-from compactor.ops.rebuild.rebuild_report import Rebuilt
+from compactor.ops.accept.giving_up import given_up, given_up_if_gone
+from compactor.ops.rebuild.rebuilder import Rebuilt
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
 from compactor.sources.candidates import LINKS
@@ -216,14 +216,16 @@ class FolderRun:
 
     def _settled(self, app: App, report: VerifyResult) -> list[QuarantinedFile]:
         """Settle what was quarantined and is excluded, or gone from the sources since an earlier call; returns it."""
-        dismisser = Dismisser(state=app.state, by=person())
+        by = person()
         excludes, ended, sources = app.state.rules.excludes, {key.id for key in self._ended}, self.folder.paths.sources
         excluded = [each for each in report.open_files if excludes(each.uri)]
         left = [each for each in report.open_files if not excludes(each.uri) and is_of(sources, each.uri)]
         # A file that was gone before this call could read it is named by this call.
         gone = (each for each in left if each.manifest_id not in ended)
-        settled = dismisser.dismiss(excluded, "excluded", "it matches input.exclude")
-        return [*settled, *dismisser.removed(gone, self.folder_planner(app).with_rows)]
+        return [
+            *given_up(app.state, excluded, "excluded", "it matches input.exclude", by=by),
+            *given_up_if_gone(app.state, gone, self.folder_planner(app).with_rows, by=by),
+        ]
 
     def _planner(self, app: App) -> PatientPlanner:
         return PatientPlanner(self.folder_planner(app), app.clock, self.sleep, on_wait=self._tell_of_wait)
@@ -290,7 +292,7 @@ class FolderRun:
             stack.enter_context(self.display.step("rebuilding"))
             replaced = app.replacer().replace(plan.replacements)
         plan.left_out += [left_out(each, why) for each, why in replaced.refused]
-        return tuple(replaced.report.rebuilt)
+        return replaced.rebuilt
 
     def _work(self, app: App, backlog: Backlog) -> tuple[RunReport, bool]:
         """Process the backlog; returns the report, and whether a signal stopped the work."""

@@ -1,11 +1,16 @@
 """How a value becomes a JSON document: by the fields of its type, a dataclass or a record."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+def only(kind: type[T], parts: Iterable[object]) -> tuple[T, ...]:
+    """Those parts of a result that are of a type."""
+    return tuple(each for each in parts if isinstance(each, kind))
 
 
 def as_document(

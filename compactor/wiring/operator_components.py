@@ -39,11 +39,9 @@ from compactor.wiring.grok_reader import GrokReader, grok_reader, with_declared
 # ruff: noqa: PLC0415
 if TYPE_CHECKING:
     from compactor.ops.closing.closer import Closer
-    from compactor.ops.rebuild.scan import RebuildScanner
+    from compactor.ops.rebuild.damaged import RebuildScanner
     from compactor.ops.redrive.redriver import Redriver
     from compactor.ops.rejects.reader import RejectsReader
-    from compactor.ops.retire.retirer import Retirer
-    from compactor.ops.retire.scan import RetireScanner
     from compactor.ops.status.reading import StatusReader
     from compactor.ops.trace.tracer import Tracer
     from compactor.ops.verify.verifier import ComparedBytes, OnManifest, Verifier
@@ -285,34 +283,23 @@ class OperatorComponents(Components):
         if closer.has_begun():
             closer.close()
 
-    def retire_scanner(self) -> "RetireScanner":
-        """Make what finds the dates to retire.
+    def retiring_expirer(self, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_change_crash_point) -> Expirer:
+        """Make what removes retired dates, and puts on record who did.
 
         Raises:
             SettingsError: A table lists the files that would go.
         """
-        from compactor.ops.retire.scan import RetireScanner
-
         if self.settings.output.table != "none":
             because = "because the table would go on listing the files of retired dates"
             raise SettingsError([f'output.table: "{self.settings.output.table}" -> expected "none", {because}'])
-
-        return RetireScanner(self.state)
-
-    def retirer(self, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_change_crash_point) -> "Retirer":
-        """Make what retires dates, and puts on record who did."""
-        from compactor.ops.retire.retirer import Retirer
-
-        return Retirer(Expirer(self.state, who, on_crash_point))
+        return Expirer(self.state, who, on_crash_point)
 
     def rebuild_scanner(self) -> "RebuildScanner":
         """Make what finds the manifests to rebuild."""
-        from compactor.ops.rebuild.damage import Damage
-        from compactor.ops.rebuild.scan import RebuildScanner
+        from compactor.ops.rebuild.damaged import RebuildScanner
         from compactor.ops.verify.files import CommitFiles
 
-        files = CommitFiles(state=self.state, registry=self.registry)
-        return RebuildScanner(state=self.state, damage=Damage(state=self.state, files=files))
+        return RebuildScanner(state=self.state, files=CommitFiles(state=self.state, registry=self.registry))
 
     @cached_property
     def cleaner(self) -> Cleaner:

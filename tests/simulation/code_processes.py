@@ -10,8 +10,9 @@ from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.ops.rebuild.scan import RebuildScope
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.rebuild.damaged import RebuildScope
+from compactor.ops.redrive.redrivable import find_redrivable
+from compactor.ops.retire.retiring import find_retirable, retire
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
 from compactor.sources.events.builder import Built
@@ -171,7 +172,7 @@ class Code:
         """`compactor retire --before DATE`, once a date was closed here."""
         app = self._app(process)
         if ClosedDates(app.store, app.layout).has_begun():
-            app.retirer(process.name).retire(app.retire_scanner().scan(before), before)
+            retire(app.retiring_expirer(process.name), find_retirable(app.state, before))
 
     def close(self, process: Process) -> None:
         """`compactor close`."""

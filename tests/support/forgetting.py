@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Inputs
 from compactor.core.ports import ObjectStore
-from compactor.ops.forget.forget_report import ForgetReport
+from compactor.ops.forget.forgetter import ForgetReport
 from compactor.wiring.job.forgetting import forgetter
 from tests.support.harness import Harness
 

@@ -11,8 +11,8 @@ from compactor.adapters.memory.store import MemoryWriter
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Engine
-from compactor.ops.rebuild.rebuild_report import RebuildReport
-from compactor.ops.rebuild.scan import RebuildScope
+from compactor.ops.rebuild.damaged import RebuildScope
+from compactor.ops.rebuild.rebuilder import RebuildReport
 from tests.support.harness import DiedError, Harness, rows_of
 
 NEVER = -1

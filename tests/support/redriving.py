@@ -15,8 +15,8 @@ from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ndjson.lines import Limits
-from compactor.ops.redrive.redrive_report import RedriveReport
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
+from compactor.ops.redrive.redriver import RedriveReport
 from tests.support import fakes
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, Harness

@@ -6,7 +6,8 @@ from compactor.core.crash_points import OnChangeCrashPoint, ignore_change_crash_
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.layout import is_data
 from compactor.core.ports import ObjectStore
-from compactor.ops.retire.scan import RetireReport
+from compactor.ops.retire import retiring
+from compactor.ops.retire.retiring import RetireReport
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
 
@@ -48,8 +49,9 @@ def retire(
 ) -> RetireReport:
     """One call, in a process of its own."""
     app = harness.app(store=store)
-    scan = app.retire_scanner().scan(before, with_unsettled=with_unsettled)
-    return app.retirer("ann@desk", on_crash_point=on_crash_point).retire(scan, before, dry_run=dry_run)
+    scan = retiring.find_retirable(app.state, before, with_unsettled=with_unsettled)
+    expirer = app.retiring_expirer("ann@desk", on_crash_point=on_crash_point)
+    return retiring.retire(expirer, scan, dry_run=dry_run)
 
 
 def files_of(harness: Harness, day: str) -> list[str]:

@@ -1,5 +1,7 @@
 """`compactor accept`: puts on record that quarantined ranges of topics and streams are gone for good."""
 
+from dataclasses import replace
+
 import click
 
 from compactor.adapters.local.machine import person
@@ -8,8 +10,9 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.ui.failures import ExitCode, not_confirmed
 from compactor.cli.ui.output import print_json, show_lines
 from compactor.cli.ui.terminal import echo
+from compactor.core.logs.names import LogGap
 from compactor.core.text.formatting import count
-from compactor.ops.accept.acceptor import Acceptor, Losses, LostRange
+from compactor.ops.accept.giving_up import InputsGivenUp, find_lost, given_up
 from compactor.wiring.job.app import App
 
 
@@ -19,7 +22,7 @@ from compactor.wiring.job.app import App
 @date_option
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be accepted.")
 @click.option("--yes", is_flag=True, help="Do not prompt.")
-@json_option(Losses)
+@json_option(InputsGivenUp)
 @stream_option
 @body
 def accept(
@@ -39,17 +42,15 @@ def accept(
 
     Exit codes: 0 done; 1 cancelled at the prompt; 3 some manifests were refused.
     """
-    app = App(invocation.settings())
-    acceptor = Acceptor(state=app.state, by=person())
-    found = acceptor.find(manifest_ids, date=day)
-    found.why, found.dry_run = why, dry_run
-    if found.lost and not (dry_run or yes):
+    state = App(invocation.settings()).state
+    found = replace(find_lost(state, manifest_ids, date=day), why=why, dry_run=dry_run)
+    if found.inputs and not (dry_run or yes):
         what = _sum(found)
         refusal = not_confirmed("accept", what, question=f"Accept that {what} are gone?", done="accepted")
         if refusal is not None:
             return refusal
     if not dry_run:
-        acceptor.accept(found, why)
+        found = replace(found, inputs=given_up(state, found.inputs, "accepted", why, by=person()))
     if as_json:
         print_json(found)
     else:
@@ -57,16 +58,14 @@ def accept(
     return ExitCode.NEEDS_OPERATOR if found.refused else ExitCode.DONE
 
 
-def _sum(found: Losses) -> str:
-    offsets, ranges = sum(each.offsets for each in found.lost), count(len(found.lost), "range")
-    return f"{count(offsets, 'offset')} of {ranges}" if offsets or not found.lost else ranges
+def _sum(found: InputsGivenUp) -> str:
+    # The sequence numbers of a stream tell no count.
+    offsets = sum(LogGap.parse(each.uri).offsets for each in found.inputs)
+    ranges = count(len(found.inputs), "range")
+    return f"{count(offsets, 'offset')} of {ranges}" if offsets or not found.inputs else ranges
 
 
-def _show(found: Losses) -> None:
+def _show(found: InputsGivenUp) -> None:
     echo(f"{'Would accept' if found.dry_run else 'Accepted'} the loss of {_sum(found)}")
-    show_lines([_line(each) for each in found.lost])
+    show_lines([f"{each.manifest_id}  {each.uri}: {each.detail}" for each in found.inputs])
     show_lines([f"{each.manifest_id}  {each.uri}: {each.why}" for each in found.refused], title="Refused")
-
-
-def _line(lost: LostRange) -> str:
-    return f"{lost.manifest_id}  {lost.uri}: {lost.detail}"

@@ -13,7 +13,7 @@ from compactor.cli.ui.output import print_json, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import is_log
 from compactor.core.text.formatting import count
-from compactor.ops.accept.dismisser import Dismisser, Dismissible
+from compactor.ops.accept.giving_up import InputsGivenUp, find_files, given_up
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 from compactor.settings.settings import Settings
 from compactor.wiring.job.app import App
@@ -23,7 +23,7 @@ from compactor.wiring.job.app import App
 @click.argument("words", metavar="[DST] FILE...", nargs=-1, required=True)
 @click.option("--why", required=True, metavar="TEXT", help="Say why the file is not expected any more.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be dismissed.")
-@json_option(Dismissible)
+@json_option(InputsGivenUp)
 @stream_option
 @body
 def dismiss(invocation: Invocation, *, words: tuple[str, ...], why: str, dry_run: bool, as_json: bool) -> ExitCode:
@@ -38,12 +38,12 @@ def dismiss(invocation: Invocation, *, words: tuple[str, ...], why: str, dry_run
     if not words:
         raise click.UsageError("expected DST and FILE, as in: compactor dismiss rows logs/notes.csv --why TEXT")
     settings = invocation.settings()
-    dismisser = Dismisser(state=App(settings).state, by=person())
-    found = dismisser.find([absolute_uri(each) for each in words])
-    found.why, found.dry_run = why, dry_run
-    found.refused = [replace(each, why=_why_not(settings, each.uri)) for each in found.refused]
+    state = App(settings).state
+    found = find_files(state, [absolute_uri(each) for each in words])
+    refused = tuple(replace(each, why=_why_not(settings, each.uri)) for each in found.refused)
+    found = replace(found, refused=refused, why=why, dry_run=dry_run)
     if not dry_run:
-        found.dismissed = dismisser.dismiss(found.dismissed, "dismissed", why)
+        found = replace(found, inputs=given_up(state, found.inputs, "dismissed", why, by=person()))
     if as_json:
         print_json(found)
     else:
@@ -51,9 +51,9 @@ def dismiss(invocation: Invocation, *, words: tuple[str, ...], why: str, dry_run
     return ExitCode.NEEDS_OPERATOR if found.refused else ExitCode.DONE
 
 
-def _show(found: Dismissible) -> None:
-    echo(f"{'Would dismiss' if found.dry_run else 'Dismissed'} {count(len(found.dismissed), 'quarantined file')}")
-    show_lines([f"{each.uri}: {each.status} in manifest {each.manifest_id}" for each in found.dismissed])
+def _show(found: InputsGivenUp) -> None:
+    echo(f"{'Would dismiss' if found.dry_run else 'Dismissed'} {count(len(found.inputs), 'quarantined file')}")
+    show_lines([f"{each.uri}: {each.status} in manifest {each.manifest_id}" for each in found.inputs])
     show_lines([f"{each.uri}: {each.why}" for each in found.refused], title="Refused")
 
 

@@ -13,8 +13,8 @@ from compactor.core.documents.records import Inputs
 from compactor.core.errors import TryAgainError
 from compactor.core.layout import is_s3
 from compactor.core.text.formatting import count
-from compactor.ops.forget.forget_report import ForgetReport, NotForgotten
-from compactor.ops.forget.scan import ForgetScan
+from compactor.ops.forget.forgetter import ForgetReport
+from compactor.ops.forget.scan import ForgetScan, NotForgotten
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
 from compactor.wiring.job.forgetting import forgetter

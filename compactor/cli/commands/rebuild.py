@@ -15,8 +15,8 @@ from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import discrepancy_entries
 from compactor.core.errors import TryAgainError
 from compactor.core.text.formatting import count
-from compactor.ops.rebuild.rebuild_report import RebuildReport
-from compactor.ops.rebuild.scan import RebuildScan, RebuildScope
+from compactor.ops.rebuild.damaged import RebuildScan, RebuildScope
+from compactor.ops.rebuild.rebuilder import RebuildReport
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
 from compactor.wiring.job.engine_components import check_java

@@ -13,9 +13,8 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import by_name, count
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.redrive.redrive_report import Redriven, RedriveReport
-from compactor.ops.redrive.scan import ScanResult, find_redrivable
-from compactor.ops.redrive.selection import REASONS, THINGS
+from compactor.ops.redrive.redrivable import REASONS, THINGS, Redrivable, find_redrivable
+from compactor.ops.redrive.redriver import Redriven, RedriveReport
 from compactor.wiring.job.app import App
 
 ASKED_ABOVE = 1_000
@@ -69,7 +68,7 @@ def redrive(
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 
 
-def _asked(scan: ScanResult) -> ExitCode | None:
+def _asked(scan: Redrivable) -> ExitCode | None:
     things = f"{count(scan.things, THINGS[scan.kind])} of {count(len(scan.sources), 'manifest')}"
     return not_confirmed("redrive", things, question=f"Redrive {things}?", done="redriven")
 

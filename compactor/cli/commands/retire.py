@@ -1,5 +1,7 @@
 """`compactor retire`: removes what closed dates hold, and puts on record that it expired."""
 
+from collections.abc import Sequence
+
 import click
 
 from compactor.adapters.local.machine import person
@@ -10,7 +12,8 @@ from compactor.cli.ui.output import print_json, show_lines, waiting
 from compactor.cli.ui.terminal import echo
 from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
-from compactor.ops.retire.scan import RetiredDate, RetireReport, RetireScan
+from compactor.ops.retire.retiring import RetiredDate, RetireReport, RetireScan, find_retirable
+from compactor.ops.retire.retiring import retire as retired
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
 
@@ -48,13 +51,13 @@ def retire(
     Exit codes: 0 done; 1 cancelled at the prompt; 3 some dates were refused.
     """
     app = App(invocation.settings())
+    expirer = app.retiring_expirer(person())
     with waiting("searching"):
-        scan = app.retire_scanner().scan(before, with_unsettled=with_unsettled)
-    if scan.retirable and not (dry_run or yes) and (refusal := _asked(scan, before)) is not None:
+        scan = find_retirable(app.state, before, with_unsettled=with_unsettled)
+    if scan.retirable and not (dry_run or yes) and (refusal := _asked(scan)) is not None:
         return refusal
     with run_in_log(app.run_id), waiting("retiring") as show:
-        retirer = app.retirer(person())
-        report = retirer.retire(scan, before, dry_run=dry_run, on_date=lambda date: show(f"retiring {date}"))
+        report = retired(expirer, scan, dry_run=dry_run, on_date=lambda date: show(f"retiring {date}"))
     if as_json:
         print_json(report)
     else:
@@ -62,12 +65,12 @@ def retire(
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 
 
-def _asked(scan: RetireScan, before: str) -> ExitCode | None:
+def _asked(scan: RetireScan) -> ExitCode | None:
     what = _sum([each.sizes for each in scan.retirable])
-    return not_confirmed("retire", f"{what} before {before}", question=f"Remove {what} for good?", done="removed")
+    return not_confirmed("retire", f"{what} before {scan.before}", question=f"Remove {what} for good?", done="removed")
 
 
-def _sum(dates: list[RetiredDate]) -> str:
+def _sum(dates: Sequence[RetiredDate]) -> str:
     files = sum(each.output_files + each.rejects_files + each.archived_manifests for each in dates)
     rows, length = sum(each.rows for each in dates), sum(each.size_bytes for each in dates)
     return f"{count(rows, 'row')} in {count(files, 'file')} ({size(length)}) of {count(len(dates), 'date')}"

@@ -8,12 +8,13 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_fields, print_json, show_lines, show_list, waiting
 from compactor.cli.ui.terminal import echo
+from compactor.core.documents.table_records import HeldManifest
 from compactor.core.errors import StuckError, TableHeldBack
 from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
+from compactor.ops.table.keeper import StuckManifest, TableReport
 from compactor.ops.table.maintainer import UpkeepReport
 from compactor.ops.table.mergeable import MergeReport
-from compactor.ops.table.table_report import HeldBack, StuckManifest, TableReport
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
 
@@ -189,5 +190,5 @@ def _show(report: TableReport, *, is_rebuilt: bool) -> None:
     show_list(stuck, title=f"Stuck: {len(stuck):,}")
 
 
-def _named(manifest: HeldBack | StuckManifest) -> str:
+def _named(manifest: HeldManifest | StuckManifest) -> str:
     return f"{manifest.manifest_id} of {manifest.date}, generation {manifest.generation}"

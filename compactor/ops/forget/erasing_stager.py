@@ -22,8 +22,7 @@ from compactor.ledger.accounts.reading import Detail, account_of, redriven_lines
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ndjson.files.rejects import RejectsWriter
-from compactor.ops.forget.reject_search import RejectFound, rejects_found
-from compactor.ops.forget.row_search import RowSearch
+from compactor.ops.forget.search import RejectFound, RowSearch, rejects_found
 from compactor.ops.redrive.reject_lines import LineNumbers, numbers_of
 from compactor.schema.schema import METADATA_COLUMNS
 from compactor.table.merging.committed_rows import OpenedRows

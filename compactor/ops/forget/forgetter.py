@@ -13,16 +13,15 @@ from compactor.core.documents.records import Commit, ErasedManifest, Erasure, pl
 from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, folder
 from compactor.core.map_ordered import map_ordered
+from compactor.core.results import as_document
 from compactor.ledger.change_log import begin_change, end_change, unfinished
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
-from compactor.ops.forget.candidates import NEEDED, Candidate
-from compactor.ops.forget.forget_report import ForgetReport, Forgotten, NotForgotten
-from compactor.ops.forget.inputs import InputEraser
-from compactor.ops.forget.scan import ForgetScan, ForgetScanner, Held
-from compactor.ops.rebuild.rebuild_report import RebuildReport
+from compactor.ops.forget.inputs import NEEDED, HeldInput, InputEraser
+from compactor.ops.forget.scan import ForgetScan, ForgetScanner, Held, NotForgotten
+from compactor.ops.rebuild.damaged import Damaged, RebuildScan
 from compactor.ops.rebuild.rebuilder import Rebuilder
-from compactor.ops.rebuild.scan import Damaged, RebuildScan
+from compactor.ops.verify.report import Discrepancy
 
 
 def end(state: State, begun: Erasure, *, deleted_inputs: int, left: int) -> None:
@@ -80,7 +79,26 @@ def _went(state: State, erasure_id: str, found: ErasedManifest) -> bool | None:
 
 
 WHY = "lines were erased on request"
-_AT_ONCE = 100  # manifests, so that a long call says what it did if it ends early
+
+
+@as_document(shows=("left",))
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """What was erased. With `--dry-run` nothing is written. It quotes none of the values."""
+
+    erasure: str = ""  # id of the erasure; empty if nothing is written
+    searched: int = 0  # committed manifests whose files were searched
+    forgotten: tuple[ErasedManifest, ...] = ()  # manifests that held a value
+    inputs: tuple[HeldInput, ...] = ()  # input files that held a value
+    refused: tuple[NotForgotten, ...] = ()  # what may still hold a value
+    failed: tuple[NotForgotten, ...] = ()  # what failed; a later call may succeed
+    discrepancies: tuple[Discrepancy, ...] = ()  # what does not add up after it
+    dry_run: bool = False  # whether nothing was written
+
+    @property
+    def left(self) -> int:
+        """How many manifests and files still hold a value, or may hold one."""
+        return len(self.refused) + len(self.failed) + sum(not each.deleted for each in self.inputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,32 +126,50 @@ class Forgetter:
         Raises:
             OperatorError: A person must act. The next call goes on.
         """
-        report = ForgetReport(searched=scan.searched, refused=list(scan.refused), dry_run=dry_run)
         if dry_run:
-            report.forgotten = [_forgotten(each, each.commit.generation + 1) for each in scan.held]
-            report.refused += [
-                NotForgotten(each.commit.manifest_id, "a rebuild of it is not done") for each in scan.undone
-            ]
-            report.inputs = list(self.inputs.erase(scan.candidates, dry_run=True))
-            return report
-        report.erasure = f"e-{self.state.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
-        rebuilder = self.rebuilder_for(report.erasure)
-        candidates = [*scan.candidates, *self._finished(scan.undone, rebuilder, scan, report)]
-        erasure = self._begun(report.erasure, scan.held)
-        for start in range(0, len(scan.held), _AT_ONCE):
-            self._erase(scan.held[start : start + _AT_ONCE], rebuilder, report)
+            return ForgetReport(
+                searched=scan.searched,
+                forgotten=tuple(each.erased for each in scan.held),
+                inputs=tuple(self.inputs.erase(scan.candidates, dry_run=True)),
+                refused=(*scan.refused, *map(_not_done, scan.undone)),
+                dry_run=True,
+            )
+        erasure_id = f"e-{self.state.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+        rebuilder = self.rebuilder_for(erasure_id)
+        refused = list[NotForgotten]()
+        # What an earlier call, or a rebuild, has decided is published, and its manifests are searched, too.
+        finished = rebuilder.rebuild(RebuildScan(damaged=scan.undone))
+        if scan.undone:
+            later = self.scanner.scan_some(each.commit.key for each in scan.undone)
+            refused += map(_not_done, later.undone)
+            scan = ForgetScan((*scan.parts, *later.parts))
+        begun = self._begun(erasure_id, scan.held)
+        damaged = tuple(Damaged(each.accepted, each.commit, WHY, erasure=erasure_id) for each in scan.held)
+        made = rebuilder.rebuild(RebuildScan(damaged=damaged))
         self._unstage(rebuilder)
+        failed = [NotForgotten(each.manifest_id, each.why) for each in (*finished.failed, *made.failed)]
         try:
-            report.refused += [NotForgotten("", why) for why in self.after()]
+            refused += [NotForgotten("", why) for why in self.after()]
         except CompactorError as exc:  # what was erased is on record all the same
-            report.failed.append(NotForgotten("", str(exc)))
+            failed.append(NotForgotten("", str(exc)))
+        gone = {each.manifest_id for each in made.rebuilt}
         # Only their input can make the rows of these again.
-        needed = {each.commit.manifest_id for each in scan.held} - {each.manifest_id for each in report.forgotten}
+        needed = {each.commit.manifest_id for each in scan.held} - gone
         needed |= scan.unsearched  # guard: lines of a manifest that could not be searched are kept
+        candidates = scan.candidates
         # guard: the input of a manifest that could not be erased is not deleted
-        candidates = [each.kept(NEEDED) if each.manifest_id in needed else each for each in candidates]
-        report.inputs = list(self.inputs.erase(candidates, dry_run=False))
-        end(self.state, erasure, deleted_inputs=sum(each.deleted for each in report.inputs), left=report.left)
+        candidates = tuple(each.kept(NEEDED) if each.manifest_id in needed else each for each in candidates)
+        not_made = (NotForgotten(each.manifest_id, each.why) for each in (*finished.refused, *made.refused))
+        report = ForgetReport(
+            erasure_id,
+            scan.searched,
+            tuple(each.erased for each in scan.held if each.commit.manifest_id in gone),
+            tuple(self.inputs.erase(candidates, dry_run=False)),
+            (*scan.refused, *not_made, *refused),
+            tuple(failed),
+            (*finished.discrepancies, *made.discrepancies),
+        )
+        end(self.state, begun, deleted_inputs=sum(each.deleted for each in report.inputs), left=report.left)
         end_dead(self.state)
         return report
 
@@ -141,50 +177,17 @@ class Forgetter:
         now = self.state.clock.now()
         begun = Erasure(
             id=erasure_id,
-            key=self.key,
             by=self.by,
+            run_id=self.state.ledger.run_id,
+            decided_at=now,
+            key=self.key,
             values=len(self.inputs.wanted.values),
             inputs=self.inputs.inputs,
             begun_at=now,
-            manifests=[_found(each) for each in held],
-            run_id=self.state.ledger.run_id,
-            decided_at=now,
+            manifests=[each.erased for each in held],
         )
         begin_change(self.state, begun)
         return begun
-
-    def _finished(
-        self, undone: Sequence[Damaged], rebuilder: Rebuilder, scan: ForgetScan, report: ForgetReport
-    ) -> Sequence[Candidate]:
-        """Publish what an earlier call, or a rebuild, has decided, and search its manifests, too."""
-        if not undone:
-            return ()
-        self._add(rebuilder.rebuild(RebuildScan(damaged=list(undone))), report)
-        later = self.scanner.scan_some(each.commit.key for each in undone)
-        report.searched += later.searched
-        report.refused += later.refused
-        report.refused += [
-            NotForgotten(each.commit.manifest_id, "a rebuild of it is not done") for each in later.undone
-        ]
-        scan.held += later.held
-        scan.unsearched |= later.unsearched
-        return later.candidates
-
-    def _erase(self, held: Sequence[Held], rebuilder: Rebuilder, report: ForgetReport) -> None:
-        damaged = [Damaged(each.accepted, each.commit, WHY, erasure=report.erasure) for each in held]
-        made = rebuilder.rebuild(RebuildScan(damaged=damaged))
-        self._add(made, report)
-        generations = {each.manifest_id: each.generation for each in made.rebuilt}
-        report.forgotten += [
-            _forgotten(each, generations[each.commit.manifest_id])
-            for each in held
-            if each.commit.manifest_id in generations
-        ]
-
-    def _add(self, made: RebuildReport, report: ForgetReport) -> None:
-        report.refused += [NotForgotten(each.manifest_id, each.why) for each in made.refused]
-        report.failed += [NotForgotten(each.manifest_id, each.why) for each in made.failed]
-        report.discrepancies += made.discrepancies
 
     def _unstage(self, rebuilder: Rebuilder) -> None:
         """Delete what dead attempts left in the staging of manifests that are done."""
@@ -210,17 +213,5 @@ class Forgetter:
         store.delete(uri for uri, fate in fates if fate is Fate.ORPHANED)
 
 
-def _found(held: Held) -> ErasedManifest:
-    commit = held.commit
-    return ErasedManifest(
-        manifest_id=commit.manifest_id,
-        date=commit.date,
-        generation=commit.generation + 1,
-        rows=held.rows,
-        rejected_lines=held.rejected_lines,
-    )
-
-
-def _forgotten(held: Held, generation: int) -> Forgotten:
-    key = held.commit.key
-    return Forgotten(key.id, key.date, generation, held.rows, held.rejected_lines)
+def _not_done(undone: Damaged) -> NotForgotten:
+    return NotForgotten(undone.commit.manifest_id, "a rebuild of it is not done")

@@ -1,18 +1,19 @@
 """Finds what holds a value, before anything is erased: rows, rejected lines, files to search. Writes nothing."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
-from compactor.core.documents.records import Accepted, Commit
+from compactor.core.documents.records import Accepted, Commit, ErasedManifest
 from compactor.core.errors import CompactorError, ObjectNotFound, StagingError, StuckError
 from compactor.core.layout import ManifestKey, is_delivery, redriven_owner
+from compactor.core.results import only
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, account_of, folded
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.ops.forget.candidates import (
+from compactor.ops.forget.inputs import (
     Candidate,
     candidates_of,
     copy_candidates,
@@ -20,14 +21,24 @@ from compactor.ops.forget.candidates import (
     names_partition,
     names_value,
 )
-from compactor.ops.forget.forget_report import NotForgotten
-from compactor.ops.forget.reject_search import rejects_found
-from compactor.ops.forget.row_search import RowSearch
-from compactor.ops.rebuild.scan import Damaged
+from compactor.ops.forget.search import RowSearch, rejects_found
+from compactor.ops.rebuild.damaged import Damaged
 from compactor.telemetry.error_text import described
 
 _IN_FOLDERS = "of its files were in the partition of a value, whose name its records keep"
 _IN_NAMES = "of its input files have a value in their names, which its records keep"
+
+
+@dataclass(frozen=True, slots=True)
+class NotForgotten:
+    """What could not be searched or erased."""
+
+    manifest_id: str  # empty if it is about no manifest
+    why: str  # the reason, in words
+
+
+class NotSearched(NotForgotten):
+    """A manifest that could not be searched to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +50,59 @@ class Held:
     rows: int
     rejected_lines: int
 
+    @property
+    def erased(self) -> ErasedManifest:
+        """What goes of it."""
+        key, generation = self.commit.key, self.commit.generation + 1
+        return ErasedManifest(
+            manifest_id=key.id,
+            date=key.date,
+            generation=generation,
+            rows=self.rows,
+            rejected_lines=self.rejected_lines,
+        )
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """A committed manifest that was searched."""
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetScan:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        searched: How many committed manifests were searched.
-        held: Manifests whose rows or rejects hold a value.
-        undone: Rebuilds that are decided and not published: they come first, then their manifests are searched.
-        candidates: Input files that may hold a value.
-        refused: What could not be searched.
-        unsearched: The ids of manifests that could not be searched to their end.
-    """
+    parts: tuple[object, ...] = ()
 
-    searched: int = 0
-    held: list[Held] = field(default_factory=list)
-    undone: list[Damaged] = field(default_factory=list)
-    candidates: list[Candidate] = field(default_factory=list)
-    refused: list[NotForgotten] = field(default_factory=list)
-    unsearched: set[str] = field(default_factory=set)
+    @property
+    def searched(self) -> int:
+        """How many committed manifests were searched."""
+        return len(only(_Searched, self.parts))
 
-    def add(self, found: "ForgetScan") -> None:
-        """Take in what was found of further manifests."""
-        self.searched += found.searched
-        self.held += found.held
-        self.undone += found.undone
-        self.candidates += found.candidates
-        self.refused += found.refused
-        self.unsearched |= found.unsearched
+    @property
+    def held(self) -> tuple[Held, ...]:
+        """Manifests whose rows or rejects hold a value."""
+        return only(Held, self.parts)
+
+    @property
+    def undone(self) -> tuple[Damaged, ...]:
+        """Rebuilds that are decided and not published: they come first, then their manifests are searched."""
+        return only(Damaged, self.parts)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Input files that may hold a value."""
+        return only(Candidate, self.parts)
+
+    @property
+    def refused(self) -> tuple[NotForgotten, ...]:
+        """What could not be searched."""
+        return only(NotForgotten, self.parts)
+
+    @property
+    def unsearched(self) -> set[str]:
+        """The ids of manifests that could not be searched to their end."""
+        return {each.manifest_id for each in only(NotSearched, self.parts)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,81 +114,69 @@ class ForgetScanner:
 
     def scan(self) -> ForgetScan:
         """Search everything."""
-        layout = self.state.layout
-        scan = self.scan_some(self.state.ledger.manifests())
-        if waiting := sum(is_delivery(info.uri) for info in self.state.store.list(layout.manifests_folder)):
-            scan.refused.append(
-                NotForgotten("", f"{waiting:,} delivered manifests are not done yet; run it again then")
-            )
-        if pending := sum(1 for _ in self.state.store.list(layout.pending_folder)):
-            scan.refused.append(NotForgotten("", f"{pending:,} parts wait for the sealer; run it again then"))
-        for folder, copies in groupby(
-            self._copies(), key=lambda uri: redriven_owner(uri, layout.redriven_folder) or ""
-        ):
-            scan.candidates += self._of_redrive(folder, list(copies))
-        return scan
+        return ForgetScan((*self.scan_some(self.state.ledger.manifests()).parts, *self._unfinished(), *self._copies()))
 
-    def _copies(self) -> Iterator[str]:
-        return (info.uri for info in self.state.store.list(self.state.layout.redriven_folder))
+    def _unfinished(self) -> Iterator[NotForgotten]:
+        layout, store = self.state.layout, self.state.store
+        if waiting := sum(is_delivery(info.uri) for info in store.list(layout.manifests_folder)):
+            yield NotForgotten("", f"{waiting:,} delivered manifests are not done yet; run it again then")
+        if pending := sum(1 for _ in store.list(layout.pending_folder)):
+            yield NotForgotten("", f"{pending:,} parts wait for the sealer; run it again then")
 
-    def _of_redrive(self, manifest_id: str, copies: Sequence[str]) -> Iterator[Candidate]:
-        account = account_of(self.state, manifest_id, Detail.ACCEPTED)
-        return copy_candidates(copies, manifest_id, account.accepted, account.outcome if account.is_done else None)
+    def _copies(self) -> Iterator[Candidate]:
+        """The copies of redriven lines."""
+        place = self.state.layout.redriven_folder
+        copies = (info.uri for info in self.state.store.list(place))
+        for manifest_id, uris in groupby(copies, key=lambda uri: redriven_owner(uri, place) or ""):
+            account = account_of(self.state, manifest_id, Detail.ACCEPTED)
+            outcome = account.outcome if account.is_done else None
+            yield from copy_candidates(list(uris), manifest_id, account.accepted, outcome)
 
     def scan_some(self, keys: Iterable[ManifestKey]) -> ForgetScan:
         """Search some manifests."""
-        scan, expired = ForgetScan(), Visible(self.state)
+        visible = Visible(self.state)
         scope = Scope(keys=keys, details=Detail.ACCEPTED)
-        for found in folded(self.state, scope, partial(self._searched, expired)):
-            scan.add(found)
-        for uri, fault in expired.faults.items():
-            scan.refused.append(NotForgotten("", f"{uri}: {fault}"))
-        return scan
+        found = list(chain.from_iterable(folded(self.state, scope, partial(self._searched, visible))))
+        faults = (NotForgotten("", f"{uri}: {fault}") for uri, fault in visible.faults.items())
+        return ForgetScan((*found, *faults))
 
-    def _searched(self, expired: Visible, account: Account) -> ForgetScan:
-        found = ForgetScan()
+    def _searched(self, visible: Visible, account: Account) -> list[object]:
         try:
-            self._search(account.checked(), expired, found)
+            return list(self._search(account.checked(), visible))
         except (ObjectNotFound, StagingError, StuckError) as exc:
-            found.refused.append(NotForgotten(account.id, str(exc)))
-            found.unsearched.add(account.id)
+            return [NotSearched(account.id, str(exc))]
         except CompactorError:
             raise
         except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
-            found.refused.append(NotForgotten(account.id, f"its files cannot be read: {described(exc)}"))
-            found.unsearched.add(account.id)
-        return found
+            return [NotSearched(account.id, f"its files cannot be read: {described(exc)}")]
 
-    def _search(self, account: Account, expired: Visible, found: ForgetScan) -> None:
-        accepted, outcome = account.accepted, account.commit
+    def _search(self, account: Account, visible: Visible) -> Iterator[object]:
+        accepted, commit = account.accepted, account.commit
         if account.letter is not None:
-            found.candidates += letter_candidates(accepted)
-        elif outcome is None or (not account.is_done and not outcome.is_rebuilt):
-            found.refused.append(NotForgotten(account.id, "it is not done yet; run it again then"))
+            yield from letter_candidates(accepted)
+        elif commit is None or (not account.is_done and not commit.is_rebuilt):
+            yield NotForgotten(account.id, "it is not done yet; run it again then")
         elif accepted is None:
-            why = "the record of its acceptance is gone; expected it to be kept"
-            found.refused.append(NotForgotten(account.id, why))
+            yield NotForgotten(account.id, "the record of its acceptance is gone; expected it to be kept")
         elif not account.is_done:
-            found.undone.append(Damaged(accepted, outcome, ""))
+            yield Damaged(accepted, commit, "")
         else:
-            self._search_commit(accepted, outcome, expired, found)
+            yield from self._search_commit(accepted, commit, visible)
 
-    def _search_commit(self, accepted: Accepted, commit: Commit, expired: Visible, found: ForgetScan) -> None:
-        found.searched += 1
+    def _search_commit(self, accepted: Accepted, commit: Commit, visible: Visible) -> Iterator[object]:
         store, wanted = self.state.store, self.search.wanted
-        has_rows = expired.taken("rows", commit.key, commit.generation) is None
-        has_rejects = expired.taken("rejects", commit.key, commit.generation) is None
+        has_rows = visible.taken("rows", commit.key, commit.generation) is None
+        has_rejects = visible.taken("rejects", commit.key, commit.generation) is None
         rows = sum(self.search.count(commit, file) for file in commit.outputs) if has_rows else 0
         rejects = commit.rejects if has_rejects else ()
         lines = sum(1 for file in rejects for _ in rejects_found(store, file.final, wanted))
+        yield _Searched()
         if rows or lines:
-            found.held.append(Held(accepted, commit, rows, lines))
+            yield Held(accepted, commit, rows, lines)
         may_be_any = bool(rows or lines or commit.erased or not has_rows)
         layout = self.state.layout
-        found.candidates += candidates_of(
-            commit, wanted, layout, may_be_any=may_be_any, may_be_rejected=not has_rejects
-        )
+        yield from candidates_of(commit, wanted, layout, may_be_any=may_be_any, may_be_rejected=not has_rejects)
         if named := sum(names_value(file, wanted) for file in commit.files):
-            found.refused.append(NotForgotten(commit.manifest_id, f"{named:,} {_IN_NAMES}"))
+            yield NotForgotten(commit.manifest_id, f"{named:,} {_IN_NAMES}")
         if folders := sum(names_partition(commit, file, wanted) for file in commit.outputs):
-            found.refused.append(NotForgotten(commit.manifest_id, f"{folders:,} {_IN_FOLDERS}"))
+            yield NotForgotten(commit.manifest_id, f"{folders:,} {_IN_FOLDERS}")

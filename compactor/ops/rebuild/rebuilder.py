@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
@@ -20,14 +21,14 @@ from compactor.core.documents.records import (
 from compactor.core.errors import CompactorError, EngineLost, InputError, OperatorError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.core.results import only
 from compactor.job.publication import Publisher
 from compactor.ledger.sizing_history import revised
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.ops.rebuild.damage import compacted
-from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport, Rebuilt
-from compactor.ops.rebuild.scan import Damaged, RebuildScan
+from compactor.ops.rebuild.damaged import Damaged, NotRebuilt, RebuildScan, compacted
 from compactor.ops.rebuild.successor import found_at, successor
+from compactor.ops.verify.report import Discrepancy
 from compactor.ops.verify.verifier import Verifier
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
@@ -38,6 +39,40 @@ UNDECIDED_SECONDS = 3600.0
 _OVERTAKEN = "another rebuild of its manifest was faster; run the command again"
 _NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
 _OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and S3 has no digest
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """One manifest whose rows were made again."""
+
+    manifest_id: str
+    why: str  # what was wrong with its files
+    generation: int  # of its commit; 2 after the first rebuild
+    input_files: int  # how many files were read again
+    output_files: int
+    rows: int
+    rejected_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildReport:
+    """What a rebuild did. With `--dry-run` nothing is written."""
+
+    intact: int = 0  # committed manifests whose files are as their commits say
+    expired: int = 0  # committed manifests whose rows expired under a rule, and which are left alone
+    rebuilt: tuple[Rebuilt, ...] = ()  # manifests whose rows were made again
+    refused: tuple[NotRebuilt, ...] = ()  # manifests that cannot be rebuilt
+    failed: tuple[NotRebuilt, ...] = ()  # manifests whose rebuild failed; a later call may succeed
+    discrepancies: tuple[Discrepancy, ...] = ()  # what does not add up after it
+    dry_run: bool = False  # whether nothing was written
+
+
+class _Refused(NotRebuilt):
+    """One whose input cannot make its rows again."""
+
+
+class _Failed(NotRebuilt):
+    """One whose rebuild failed."""
 
 
 class Restager(Protocol):
@@ -78,22 +113,29 @@ class Rebuilder:
             OperatorError: A person must act.
             EngineLost: The engine is gone.
         """
-        report = RebuildReport(len(scan.intact), len(scan.expired), refused=list(scan.refused), dry_run=dry_run)
         if dry_run:
-            report.rebuilt = [
+            found: list[object] = [
                 _summary(each.commit, each, each.commit.generation + bool(each.why)) for each in scan.damaged
             ]
-            return report
-        self._tidy(scan)
-        for found in map_ordered(self._tried, scan.damaged, threads=self.threads):
-            report.add(found)
-        if report.rebuilt:
-            self.state.ledger.revise({each.manifest_id for each in report.rebuilt}, revised)
-        return report
+        else:
+            self._tidy(scan)
+            found = list(chain.from_iterable(map_ordered(self._tried, scan.damaged, threads=self.threads)))
+        rebuilt = only(Rebuilt, found)
+        if rebuilt and not dry_run:
+            self.state.ledger.revise({each.manifest_id for each in rebuilt}, revised)
+        return RebuildReport(
+            len(scan.intact),
+            len(scan.expired),
+            rebuilt,
+            (*scan.refused, *only(_Refused, found)),
+            only(_Failed, found),
+            only(Discrepancy, found),
+            dry_run,
+        )
 
     def _tidy(self, scan: RebuildScan) -> None:
         """Clean up after rebuilds that died when all was done, or before they decided."""
-        open_ids = set(self.state.ledger.open_ids())
+        open_ids = set(self.state.ledger.open_ids()) if scan.intact or scan.expired else set[str]()
         for commit in scan.intact:
             if commit.manifest_id in open_ids and (accepted := self.state.ledger.accepted(commit.manifest_id)):
                 self.publisher.clean_up(accepted, commit)
@@ -113,20 +155,18 @@ class Rebuilder:
         if undecided and ledger.outcome(commit.key).generation == commit.generation:
             self.state.store.delete(undecided)
 
-    def _tried(self, damaged: Damaged) -> RebuildReport:
-        """Rebuild one manifest; an error that is its own becomes a line of the report."""
+    def _tried(self, damaged: Damaged) -> list[object]:
+        """Rebuild one manifest and verify it; an error that is its own becomes a part of the report."""
         manifest_id = damaged.commit.manifest_id
         try:
-            report = RebuildReport(rebuilt=[self._rebuilt(damaged)])
-            report.discrepancies += self.verifier.verify_manifest(damaged.commit.key).discrepancies
+            return [self._rebuilt(damaged), *self.verifier.verify_manifest(damaged.commit.key).discrepancies]
         except (OperatorError, EngineLost):
             raise
         except InputError as exc:
-            return RebuildReport(refused=[NotRebuilt(manifest_id, str(exc))])
+            return [_Refused(manifest_id, str(exc))]
         except Exception as exc:  # noqa: BLE001 - no error of one manifest may stop the others
             log_event("rebuild.failed", manifest_id=manifest_id, error=exc)
-            return RebuildReport(failed=[NotRebuilt(manifest_id, described(exc))])
-        return report
+            return [_Failed(manifest_id, described(exc))]
 
     def _rebuilt(self, damaged: Damaged) -> Rebuilt:
         commit = self._decided(damaged) if damaged.why else damaged.commit

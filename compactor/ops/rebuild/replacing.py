@@ -6,37 +6,38 @@ this process dies, the lease of that claim runs out, and the file is as replaced
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import AccessError, CompactorError, InputError, TryAgainError
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.core.results import only
 from compactor.ledger.accounts.reading import Detail, account_of
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.ops.rebuild.damage import compacted
-from compactor.ops.rebuild.rebuild_report import RebuildReport
-from compactor.ops.rebuild.rebuilder import Rebuilder
-from compactor.ops.rebuild.scan import Damaged, RebuildScan
+from compactor.ops.rebuild.damaged import Damaged, RebuildScan, compacted
+from compactor.ops.rebuild.rebuilder import Rebuilder, Rebuilt
 from compactor.sources.claiming import Claimer, claim_key
 from compactor.sources.plan import Replacement
 
 _ID_CHARACTERS = 160  # leaves room for more in an id
 
 
-@dataclass(slots=True)
-class Replaced:
-    """The result.
+class NotReplaced(NamedTuple):
+    """A replaced file whose rows stay as they are."""
 
-    Attributes:
-        report: What was made again.
-        refused: Files whose rows stay as they are, each with the reason.
-    """
+    replacement: Replacement
+    why: str
 
-    report: RebuildReport = field(default_factory=RebuildReport)
-    refused: list[tuple[Replacement, str]] = field(default_factory=list)
+
+class Replaced(NamedTuple):
+    """The manifests that were made again, and the files whose rows stay as they are."""
+
+    rebuilt: tuple[Rebuilt, ...]
+    refused: tuple[NotReplaced, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,48 +55,41 @@ class Replacer:
 
     def replace(self, replacements: Sequence[Replacement]) -> Replaced:
         """Make the rows of replaced files again. What stands in the way of one manifest does not stop the others."""
-        result = Replaced()
         by_manifest: dict[ManifestKey, list[Replacement]] = {}
         for each in replacements:
             by_manifest.setdefault(ManifestKey(each.earlier.date, each.earlier.manifest_id), []).append(each)
-        for key, those in by_manifest.items():
-            try:
-                damaged = self._checked(key, those)
-            except InputError as exc:
-                result.refused += [(each, str(exc)) for each in those]
-                continue
-            self._replace(damaged, those, result)
-        return result
+        found = [part for key, those in by_manifest.items() for part in self._replaced(key, those)]
+        return Replaced(only(Rebuilt, found), only(NotReplaced, found))
 
-    def _replace(self, damaged: Damaged, those: Sequence[Replacement], result: Replaced) -> None:
-        manifest_id = damaged.commit.manifest_id
-        holder = f"{manifest_id[:_ID_CHARACTERS]}-replacing-{secrets.token_hex(4)}"
+    def _replaced(self, key: ManifestKey, those: Sequence[Replacement]) -> Sequence[Rebuilt | NotReplaced]:
+        try:
+            damaged = self._checked(key, those)
+        except InputError as exc:
+            return [NotReplaced(each, str(exc)) for each in those]
+        holder = f"{key.id[:_ID_CHARACTERS]}-replacing-{secrets.token_hex(4)}"
         new_keys = [claim_key(each.file) for each in those]
         old_keys = [claim_key(each.file.model_copy(update={"etag": each.earlier.etag})) for each in those]
         # guard: a new version is claimed while its rows are made
         claimed = self.claimer.claim([key for key in new_keys if key not in old_keys], holder)
-        report = RebuildReport()
+        rebuilt: tuple[Rebuilt, ...] = ()
         try:
             if claimed.taken or claimed.held:
-                result.refused += [(each, "another planner has claimed the new version") for each in those]
-                return
+                return [NotReplaced(each, "another planner has claimed the new version") for each in those]
             self.claimer.release_claims([key for key in old_keys if key not in new_keys])
-            check = damaged.check
 
             def still_claimed() -> None:
-                check()
                 if self.state.ledger.accepted(holder) is not None:
                     raise InputError("its new version was planned meanwhile")
 
-            report = self.rebuilder.rebuild(RebuildScan(damaged=[replace(damaged, check=still_claimed)]))
+            report = self.rebuilder.rebuild(RebuildScan(damaged=(replace(damaged, check=still_claimed),)))
+            rebuilt = report.rebuilt
         finally:
-            if report.rebuilt:
-                self.claimer.hand_over(new_keys, holder, manifest_id)
+            if rebuilt:
+                self.claimer.hand_over(new_keys, holder, key.id)
             else:
                 self.claimer.revoke(holder)
-        result.report.add(report)
-        for each in (*report.refused, *report.failed):
-            result.refused += [(one, f"its rows cannot be made again: {each.why}") for one in those]
+        whys = [f"its rows cannot be made again: {each.why}" for each in (*report.refused, *report.failed)]
+        return [*rebuilt, *(NotReplaced(each, why) for why in whys for each in those)]
 
     def _checked(self, key: ManifestKey, those: Sequence[Replacement]) -> Damaged:
         """The manifest with the versions to read.

@@ -17,7 +17,7 @@ from compactor.ledger.accounts.account import Account, AccountState
 from compactor.ledger.accounts.reading import account_of
 from compactor.ledger.landing.given import check_given, is_landed, names_landed
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_report import Refused
+from compactor.ops.redrive.redrivable import Refused
 from compactor.sources.claiming import claim_key, manifests_of
 from compactor.sources.file_search import FileSearch, Naming
 

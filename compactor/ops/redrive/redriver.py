@@ -5,28 +5,74 @@ redrive takes effect. Last the manifest is written. If that is interrupted, the 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
-from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Commit, FileStatus, Redrive, RedrivenInput
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
-from compactor.core.layout import MANIFEST_ID, redriven_id
+from compactor.core.layout import MANIFEST_ID, ManifestKey, redriven_id
 from compactor.core.text.formatting import by_name, count
-from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.account import Account, Kind
 from compactor.ledger.accounts.reading import Detail, account_of
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.ops.redrive.planner import Draft, RedrivePlanner
-from compactor.ops.redrive.redrive_report import Redriven, RedriveReport, Refused
+from compactor.ops.redrive.redrivable import Redrivable, Refused, Source
 from compactor.ops.redrive.reject_lines import Recheck, Wanted, WrittenLines, numbers_of, write_lines
-from compactor.ops.redrive.scan import ScanResult, Source
 from compactor.telemetry.logs import log_event
 
 _DRAFTS_AT_ONCE = 64  # they share one search of the ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Redriven:
+    """One new manifest."""
+
+    source: str  # the manifest that it redrives
+    manifest_id: str | None  # the new manifest; None in a dry run, which takes no id
+    kind: Kind
+    counts: Mapping[str, int]  # what it redrives, by reason: files, or lines for rejects
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveReport:
+    """What a redrive did. With `--dry-run` nothing is written."""
+
+    kind: Kind  # what was to be redriven
+    dry_run: bool = False  # whether nothing was written
+    # Rejected lines that are as wrong as before, by reason: they were left where they are
+    unchanged: Mapping[str, int] = field(default_factory=dict)
+    redriven: tuple[Redriven, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    # Manifests of earlier redrives that were interrupted before they wrote them
+    healed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Healed:
+    """The manifest of an earlier redrive, which is written now."""
+
+    manifest_id: str
+
+
+_Part = Redriven | Refused | _Healed | Counter[str]
+"""A part of a report; a counter has lines that are as wrong as before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What one call is asked for."""
+
+    kind: Kind
+    reason: str | None
+    dry_run: bool
+
+    def redriven(self, source_id: str, new_id: str, counts: Mapping[str, int], files: int) -> Redriven:
+        return Redriven(source_id, None if self.dry_run else new_id, self.kind, counts, files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,43 +80,25 @@ class _NextRedrive:
     """The next redrive of a manifest, as the log has it now."""
 
     account: Account  # of the manifest, with its redrives as they are now
+    root: ManifestKey
     left: Counter[str]  # how many manifests, files or lines are left to redrive, by reason
     number: int
     manifest_id: str
 
-    def check_id(self, source: Source) -> None:
+    def check_id(self) -> None:
         if not MANIFEST_ID.fullmatch(self.manifest_id):
-            ending = self.manifest_id.removeprefix(source.root.id)
+            ending = self.manifest_id.removeprefix(self.root.id)
             raise ManifestError("bad_id", f"its id leaves no room for {ending}; expected its files under a shorter id")
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One call, and its report so far."""
-
-    reason: str | None
-    report: RedriveReport
-
-    def add(self, source: Source, manifest_id: str, counts: dict[str, int], files: int) -> None:
-        new_id = None if self.report.dry_run else manifest_id
-        self.report.redriven.append(Redriven(source.key.id, new_id, self.report.kind, counts, files))
-
-    def leave(self, source: Source, unchanged: Counter[str]) -> None:
-        """Refuse lines that would be rejected again, by reason."""
-        if unchanged:
-            self.report.unchanged.update(unchanged)
-            lines = f"{count(unchanged.total(), 'line')} as wrong as before: {by_name(unchanged)}"
-            self.report.refused.append(Refused(source.key.id, "", lines))
-
-    @contextmanager
-    def refusing(self, source: Source) -> Iterator[None]:
-        """Refuses a manifest that cannot be redriven, with the error as the reason."""
-        try:
-            yield
-        except ManifestError as exc:
-            self.report.refused.append(Refused(source.key.id, "", f"{exc.reason}: {exc.message}"))
-        except (InputError, StuckError, StagingError) as exc:
-            self.report.refused.append(Refused(source.key.id, "", str(exc)))
+def _or_refused(source: Source, parts: Iterable[_Part | Draft]) -> Iterator[_Part | Draft]:
+    """What becomes of a manifest; if it cannot be redriven, the error is the reason."""
+    try:
+        yield from parts
+    except ManifestError as exc:
+        yield Refused(source.key.id, "", f"{exc.reason}: {exc.message}")
+    except (InputError, StuckError, StagingError) as exc:
+        yield Refused(source.key.id, "", str(exc))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,115 +114,135 @@ class Redriver:
     def _log(self) -> RedriveLog:
         return RedriveLog(state=self.state)
 
-    def redrive(self, scan: ScanResult, *, dry_run: bool = False) -> RedriveReport:
+    def redrive(self, scan: Redrivable, *, dry_run: bool = False) -> RedriveReport:
         """Redrive what a scan found, except what was redriven since. A dry run claims and writes nothing."""
-        run = _Run(scan.scope.reason, RedriveReport(scan.kind, dry_run, refused=list(scan.refused)))
-        sources = iter(scan.sources)
-        while batch := list(islice(sources, _DRAFTS_AT_ONCE)):
-            if scan.kind == "rejects":
-                for source in batch:
-                    self._redrive_rejects(run, source)
-            else:
-                self._redrive_files(run, batch)
-        for refused in run.report.refused:
+        parts = list(self._parts(_Call(scan.kind, scan.scope.reason, dry_run), scan.sources))
+        report = RedriveReport(
+            scan.kind,
+            dry_run,
+            unchanged=sum((each for each in parts if isinstance(each, Counter)), Counter[str]()),
+            redriven=tuple(each for each in parts if isinstance(each, Redriven)),
+            refused=(*scan.refused, *(each for each in parts if isinstance(each, Refused))),
+            healed=tuple(dict.fromkeys(each.manifest_id for each in parts if isinstance(each, _Healed))),
+        )
+        for refused in report.refused:
             log_event("redrive.refused", manifest_id=refused.manifest_id, uri=refused.uri, why=refused.why)
-        return run.report
+        return report
 
-    def _heal(self, run: _Run, source: Source) -> None:
+    def _parts(self, call: _Call, sources: Iterable[Source]) -> Iterator[_Part]:
+        left = iter(sources)
+        while batch := list(islice(left, _DRAFTS_AT_ONCE)):
+            drafts: list[Draft] = []
+            of_each = self._of_lines if call.kind == "rejects" else self._drafted
+            for source in batch:
+                for part in _or_refused(source, of_each(call, source)):
+                    if isinstance(part, Draft):
+                        drafts.append(part)
+                    else:
+                        yield part
+            yield from self._of_drafts(call, drafts)
+
+    def _healed(self, call: _Call, root: ManifestKey) -> Iterator[_Healed]:
         """Write the manifests of earlier redrives that were interrupted before they wrote them."""
-        for entry in self._log.entries(source.root):
-            manifest_id = entry.redrive.manifest.manifest_id
-            if entry.fate != "unwritten" or manifest_id in run.report.healed:
-                continue
-            if not run.report.dry_run:
-                self._log.deliver(entry.redrive)
-                log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
-            run.report.healed.append(manifest_id)
+        for entry in self._log.entries(root):
+            if entry.fate == "unwritten":
+                manifest_id = entry.redrive.manifest.manifest_id
+                if not call.dry_run:
+                    self._log.deliver(entry.redrive)
+                    log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
+                yield _Healed(manifest_id)
 
     def _account(self, source: Source) -> Account:
         """The account of a manifest, of whose files only those are left that the scan found."""
         return replace(account_of(self.state, source.key.id, Detail.ACCEPTED), quarantined=source.files)
 
-    def _next(self, run: _Run, source: Source, account: Account) -> _NextRedrive:
+    def _next(self, call: _Call, root: ManifestKey, account: Account) -> _NextRedrive:
         while True:
-            entries = self._log.entries(source.root)
-            number = self._log.next_number(source.root, entries)
+            entries = self._log.entries(root)
+            number = self._log.next_number(root, entries)
             if number is not None:
                 now = account.with_lineage(entries)
-                left = now.left(run.report.kind, run.reason)
-                return _NextRedrive(now, left, number, redriven_id(source.root.id, number))
+                return _NextRedrive(now, root, now.left(call.kind, call.reason), number, redriven_id(root.id, number))
 
-    def _redrive_files(self, run: _Run, sources: Sequence[Source]) -> None:
-        drafts: list[tuple[Source, Draft]] = []
-        for source in sources:
-            with run.refusing(source):
-                self._heal(run, source)
-                found = self._next(run, source, self._account(source))
-                if found.left:
-                    found.check_id(source)
-                    draft = self.redrive_planner.draft(found.account, source.root, run.reason)
-                    drafts.append((source, draft))
-        self.redrive_planner.refuse_known([draft for _, draft in drafts])
-        for source, draft in drafts:
-            while not self._redrive_draft(run, source, draft):
-                self._heal(run, source)
-            run.report.refused += draft.refusals()
+    def _drafted(self, call: _Call, source: Source) -> Iterator[_Part | Draft]:
+        yield from self._healed(call, source.root)
+        found = self._next(call, source.root, self._account(source))
+        if found.left:
+            found.check_id()
+            yield self.redrive_planner.draft(found.account, source.root, call.reason)
 
-    def _redrive_draft(self, run: _Run, source: Source, draft: Draft) -> bool:
-        """Redrive the files of a draft; False if another redrive took the number."""
-        found = self._next(run, source, draft.account)
-        left = draft.files_left(found.account, run.reason) if found.left else []
+    def _of_drafts(self, call: _Call, drafts: Sequence[Draft]) -> Iterator[_Part]:
+        self.redrive_planner.refuse_known(drafts)
+        for draft in drafts:
+            while (made := self._of_draft(call, draft)) is None:
+                yield from self._healed(call, draft.root)
+            yield from made
+            yield from draft.refusals()
+
+    def _of_draft(self, call: _Call, draft: Draft) -> list[Redriven] | None:
+        """Redrive the files of a draft; None if another redrive took the number."""
+        found = self._next(call, draft.root, draft.account)
+        left = draft.files_left(found.account, call.reason) if found.left else []
         files = self.redrive_planner.free(draft, left)
-        if files and not run.report.dry_run:
+        if files and not call.dry_run:
             files = self.redrive_planner.claim(draft, files, found.manifest_id)
             self.on_crash_point(RedriveCrashPoint.CLAIMED, found.manifest_id)
         if not files:
-            return True
+            return []
         counts = dict(Counter(draft.reasons[file.uri] for file in files))
-        if run.report.dry_run:
-            run.add(source, found.manifest_id, counts, len(files))
-        elif not self._write(run, source, found, self._redriven(found, draft, files), counts):
-            return False
+        manifest = Manifest(
+            manifest_id=found.manifest_id,
+            date=draft.date,
+            created_at=self.state.clock.now(),
+            files=tuple(files),
+            rejects_of=draft.rejects_of,
+            listed_at=draft.listed_at,
+        )
+        if not (call.dry_run or self._is_written(call, found, manifest, counts)):
+            return None
         self.redrive_planner.remember(files, found.manifest_id)
-        return True
+        sources = {file.origin_uri for file in files}
+        return [call.redriven(draft.account.id, found.manifest_id, counts, len(sources))]
 
-    def _redrive_rejects(self, run: _Run, source: Source) -> None:
-        with run.refusing(source):
-            self._heal(run, source)
-            account = self._account(source)
-            while account.commit is not None and not self._redrive_lines(run, source, account, account.commit):
-                self._heal(run, source)
+    def _of_lines(self, call: _Call, source: Source) -> Iterator[_Part]:
+        """Redrive the rejected lines of a manifest."""
+        yield from self._healed(call, source.root)
+        account = self._account(source)
+        while account.commit is not None and (found := self._next(call, source.root, account)).left:
+            found.check_id()
+            made = self._of_rejects(call, found, account.commit)
+            if made is not None:
+                yield from made
+                return
+            yield from self._healed(call, source.root)
 
-    def _redrive_lines(self, run: _Run, source: Source, account: Account, commit: Commit) -> bool:
-        """Write rejected lines to new input files and redrive those; False if another redrive took the number."""
-        found = self._next(run, source, account)
-        if not found.left:
-            return True
-        found.check_id(source)
+    def _of_rejects(self, call: _Call, found: _NextRedrive, commit: Commit) -> list[_Part] | None:
+        """Write rejected lines to new input files and redrive those; None if another redrive took the number."""
         folder = self.state.layout.redriven_inputs(found.manifest_id, self.state.ledger.run_id)
-        is_written = True
         try:
-            lines = self._written_lines(commit, found, None if run.report.dry_run else folder)
-            if lines.files and run.report.dry_run:
-                run.add(source, found.manifest_id, dict(lines.counts), lines.sources)
-            elif lines.files:
+            lines = self._written_lines(commit, found, None if call.dry_run else folder)
+            if lines.files and not call.dry_run:
                 self.on_crash_point(RedriveCrashPoint.LINES_WRITTEN, found.manifest_id)
                 manifest = Manifest(
                     manifest_id=found.manifest_id,
-                    date=source.key.date,
+                    date=found.account.key.date,
                     created_at=self.state.clock.now(),
                     files=tuple(lines.files),
-                    rejects_of=source.key.id,
+                    rejects_of=found.account.id,
                 )
-                is_written = self._write(run, source, found, manifest, dict(lines.counts), lines.inputs)
+                if not self._is_written(call, found, manifest, dict(lines.counts), lines.inputs):
+                    self._delete_lines(folder)
+                    return None
         except StagingError:
             self._delete_lines(folder)
             raise
-        if is_written:
-            run.leave(source, lines.unchanged)
-        else:
-            self._delete_lines(folder)
-        return is_written
+        made = list[_Part]()
+        if lines.files:
+            made.append(call.redriven(found.account.id, found.manifest_id, dict(lines.counts), lines.sources))
+        if lines.unchanged:
+            what = f"{count(lines.unchanged.total(), 'line')} as wrong as before: {by_name(lines.unchanged)}"
+            made += [lines.unchanged, Refused(found.account.id, "", what)]
+        return made
 
     def _written_lines(self, commit: Commit, found: _NextRedrive, folder: str | None) -> WrittenLines:
         wanted = Wanted(
@@ -216,20 +264,19 @@ class Redriver:
     def _delete_lines(self, folder: str) -> None:
         self.state.store.delete([info.uri for info in self.state.store.list(folder)])
 
-    def _write(
+    def _is_written(
         self,
-        run: _Run,
-        source: Source,
+        call: _Call,
         found: _NextRedrive,
         manifest: Manifest,
         counts: dict[str, int],
         inputs: Sequence[RedrivenInput] = (),
     ) -> bool:
         """Put a redrive on record and write its manifest; False if another redrive took the number."""
-        new_id = found.manifest_id
+        source, new_id = found.account.id, found.manifest_id
         redrive = Redrive(
-            kind=run.report.kind,
-            source=source.key.id,
+            kind=call.kind,
+            source=source,
             number=found.number,
             counts=counts,
             inputs=list(inputs),
@@ -237,21 +284,10 @@ class Redriver:
             run_id=self.state.ledger.run_id,
             redriven_at=manifest.created_at,
         )
-        if not self._log.record(source.root, redrive):
+        if not self._log.record(found.root, redrive):
             return False
         self.on_crash_point(RedriveCrashPoint.RECORDED, new_id)
         self._log.deliver(redrive)
         self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
-        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=run.report.kind, counts=counts)
-        run.add(source, new_id, counts, len({file.origin_uri for file in manifest.files}))
+        log_event("manifest.redriven", source=source, manifest_id=new_id, kind=call.kind, counts=counts)
         return True
-
-    def _redriven(self, found: _NextRedrive, draft: Draft, files: Sequence[ManifestFile]) -> Manifest:
-        return Manifest(
-            manifest_id=found.manifest_id,
-            date=draft.date,
-            created_at=self.state.clock.now(),
-            files=tuple(files),
-            rejects_of=draft.rejects_of,
-            listed_at=draft.listed_at,
-        )

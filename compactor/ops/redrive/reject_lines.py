@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,26 +24,6 @@ from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ndjson.files.scratch import scratch_errors
 from compactor.ndjson.grok import OpenDecoder
 from compactor.ndjson.inspection import refusals
-
-
-class RangeBuilder:
-    """Makes ranges of the numbers that are taken among those that are seen, in their order."""
-
-    def __init__(self) -> None:
-        self.ranges: list[tuple[int, int]] = []
-        self._is_open = False
-
-    def take(self, number: int) -> None:
-        """Add a number."""
-        if self._is_open:
-            self.ranges[-1] = self.ranges[-1][0], number
-        else:
-            self.ranges.append((number, number))
-            self._is_open = True
-
-    def leave_out(self) -> None:
-        """See a number that is not added: the next one begins another range."""
-        self._is_open = False
 
 
 class LineNumbers:
@@ -141,7 +122,7 @@ class Wanted:
     reports: Mapping[str, FileReport] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class WrittenLines:
     """The new input files.
 
@@ -174,107 +155,97 @@ def write_lines(store: ObjectStore, wanted: Wanted, folder: str | None) -> Writt
         StagingError: The rejects cannot be read, or are not ordered by file and line.
         StoreUnavailable: The store or the local disk fails for now.
     """
-    written = WrittenLines()
-    seen: set[str] = set()
+    written, seen = WrittenLines(), set[str]()
     takes = lambda source_uri, reason: source_uri in wanted.sources and reason in wanted.reasons  # noqa: E731
     asked = (row for uri in wanted.rejects for row in reject_rows(store, uri, takes))
     with scratch_errors(), TemporaryDirectory(prefix="compactor-") as scratch:
-        for source_uri, lines in groupby(asked, key=lambda row: row[0]):
+        for source_uri, rows in groupby(asked, key=lambda row: row[0]):
             if source_uri in seen and not wanted.is_redrive:
                 raise StagingError(f"rejects of {source_uri} are in two places; expected them in one")
             seen.add(source_uri)
-            with _Targets(Path(scratch), source_uri, wanted, written) as targets:
-                targets.take(lines)
-            report = wanted.reports.get(source_uri)
-            for target in targets.by_reason.values():
+            with ExitStack() as open_files:
+                targets = _sorted_out(wanted, source_uri, rows, written.unchanged, Path(scratch), open_files)
+            for target in filter(attrgetter("lines"), targets):
+                uri, report = f"{folder}{len(written.files):06d}.ndjson.gz", wanted.reports.get(source_uri)
                 named = ManifestFile(
-                    uri=f"{folder}{len(written.files):06d}.ndjson.gz",
+                    uri=uri,
                     source_uri=source_uri,
                     rejected_as=target.reason,
                     path_columns=(report and report.path_columns) or None,
                 )
-                _add(store, written, named, target, folder)
+                written.files.append(named if folder is None else _uploaded(store, named, target.path))
+                written.inputs.append(target.as_input(uri, source_uri))
+                written.counts[target.reason] += target.lines
     return written
 
 
-def _add(store: ObjectStore, written: WrittenLines, named: ManifestFile, target: "_Target", folder: str | None) -> None:
-    if not target.lines:
-        return
-    written.counts[target.reason] += target.lines
-    uri = named.uri
-    if folder is not None:
-        store.upload(uri, target.path)
-        info = store.stat(uri)
-        if info is None:
-            raise StoreUnavailable(f"{uri}: it was gone right after it was written")
-        found = {"size_bytes": info.size_bytes, "etag": info.etag, "event_time": info.modified_at}
-        named = named.model_copy(update=found)
-    written.files.append(named)
-    numbers, lines = target.numbers.ranges, target.lines
-    written.inputs.append(
-        RedrivenInput(uri=uri, source_uri=named.origin_uri, lines=lines, reason=target.reason, numbers=numbers)
-    )
+def _sorted_out(
+    wanted: Wanted,
+    source_uri: str,
+    rows: Iterator[RejectRow],
+    unchanged: Counter[str],
+    scratch: Path,
+    open_files: ExitStack,
+) -> list["_Target"]:
+    """Write the lines of one source that would be rows now, by reason, and count the others."""
+    targets: dict[str, _Target] = {}
+    for (number, reason), pieces in groupby(_in_order(rows), key=lambda row: (row[1], row[3])):
+        taken = wanted.taken.get((source_uri, reason))
+        line = _joined(pieces, wanted.recheck.max_line_bytes)
+        if taken is not None and number in taken:
+            continue
+        if reason not in targets:
+            targets[reason] = _Target(scratch / reason, reason, open_files)
+        target = targets[reason]
+        if wanted.recheck.fault_of(line, reason) is None:
+            target.write(number, line)
+        else:
+            unchanged[reason] += 1
+            target.end_range()
+        if wanted.is_redrive:  # lines between may come in another place
+            target.end_range()
+    return list(targets.values())
+
+
+def _uploaded(store: ObjectStore, named: ManifestFile, path: Path) -> ManifestFile:
+    store.upload(named.uri, path)
+    info = store.stat(named.uri)
+    if info is None:
+        raise StoreUnavailable(f"{named.uri}: it was gone right after it was written")
+    found = {"size_bytes": info.size_bytes, "etag": info.etag, "event_time": info.modified_at}
+    return named.model_copy(update=found)
 
 
 class _Target:
-    """The lines of one source that were rejected for one reason, in a local file."""
+    """The lines of one source that were rejected for one reason, in a local file, and the ranges of their numbers."""
 
-    def __init__(self, path: Path, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-        self.numbers = RangeBuilder()
-        self.lines = 0
-        self.next_number = 1
+    def __init__(self, path: Path, reason: str, open_files: ExitStack) -> None:
+        self.path, self.reason, self.lines = path, reason, 0
+        file = open_files.enter_context(path.open("wb"))
+        self._packed = open_files.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
+        self._ranges: list[tuple[int, int]] = []
+        self._goes_on = False
+        self._next_number = 1
 
-    def write(self, target: BinaryIO, number: int, line: bytes) -> None:
+    def write(self, number: int, line: bytes) -> None:
         """Write a line under its number. Blank lines stand for all others; compressed, they take next to no room."""
-        missing = number - self.next_number
+        missing = number - self._next_number
         while missing:
-            target.write(_PADDING[:missing])
+            self._packed.write(_PADDING[:missing])
             missing -= min(missing, len(_PADDING))
-        target.write(line + b"\n")
-        self.next_number = number + 1
+        self._packed.write(line + b"\n")
+        self._next_number = number + 1
         self.lines += 1
-        self.numbers.take(number)
+        first = self._ranges.pop()[0] if self._goes_on else number
+        self._ranges.append((first, number))
+        self._goes_on = True
 
+    def end_range(self) -> None:
+        """See a line that is not written: the next one begins another range."""
+        self._goes_on = False
 
-class _Targets(ExitStack):
-    """The local files of one source, by reason. A context manager that closes them."""
-
-    def __init__(self, scratch: Path, source_uri: str, wanted: Wanted, written: WrittenLines) -> None:
-        super().__init__()
-        self.by_reason: dict[str, _Target] = {}
-        self._open: dict[str, BinaryIO] = {}
-        self._scratch = scratch
-        self._source_uri = source_uri
-        self._wanted = wanted
-        self._written = written
-
-    def take(self, rows: Iterator[RejectRow]) -> None:
-        """Write the lines that would be rows now, and count the others."""
-        wanted = self._wanted
-        for (number, reason), pieces in groupby(_in_order(rows), key=lambda row: (row[1], row[3])):
-            taken = wanted.taken.get((self._source_uri, reason))
-            line = _joined(pieces, wanted.recheck.max_line_bytes)
-            if taken is not None and number in taken:
-                continue
-            target = self._target(reason)
-            if wanted.recheck.fault_of(line, reason) is None:
-                target.write(self._open[reason], number, line)
-            else:
-                self._written.unchanged[reason] += 1
-                target.numbers.leave_out()
-            if wanted.is_redrive:  # lines between may come in another place
-                target.numbers.leave_out()
-
-    def _target(self, reason: str) -> _Target:
-        if reason not in self.by_reason:
-            path = self._scratch / reason
-            self.by_reason[reason] = _Target(path, reason)
-            file = self.enter_context(path.open("wb"))
-            packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
-            self._open[reason] = cast("BinaryIO", self.enter_context(packed))
-        return self.by_reason[reason]
+    def as_input(self, uri: str, source_uri: str) -> RedrivenInput:
+        return RedrivenInput(uri=uri, source_uri=source_uri, lines=self.lines, reason=self.reason, numbers=self._ranges)
 
 
 def _in_order(rows: Iterator[RejectRow]) -> Iterator[RejectRow]:

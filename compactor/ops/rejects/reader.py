@@ -10,7 +10,7 @@ from itertools import chain, groupby
 from compactor.core.documents.counts import without_zeros
 from compactor.core.documents.records import Commit, FileReport, RedrivenInput
 from compactor.core.errors import StagingError
-from compactor.core.layout import ManifestKey
+from compactor.core.layout import ManifestKey, canonical
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, accounts, redriven_lines
@@ -19,9 +19,35 @@ from compactor.ledger.history.unsummarised import Unsummarised, members_with_rej
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.redrive.reject_lines import LineNumbers, RejectRow, numbers_of, reject_rows
-from compactor.ops.rejects.query import Query
 
 _BEYOND_LIMIT_BYTES = 1024  # of a line that is too long: enough to show the place where it should have ended
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which rejected lines are asked for: all, unless a field says otherwise.
+
+    Attributes:
+        reason: Only lines that were rejected for this reason.
+        file: Only lines of this file: its URI, or the end of its URI from the beginning of a name.
+        date: Only manifests of this date.
+    """
+
+    reason: str | None = None
+    file: str | None = None
+    date: str | None = None
+
+    def takes(self, source_uri: str, reason: str) -> bool:
+        return self.takes_reason(reason) and self.takes_file(source_uri)
+
+    def takes_reason(self, reason: str) -> bool:
+        return self.reason is None or self.reason == reason
+
+    def takes_file(self, source_uri: str) -> bool:
+        if self.file is None:
+            return True
+        uri, wanted = canonical(source_uri), canonical(self.file)
+        return uri == wanted or (not wanted.startswith(("/", "s3://")) and uri.endswith(f"/{wanted}"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,69 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import NamedTuple
 
 from compactor.core.documents.records import Commit
+from compactor.core.documents.table_records import HeldManifest
 from compactor.core.errors import OperatorError, StuckError, TableHeldBack
 from compactor.core.layout import ManifestKey
-from compactor.core.map_ordered import map_ordered
-from compactor.ledger.ledger import LedgerState
+from compactor.core.results import as_document
+from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.state import State
 from compactor.ledger.table.progress import note_working
-from compactor.ops.table.table_report import HeldBack, StuckManifest, TableReport
 from compactor.table.catalog import TableFile
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import UNTOLD, Placed, needs_table
 from compactor.table.unmerged import looked_up
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
+
+
+@dataclass(frozen=True, slots=True)
+class StuckManifest:
+    """A manifest that `rebuild` could not add to the table."""
+
+    manifest_id: str
+    date: str  # its date, as YYYY-MM-DD
+    generation: int  # 1, or which rebuild of it
+    why: str  # what a person must fix
+
+
+@as_document(shows=("needs_operator",))
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """The table, and each file that it has otherwise than the ledger."""
+
+    table: str  # its name
+    recorded_batch: int = 0  # the last batch on record
+    held: tuple[HeldManifest, ...] = ()  # manifests that the table lacks because the catalog refuses them
+    missing: tuple[str, ...] = ()  # files of manifests that are done and that it lacks
+    exists: bool = False  # whether there is one
+    snapshot_id: int | None = None  # its current snapshot; null without one
+    last_batch: int = 0  # the last batch that it took
+    schema_version: int = 0  # the schema version whose columns it has
+    files: int = 0  # how many files it has
+    rows: int = 0  # how many rows these have
+    merged: int = 0  # how many of them have the rows of several files of commits
+    surplus: tuple[str, ...] = ()  # files that it has and that are of no valid commit
+    doubled: tuple[str, ...] = ()  # files that it has more than once
+    differing: tuple[str, ...] = ()  # files with another number of rows, or another length, than on record
+    applied: int = 0  # batches on record that `rebuild` applied
+    adopted: int = 0  # manifests that were in no batch, or held back, and that `rebuild` added
+    stuck: tuple[StuckManifest, ...] = ()  # manifests that `rebuild` could not add, without those that are held back
+
+    @property
+    def differs(self) -> bool:
+        """Whether the table has other files than the ledger."""
+        return not self.exists or bool(self.missing or self.surplus or self.doubled or self.differing)
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether it has other files than the ledger, or manifests are held back or stuck: the exit code is 3."""
+        return self.differs or bool(self.held or self.stuck)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,42 +86,43 @@ class TableKeeper:
 
     def compare(self) -> TableReport:
         """Compare the live files with those of all manifests that are done. Holds the name of each file in memory."""
-        report = TableReport(self.name, recorded_batch=self.committer.batches.recorded())
+        catalog, batches = self.committer.catalog, self.committer.batches
+        recorded = batches.recorded()
         # The ledger before the table: what becomes done meanwhile is in the table, and not yet among the expected.
         expected, open_files = self._expected()
-        report.held = [
-            HeldBack(each.manifest_id, each.date, each.generation, each.batch, each.reason)
-            for each in self.committer.batches.refused.all_held()
-            if self.committer.batches.refused.is_due(each)
-        ]
-        head = self.committer.catalog.head()
+        held = tuple(each for each in batches.refused.all_held() if batches.refused.is_due(each))
+        head = catalog.head()
         if head is None:
-            report.missing = sorted(expected.keys() - open_files)
-            return report
-        report.exists, report.snapshot_id = True, head.snapshot_id
-        report.last_batch, report.schema_version = head.fence, head.schema_version
-        listed = self.committer.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-        found_files = list(looked_up(self.state, listed))
-        live = [file for each in found_files for file in each.committed]
-        report.files, report.rows = len(found_files), sum(each.file.records for each in found_files)
-        report.merged = sum(each.merged is not None for each in found_files)
+            return TableReport(self.name, recorded, held, tuple(sorted(expected.keys() - open_files)))
+        listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
+        found = list(looked_up(self.state, listed))
+        live = [file for each in found for file in each.committed]
         times = Counter(file.uri for file in live)
-        report.doubled = sorted(uri for uri, many in times.items() if many > 1)
         missing = expected.keys() - open_files - times.keys()
         differing = {file.uri for file in live if file.uri in expected and not expected[file.uri].is_as(file)}
         still = self._still(missing | differing, expected)
-        report.missing, report.differing = sorted(missing & still), sorted(differing & still)
-        report.surplus = sorted(self._surplus(times.keys() - expected.keys() - open_files))
-        report.differing = sorted({*report.differing, *(each.file.uri for each in found_files if each.differs)})
-        return report
+        differing = (differing & still) | {each.file.uri for each in found if each.differs}
+        return TableReport(
+            self.name,
+            recorded,
+            held,
+            tuple(sorted(missing & still)),
+            exists=True,
+            snapshot_id=head.snapshot_id,
+            last_batch=head.fence,
+            schema_version=head.schema_version,
+            files=len(found),
+            rows=sum(each.file.records for each in found),
+            merged=sum(each.merged is not None for each in found),
+            surplus=tuple(sorted(self._surplus(times.keys() - expected.keys() - open_files))),
+            doubled=tuple(sorted(uri for uri, many in times.items() if many > 1)),
+            differing=tuple(sorted(differing)),
+        )
 
     def _expected(self) -> tuple[dict[str, "_Expected"], set[str]]:
         """The files of the valid commits, and those that the table may have or not, for their manifest is open."""
         expected, open_files = dict[str, _Expected](), set[str]()
-        for found in self._states():
-            commit = found.outcome
-            if not isinstance(commit, Commit):
-                continue
+        for found, commit in self._committed_accounts(self.state.ledger.manifests()):
             key = commit.key
             for file in () if self._is_retired(commit) else commit.outputs:
                 expected[file.final] = _Expected(key, commit.generation, file.rows, file.size_bytes)
@@ -112,8 +158,7 @@ class TableKeeper:
                 elif progress.refused is None and gone.isdisjoint(left):
                     break  # nothing becomes of what is left
                 left = [each for each in left if each not in gone]
-        report = self.compare()
-        report.applied, report.adopted, report.stuck = applied, adopted, list(_told(stuck))
+        report = replace(self.compare(), applied=applied, adopted=adopted, stuck=tuple(_told(stuck)))
         if applied or adopted:
             note_working(self.state)
         return report
@@ -152,36 +197,26 @@ class TableKeeper:
 
     def _still(self, uris: set[str], expected: Mapping[str, "_Expected"]) -> set[str]:
         """Those of these files whose commit is valid as before: none that was rebuilt since the ledger was read."""
-        keys = dict.fromkeys(expected[uri].key for uri in uris)
-        commits = (found.outcome for found in map_ordered(self._state, keys) if found is not None)
-        now = {
-            (each.key, each.generation) for each in commits if isinstance(each, Commit) and not self._is_retired(each)
-        }
+        found = self._committed_accounts(dict.fromkeys(expected[uri].key for uri in uris))
+        now = {(each.key, each.generation) for _, each in found if not self._is_retired(each)}
         return {uri for uri in uris if (expected[uri].key, expected[uri].generation) in now}
 
-    def _surplus(self, uris: set[str]) -> Iterator[str]:
+    def _surplus(self, uris: set[str]) -> set[str]:
         """Those of these files that no manifest has that was decided since the ledger was read."""
-        for uri in uris:
-            key = self.state.layout.output_owner(uri)
-            found = self._state(key) if key is not None and key.id else None
-            commit = found.outcome if found else None
-            if not isinstance(commit, Commit) or uri not in {file.final for file in commit.outputs}:
-                yield uri
+        owners = filter(None, map(self.state.layout.output_owner, uris))
+        found = self._committed_accounts(dict.fromkeys(key for key in owners if key.id))
+        return uris - {file.final for _, commit in found for file in commit.outputs}
 
     def _done(self) -> Iterator[Placed]:
-        for found in self._states():
-            commit = found.outcome
-            if isinstance(commit, Commit) and found.is_done and needs_table(commit) and not self._is_retired(commit):
+        for found, commit in self._committed_accounts(self.state.ledger.manifests()):
+            if found.is_done and needs_table(commit) and not self._is_retired(commit):
                 yield Placed(commit.key, commit.generation)
 
-    def _states(self) -> Iterator[LedgerState]:
-        return (found for found in map_ordered(self._state, self.state.ledger.manifests()) if found is not None)
-
-    def _state(self, key: ManifestKey) -> LedgerState | None:
-        try:
-            return self.state.ledger.state(key)
-        except StuckError:
-            return None  # `verify` tells of it
+    def _committed_accounts(self, keys: Iterable[ManifestKey]) -> Iterator[tuple[Account, Commit]]:
+        """Those of some manifests that are committed. Of one that cannot be read `verify` tells."""
+        for each in accounts(self.state, Scope(keys=keys)):
+            if each.fault is None and each.commit is not None:
+                yield each, each.commit
 
 
 class _Expected(NamedTuple):

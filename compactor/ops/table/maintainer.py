@@ -12,42 +12,27 @@ from datetime import datetime
 from compactor.core.errors import OperatorError, TableCommitUnknown, TableConflict
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
-from compactor.ops.table.released_originals import ReleasedOriginals
+from compactor.ops.table.removing import ReleasedOriginals
 from compactor.table.catalog import TableCatalog, TableHead
 from compactor.table.upkeep import KeepRule, MetadataFile, TableHistory, expired, leftovers, needs_merge
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class UpkeepReport:
-    """What upkeep did. With `--dry-run` nothing is changed.
+    """What upkeep did. With `--dry-run` nothing is changed."""
 
-    Attributes:
-        table: The name of the table.
-        exists: Whether there is one.
-        keeps_all: Whether its property gc.enabled is false, so that nothing expires or is removed.
-        merged_manifests: How many manifests were merged into fewer; 0 if they were few enough.
-        expired_snapshots: How many snapshots expired.
-        snapshots: How many it has left.
-        lists_files: Whether this client can list the files of its metadata; if not, none are removed.
-        removed_files: How many files of metadata were removed. None of them has rows.
-        removed_bytes: Their total length.
-        removed_originals: How many files of rows were removed that merged files took the place of, and nothing needs.
-        removed_original_bytes: Their total length.
-        dry_run: Whether nothing was changed.
-    """
-
-    table: str
-    exists: bool = False
-    keeps_all: bool = False
-    merged_manifests: int = 0
-    expired_snapshots: int = 0
-    snapshots: int = 0
-    lists_files: bool = True
-    removed_files: int = 0
-    removed_bytes: int = 0
-    removed_originals: int = 0
-    removed_original_bytes: int = 0
-    dry_run: bool = False
+    table: str  # the name of the table
+    exists: bool = False  # whether there is one
+    keeps_all: bool = False  # whether its property gc.enabled is false, so that nothing expires or is removed
+    merged_manifests: int = 0  # manifests that were merged into fewer; 0 if they were few enough
+    expired_snapshots: int = 0  # snapshots that expired
+    snapshots: int = 0  # snapshots that it has left
+    lists_files: bool = True  # whether this client can list the files of its metadata; if not, none are removed
+    removed_files: int = 0  # files of metadata that were removed; none of them has rows
+    removed_bytes: int = 0  # their total length
+    removed_originals: int = 0  # files of rows that were removed: merged files took their place, and nothing needs them
+    removed_original_bytes: int = 0  # their total length
+    dry_run: bool = False  # whether nothing was changed
 
 
 TRIES = 5
@@ -85,60 +70,68 @@ class Maintainer:
                 is done; another call does the rest.
             OperatorError: A person must act: the catalog refuses, or the table is not the one of this ledger.
         """
-        report = UpkeepReport(self.name, dry_run=dry_run)
         if (found := self._read()) is None:
-            return report
-        report.exists, report.keeps_all = True, found[1].keeps_all
+            return UpkeepReport(self.name, dry_run=dry_run)
+        keeps_all = found[1].keeps_all
         if dry_run:
-            gone = self._foresee(found[1], report)
+            now, history = self.state.clock.now(), found[1]
+            going = expired(history, self.rule, now)
+            merged = len(history.manifest_bytes) if needs_merge(history) else 0
+            gone, left = len(going), len(history.snapshots) - len(going)
+            files = self._leftovers(going, since=now if merged else None)
         else:
-            self._merge(report)
-            self._expire(report)
-            gone = self._leftovers(report)
-            if gone:
-                self.catalog.remove(each.name for each in gone)
-        report.removed_files, report.removed_bytes = len(gone), sum(each.size_bytes for each in gone)
-        if self.originals is not None and not report.keeps_all:
-            removed = self.originals.foreseen() if dry_run else self.originals.remove()
-            report.removed_originals, report.removed_original_bytes = removed
-        return report
+            merged = self._merge()
+            gone, left = self._expire()
+            files = self._leftovers()
+        leaving = [] if keeps_all else files or []
+        if leaving and not dry_run:
+            self.catalog.remove(each.name for each in leaving)
+        originals, original_bytes = 0, 0
+        if self.originals is not None and not keeps_all:
+            originals, original_bytes = self.originals.foreseen() if dry_run else self.originals.remove()
+        return UpkeepReport(
+            self.name,
+            exists=True,
+            keeps_all=keeps_all,
+            merged_manifests=merged,
+            expired_snapshots=gone,
+            snapshots=left,
+            lists_files=keeps_all or files is not None,
+            removed_files=len(leaving),
+            removed_bytes=sum(each.size_bytes for each in leaving),
+            removed_originals=originals,
+            removed_original_bytes=original_bytes,
+            dry_run=dry_run,
+        )
 
-    def _foresee(self, history: TableHistory, report: UpkeepReport) -> list[MetadataFile]:
-        """Note what would be done; return the files that would go."""
-        now = self.state.clock.now()
-        going = expired(history, self.rule, now)
-        report.merged_manifests = len(history.manifest_bytes) if needs_merge(history) else 0
-        report.expired_snapshots, report.snapshots = len(going), len(history.snapshots) - len(going)
-        return self._leftovers(report, going, since=now if report.merged_manifests else None)
-
-    def _merge(self, report: UpkeepReport) -> None:
-        """Merge manifests if they are too many, once."""
+    def _merge(self) -> int:
+        """Merge manifests if they are too many, once; return how many were merged."""
+        merged = 0
         for tried in range(1, TRIES + 1):
             head, history = self._found()
             if not (needs_merge(history) or (self.always_merges and history.snapshots)):
-                return
-            report.merged_manifests = len(history.manifest_bytes)
+                break
             try:
+                merged = len(history.manifest_bytes)
                 self.catalog.merge_manifests(head)
+                break
             except (TableConflict, TableCommitUnknown) as error:
                 if tried == TRIES:
                     raise
                 if isinstance(error, TableConflict):
-                    report.merged_manifests = 0  # another process may have merged them by the next round
-            else:
-                return
+                    merged = 0  # another process may have merged them by the next round
+        return merged
 
-    def _expire(self, report: UpkeepReport) -> None:
-        """Expire snapshots until the table is seen to have none that are due."""
+    def _expire(self) -> tuple[int, int]:
+        """Expire snapshots until none that are due are seen in the table; return how many, and how many are left."""
         sent, failures, before = set[int](), 0, 0
         failure: TableConflict | TableCommitUnknown | None = None
         while True:
             head, history = self._found()
             there = {each.snapshot_id for each in history.snapshots}
-            report.expired_snapshots, report.snapshots = len(sent - there), len(there)
             due = expired(history, self.rule, self.state.clock.now())
             if not due:
-                return
+                return len(sent - there), len(there)
             failures = failures + 1 if sent and len(due) >= before else 0
             if failures == TRIES:
                 raise failure or TableConflict(f"table {self.name}: {len(due)} snapshots do not expire")
@@ -149,22 +142,16 @@ class Maintainer:
             except (TableConflict, TableCommitUnknown) as error:
                 failure = error
 
-    def _leftovers(
-        self, report: UpkeepReport, without: Collection[int] = (), since: datetime | None = None
-    ) -> list[MetadataFile]:
-        """The files that may be removed.
+    def _leftovers(self, without: Collection[int] = (), since: datetime | None = None) -> list[MetadataFile] | None:
+        """The files that may be removed; None if they cannot be listed.
 
         Args:
-            report: Gets to know whether they can be listed.
             without: Snapshots that would have expired.
             since: When the current snapshot would have been made; None for the one that there is.
         """
-        if report.keeps_all:
-            return []
         folder = self.catalog.folder(without)
-        report.lists_files = folder is not None
         if folder is None:
-            return []
+            return None
         return leftovers(replace(folder, current_since=since or folder.current_since), self.state.clock.now())
 
     def _found(self) -> tuple[TableHead, TableHistory]:

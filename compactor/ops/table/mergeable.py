@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from compactor.core.documents.records import Commit
 from compactor.core.documents.table_records import MergedPart
-from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.core.results import as_document
+from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.sizing import is_right_sized
 from compactor.ledger.state import State
 from compactor.table.catalog import FilePartition
@@ -17,7 +18,8 @@ from compactor.table.merging.choosing import MergeRule
 from compactor.table.unmerged import LiveFile
 
 
-@dataclass(slots=True)
+@as_document(shows=("hit_rate",))
+@dataclass(frozen=True, slots=True)
 class FileSizes:
     """The files of the table at one instant."""
 
@@ -25,7 +27,11 @@ class FileSizes:
     size_bytes: int = 0  # their total length
     right_sized_bytes: int = 0  # the length of those of the right size
     lone_bytes: int = 0  # the length of smaller ones that are alone in their partition, which has no more rows
-    hit_rate: float = 1.0  # the share of the bytes that are in either; 1 without files
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of the bytes that are in either; 1 without files."""
+        return (self.right_sized_bytes + self.lone_bytes) / self.size_bytes if self.size_bytes else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,39 +42,23 @@ class NotMerged:
     why: str  # why they cannot be merged
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What merging did. With `--dry-run` nothing is changed.
+    """What merging did. With `--dry-run` nothing is changed."""
 
-    Attributes:
-        table: The name of the table.
-        exists: Whether there is one.
-        merged_files: How many files became part of others.
-        merged_bytes: Their total length.
-        made_files: How many files these are now.
-        made_bytes: The total length of those; of a dry run, that of the files to merge.
-        taken_apart: Merged files that their parts took the place of.
-        not_merged: What was left as it is, and why.
-        removed_files: Merged files that nothing needs any more, and that were removed.
-        removed_bytes: Their total length.
-        before: The files before.
-        after: The files afterwards; of a dry run, as before.
-        dry_run: Whether nothing was changed.
-    """
-
-    table: str
-    exists: bool = False
-    merged_files: int = 0
-    merged_bytes: int = 0
-    made_files: int = 0
-    made_bytes: int = 0
-    taken_apart: int = 0
-    not_merged: list[NotMerged] = field(default_factory=list)
-    removed_files: int = 0
-    removed_bytes: int = 0
-    before: FileSizes = field(default_factory=FileSizes)
-    after: FileSizes = field(default_factory=FileSizes)
-    dry_run: bool = False
+    table: str  # the name of the table
+    exists: bool = False  # whether there is one
+    merged_files: int = 0  # files that became part of others
+    merged_bytes: int = 0  # their total length
+    made_files: int = 0  # files that these are now
+    made_bytes: int = 0  # the total length of those; of a dry run, that of the files to merge
+    taken_apart: int = 0  # merged files that their parts took the place of
+    not_merged: tuple[NotMerged, ...] = ()  # what was left as it is, and why
+    removed_files: int = 0  # merged files that nothing needs any more, and that were removed
+    removed_bytes: int = 0  # their total length
+    before: FileSizes = FileSizes()  # the files before
+    after: FileSizes = FileSizes()  # the files afterwards; of a dry run, as before
+    dry_run: bool = False  # whether nothing was changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +80,15 @@ class Mergeable:
 
 def sizes_of(live: Sequence[LiveFile], rule: MergeRule) -> FileSizes:
     """How much of the table is in files of the right size."""
-    found, target = FileSizes(), rule.target_file_bytes
-    for files in _by_partition(live):
-        for each in files:
-            size = each.file.size_bytes
-            found.files += 1
-            found.size_bytes += size
-            if is_right_sized(size, target):
-                found.right_sized_bytes += size
-            elif len(files) == 1 and size < target:
-                found.lone_bytes += size
-    if found.size_bytes:
-        found.hit_rate = (found.right_sized_bytes + found.lone_bytes) / found.size_bytes
-    return found
+    target, partitions = rule.target_file_bytes, _by_partition(live)
+    sizes = [each.file.size_bytes for each in live]
+    alone = [files[0].file.size_bytes for files in partitions if len(files) == 1]
+    return FileSizes(
+        len(live),
+        sum(sizes),
+        right_sized_bytes=sum(size for size in sizes if is_right_sized(size, target)),
+        lone_bytes=sum(size for size in alone if size < target and not is_right_sized(size, target)),
+    )
 
 
 def _by_partition(live: Sequence[LiveFile]) -> list[list[LiveFile]]:
@@ -161,18 +147,16 @@ class Chooser:
             parts = (found,) if found is not None else ()
         if not parts or live.differs:
             return None
-        commits = [self._valid(each.key) for each in parts]
-        if any(
-            commit is None or commit.generation != part.generation for commit, part in zip(commits, parts, strict=True)
-        ):
+        commits = ((self._valid(part.key), part.generation) for part in parts)
+        valid = [commit for commit, generation in commits if commit is not None and commit.generation == generation]
+        if len(valid) < len(parts):
             return None
-        partitions = self.changes.partitions_of(commits[0]) if commits[0] is not None else {}
         return Mergeable(
             live.file.uri,
             live.file.size_bytes,
             parts,
             parts[0].date,
-            partitions.get(parts[0].uri, ()),
+            self.changes.partitions_of(valid[0]).get(parts[0].uri, ()),
             is_merged=live.merged is not None,
         )
 
@@ -192,8 +176,5 @@ class Chooser:
         )
 
     def _valid(self, key: ManifestKey) -> Commit | None:
-        try:
-            outcome = self.state.ledger.outcome(key)
-        except (ObjectNotFound, StuckError):  # `verify` tells of it
-            return None
-        return outcome if isinstance(outcome, Commit) else None
+        [found] = accounts(self.state, Scope(keys=[key]))
+        return found.commit if found.fault is None else None  # else `verify` tells of it

@@ -15,7 +15,7 @@ from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.change_log import is_released, merge_of, release
 from compactor.ledger.state import State
 from compactor.ops.table.mergeable import Chooser, Mergeable, MergeReport, NotMerged, sizes_of
-from compactor.ops.table.merged_leftovers import MergedLeftovers
+from compactor.ops.table.removing import MergedLeftovers
 from compactor.table.applying import Applied, Refused
 from compactor.table.catalog import TableHead
 from compactor.table.committer import Committer
@@ -61,24 +61,35 @@ class Merger:
                 done; another call does the rest.
             OperatorError: A person must act: the catalog refuses, or the table is not the one of this ledger.
         """
-        report = MergeReport(self.name, dry_run=dry_run)
         found = self.committer.catalog.head()
         if found is None:
-            return report
+            return MergeReport(self.name, dry_run=dry_run)
         head = found if dry_run else self.committer.settled()
-        run, live = _Run(report), self._live(head)
-        report.exists, report.before = True, sizes_of(live, self.rule)
+        run, live = _Run(), self._live(head)
+        before = sizes_of(live, self.rule)
         while groups := self._next(run, live, dates):
             if dry_run:
-                run.foresee(groups)
+                run.made += [(group, sum(each.size_bytes for each in group)) for group in groups]
+                run.left_out.update(each.uri for group in groups for each in group)
                 continue
             self._merge(run, head, groups)
             head = self.committer.settled()
             live = self._live(head)
-        report.after = sizes_of(live, self.rule)
-        if not dry_run:
-            report.removed_files, report.removed_bytes = self.leftovers.remove()
-        return report
+        removed, removed_bytes = (0, 0) if dry_run else self.leftovers.remove()
+        return MergeReport(
+            self.name,
+            exists=True,
+            merged_files=sum(len(group) for group, _ in run.made),
+            merged_bytes=sum(each.size_bytes for group, _ in run.made for each in group),
+            made_files=len(run.made),
+            made_bytes=sum(size_bytes for _, size_bytes in run.made),
+            not_merged=tuple(run.not_merged),
+            removed_files=removed,
+            removed_bytes=removed_bytes,
+            before=before,
+            after=sizes_of(live, self.rule),
+            dry_run=dry_run,
+        )
 
     def undo(self, uris: Sequence[str]) -> MergeReport:
         """Have the table replace merged files by the files whose rows they have.
@@ -87,18 +98,24 @@ class Merger:
             TryAgainError: As for `merge`, and so are the others.
             OperatorError: One of them is no merged file of the table, or a file that has to come back is gone.
         """
-        report, live = MergeReport(self.name, exists=True), self._live(self.committer.settled())
+        live = self._live(self.committer.settled())
         merged = {each.file.uri for each in live if each.merged is not None}
         if other := next((uri for uri in uris if uri not in merged), None):
             raise OperatorError(f"{other}: expected a merged file that table {self.name} has")
-        report.before = sizes_of(live, self.rule)
         taken = self.committer.unmerge(uris)
         if not isinstance(taken, Applied):
             raise OperatorError(f"table {self.name}: {taken.error}")
-        report.taken_apart = len(uris)
-        report.after = sizes_of(self._live(self.committer.settled()), self.rule)
-        report.removed_files, report.removed_bytes = self.leftovers.remove()
-        return report
+        after = sizes_of(self._live(self.committer.settled()), self.rule)
+        removed, removed_bytes = self.leftovers.remove()
+        return MergeReport(
+            self.name,
+            exists=True,
+            taken_apart=len(uris),
+            removed_files=removed,
+            removed_bytes=removed_bytes,
+            before=sizes_of(live, self.rule),
+            after=after,
+        )
 
     def _live(self, head: TableHead) -> list[LiveFile]:
         if head.snapshot_id is None:
@@ -138,9 +155,10 @@ class Merger:
             run.note_refused(made, taken)
             return
         is_taken = taken is not None and taken.files > 0
-        run.note(made, is_taken=is_taken)
+        run.failures = 0 if is_taken else run.failures + 1
         if is_taken:
-            self.on_merge(run.report.made_files)
+            run.made += [(group, file.size_bytes) for file, group in made]
+            self.on_merge(len(run.made))
         elif taken is None:  # nothing names them, and nothing ever will
             self.committer.remainders.discard(merge.files)
         if run.failures == TRIES:
@@ -182,27 +200,17 @@ class _Run:
     """How far one call is.
 
     Attributes:
+        made: What became one file, with the length of that.
         left_out: Files that stay as they are.
         failures: Merges in a row that came to nothing, because other files were replaced meanwhile.
         at_once: Files that the next merge makes at most.
     """
 
-    report: MergeReport
+    made: list[tuple[Sequence[Mergeable], int]] = field(default_factory=list)
+    not_merged: list[NotMerged] = field(default_factory=list)
     left_out: set[str] = field(default_factory=set)
     failures: int = 0
     at_once: int = MERGED_AT_ONCE_FILES
-
-    def foresee(self, groups: Sequence[Sequence[Mergeable]]) -> None:
-        """Note what would become of files."""
-        for group in groups:
-            self._count(group, sum(each.size_bytes for each in group))
-            self.left_out.update(each.uri for each in group)
-
-    def note(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]], *, is_taken: bool) -> None:
-        """Note what became of files."""
-        self.failures = 0 if is_taken else self.failures + 1
-        for file, group in made if is_taken else ():
-            self._count(group, file.size_bytes)
 
     def note_refused(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]], refused: Refused) -> None:
         """Note that the catalog refuses a merge. The next ones have one file each, until the one to blame is alone."""
@@ -212,11 +220,5 @@ class _Run:
 
     def leave_out(self, group: Sequence[Mergeable], why: str) -> None:
         """Note that files stay as they are."""
-        self.report.not_merged.append(NotMerged(group[0].uri, why))
+        self.not_merged.append(NotMerged(group[0].uri, why))
         self.left_out.update(each.uri for each in group)
-
-    def _count(self, group: Sequence[Mergeable], size_bytes: int) -> None:
-        self.report.merged_files += len(group)
-        self.report.merged_bytes += sum(each.size_bytes for each in group)
-        self.report.made_files += 1
-        self.report.made_bytes += size_bytes

@@ -15,7 +15,7 @@ from compactor.core.rules.attempts import AttemptState
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
 from compactor.ledger.history.redrive_log import Fate, RedriveLogEntry
-from compactor.ops.redrive.selection import CURABLE
+from compactor.ops.redrive.redrivable import CURABLE
 from compactor.ops.trace.tables import TracedTable
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]

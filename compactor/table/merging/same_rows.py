@@ -1,4 +1,4 @@
-"""Compares the rows of a merged file with those of its parts, in bounded memory."""
+"""Compares the rows of Parquet files, in bounded memory: of a merged file and its parts, or of two files."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,8 @@ import pyarrow as pa
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import open_parquet
+from compactor.engines.parquet_files import StoredParquet, open_parquet
+from compactor.schema.schema import FILE_DATE
 from compactor.table.merging.writing import BATCH_ROWS, aligned
 
 
@@ -43,6 +44,35 @@ def first_difference(store: ObjectStore, file: MergedFile, *, may_lack_parts: bo
         if seen != part.rows:
             return f"{part.uri} has {seen} rows; expected {part.rows}"
     return "" if rows.is_at_end() else f"it has more than {file.rows} rows"
+
+
+def has_same_rows(one: StoredParquet, other: StoredParquet) -> bool:
+    """Whether two files have the same rows in the same order. One may lack a column that has no value in the other.
+
+    So it may the date of its folder: files of other settings or releases lack it.
+    """
+    rows = _Cursor(other.iter_batches(batch_size=BATCH_ROWS))
+    for batch in one.iter_batches(batch_size=BATCH_ROWS):
+        if not _is_same(pa.Table.from_batches([batch]), rows.take(batch.num_rows, other.schema_arrow)):
+            return False
+    return rows.is_at_end()
+
+
+def _is_same(one: pa.Table, other: pa.Table) -> bool:
+    names = {*one.schema.names, *other.schema.names}
+    with_date = [each for each in (one, other) if FILE_DATE in each.schema.names]
+    if len(with_date) == 1 and pa.types.is_date32(with_date[0].schema.field(FILE_DATE).type):
+        names.remove(FILE_DATE)
+    columns = ([_column(each, name) for each in (one, other)] for name in names)
+    return one.num_rows == other.num_rows and all(_is_null(*both) or both[0].equals(both[1]) for both in columns)
+
+
+def _column(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    return rows.column(name) if name in rows.schema.names else pa.chunked_array([pa.nulls(rows.num_rows)])
+
+
+def _is_null(*columns: pa.ChunkedArray) -> bool:
+    return all(each.null_count == len(each) for each in columns)
 
 
 class _Cursor:

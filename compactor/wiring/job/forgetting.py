@@ -8,8 +8,8 @@ from compactor.ledger.visible import Visible
 from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.forget.forgetter import Forgetter
 from compactor.ops.forget.inputs import InputEraser
-from compactor.ops.forget.row_search import RowSearch
 from compactor.ops.forget.scan import ForgetScanner
+from compactor.ops.forget.search import RowSearch
 from compactor.ops.forget.wanted import Wanted, compared_type, path_of
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.table.metadata_eraser import MetadataEraser

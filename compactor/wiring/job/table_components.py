@@ -78,8 +78,8 @@ class TableComponents(EngineComponents):
         Raises:
             SettingsError: The settings name no table.
         """
-        from compactor.ops.table.merged_leftovers import MergedLeftovers
         from compactor.ops.table.merger import Merger
+        from compactor.ops.table.removing import MergedLeftovers
         from compactor.table.merging.choosing import MergeRule
 
         self._check_table(_MERGED_ONLY_IN_TABLES)
@@ -104,7 +104,7 @@ class TableComponents(EngineComponents):
             SettingsError: The settings name no table.
         """
         from compactor.ops.table.maintainer import Maintainer
-        from compactor.ops.table.released_originals import ReleasedOriginals
+        from compactor.ops.table.removing import ReleasedOriginals
         from compactor.table.upkeep import KeepRule
 
         self._check_table()

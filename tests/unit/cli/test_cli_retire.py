@@ -2,12 +2,15 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from compactor.cli.commands import accept
 from compactor.core.errors import ExitCode
-from compactor.ops.accept.acceptor import Acceptor, Losses, LostRange, NotLost
+from compactor.ops.accept.giving_up import InputsGivenUp, NotGivenUp
+from tests.support.statuses import MISSING_FILE
 from tests.support.workspace import make_workspace
 
 
@@ -34,9 +37,9 @@ def test_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without anything to accept, and with a gap."""
     workspace = make_workspace(tmp_path)
     assert workspace.json("accept", "--why", "late")[1] == ExitCode.DONE
-    lost = LostRange("m1", "kafka://main/events/0?from=0&to=2", 2, "retention removed offsets 0 to 1")
-    losses = Losses([lost], [NotLost("m2", "", "its commit cannot be read")])
-    monkeypatch.setattr(Acceptor, "find", lambda *_, **__: losses)
+    lost = replace(MISSING_FILE, uri="kafka://main/events/0?from=0&to=2", detail="retention removed offsets 0 to 1")
+    losses = InputsGivenUp((lost,), (NotGivenUp("m2", "", "its commit cannot be read"),))
+    monkeypatch.setattr(accept, "find_lost", lambda *_, **__: losses)
     assert workspace.call("accept", "--why", "late").exit_code == ExitCode.WRONG_USAGE
     assert "2 offsets of 1 range" in workspace.call("accept", "--why", "late", "--dry-run", "m1").output
     for option in ("--dry-run", "--yes"):

@@ -67,7 +67,7 @@ def test_the_life_of_a_range(harness: Harness, run: Callable[[Harness], None]) -
     verified = harness.verification()
     assert (verified.lines, verified.inputs_compared, verified.inputs_gone) == (10, 3, 0)
     report = rebuild(harness, force=True)
-    assert (len(report.rebuilt), report.refused, report.failed, report.discrepancies) == (3, [], [], [])
+    assert (len(report.rebuilt), report.refused, report.failed, report.discrepancies) == (3, (), (), ())
     harness.check_exact()
     run(harness)
     assert len(reports(harness)) == 3

@@ -16,7 +16,6 @@ FRAGMENTS = {
     "compactor/cli/examples.py",
     "compactor/demo/local_aws.py",
     "compactor/ops/closing/draft.py",
-    "compactor/ops/forget/input_search.py",
     "compactor/ops/status/failures.py",
     "compactor/ops/trace/landed.py",
     "compactor/ops/verify/landed.py",

@@ -223,7 +223,7 @@ def test_a_rebuild_writes_in_place_again(step: CrashPoint) -> None:
     before = outputs(harness)
     with suppress(DiedError):
         rebuild(harness, "m1", force=True, on_crash_point=dying_at(step))
-    assert rebuild(harness, "m1", force=True).failed == []
+    assert rebuild(harness, "m1", force=True).failed == ()
     settle(harness)
     check_table(harness, "m1")
     assert not set(before) & set(outputs(harness))
@@ -239,7 +239,7 @@ def test_from_one_way_to_the_other_and_back() -> None:
         before = outputs(harness)
         listed = harness.settings.output.model_copy(update={"publish": second})
         harness.settings = replace(harness.settings, output=listed)
-        assert rebuild(harness, "m1", force=True).failed == []
+        assert rebuild(harness, "m1", force=True).failed == ()
         assert {file.is_in_place for file in harness.commit("m1").outputs} == {second == "in_place"}
         assert not set(before) & set(outputs(harness))
         check_table(harness, "m1")
@@ -255,7 +255,7 @@ def test_forgetting_in_place() -> None:
         uri = orphan(harness, ManifestKey(DAY, name))
         harness.store.put(uri, b'{"user_id": "alice-7f3a"}')
     report = forget(harness)
-    assert (len(report.forgotten), report.left, report.discrepancies) == (2, 0, [])
+    assert (len(report.forgotten), report.left, report.discrepancies) == (2, 0, ())
     assert holding(harness) == []
     check_table(harness, "m1", "m2", "m3")
     assert all(file.is_in_place for file in harness.commit("m1").outputs)

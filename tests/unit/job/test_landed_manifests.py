@@ -14,8 +14,7 @@ from compactor.core.layout import digest, root_id
 from compactor.job.receiving import Delivery, Intake
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.landing.chains import LogChains
-from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
+from compactor.ops.redrive.redrivable import Scope, find_redrivable
 from compactor.ops.verify import landed
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app
@@ -154,7 +153,7 @@ def test_a_planned_manifest_that_is_lost(
     assert (told.manifest_id, told.where) == (plan.manifest_id, uri)
     assert f"`compactor plan {TOPIC}` writes it again" in told.expected
     refused = kafka_app(tmp_path, log).redriver().redrive(find_redrivable(app.state, Scope("manifests")))
-    assert refused.redriven == []
+    assert refused.redriven == ()
     partition.append(b'{"id": "3"}')
     for _ in range(2):  # an overwritten one has to be refused first
         app.lander("kafka").land(TOPIC, max_manifests=9)
@@ -168,7 +167,7 @@ def test_a_planned_manifest_that_is_lost(
     assert [each.reason for each in report.dead_letter_manifests] == reasons
     assert not report.open_letters
     again = app.redriver().redrive(find_redrivable(app.state, Scope("manifests")))
-    assert again.redriven == []
+    assert again.redriven == ()
     assert not [info for info in app.store.list(app.layout.logs_folder) if "/drafts/" in info.uri]
 
 
@@ -262,7 +261,7 @@ def test_the_id_of_a_planned_manifest_is_taken(tmp_path: Path, content: bytes) -
     report = kafka_app(tmp_path, log).verifier(deep=True).verify_all()
     assert report.discrepancies == []
     assert all(each.is_settled for each in report.dead_letter_manifests)
-    assert app.redriver().redrive(find_redrivable(app.state, Scope("manifests"))).redriven == []
+    assert app.redriver().redrive(find_redrivable(app.state, Scope("manifests"))).redriven == ()
     assert not [info for info in app.store.list(app.layout.logs_folder) if "/drafts/" in info.uri]
 
 

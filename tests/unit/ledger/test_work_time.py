@@ -8,7 +8,7 @@ from compactor.core.documents.records import Commit
 from compactor.core.layout import redriven_id
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.work_time import arrival_seconds
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
 from tests.support.harness import GOOD, Harness
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

@@ -10,8 +10,8 @@ from compactor.core.documents.records import Accepted
 from compactor.ledger.accounts.account import AccountState, Kind
 from compactor.ledger.accounts.reading import Detail, Scope, account_of, accounts
 from compactor.ledger.accounts.settling import settled
-from compactor.ops.accept.dismisser import Dismisser
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.accept.giving_up import find_files, given_up
+from compactor.ops.redrive.redrivable import find_redrivable
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, needing_a_person, redrivable, reported, verified
@@ -81,8 +81,8 @@ def taken_over(name: str, make: Callable[[Harness], None]) -> Callable[[Harness]
 
 def dismissed(harness: Harness) -> None:
     quarantined(harness)
-    dismisser = Dismisser(state=harness.app().state, by="me")
-    dismisser.dismiss(dismisser.find(["/w/raw/m-1.ndjson"]).dismissed, "dismissed", "not needed")
+    state = harness.app().state
+    given_up(state, find_files(state, ["/w/raw/m-1.ndjson"]).inputs, "dismissed", "not needed", by="me")
 
 
 class Case(NamedTuple):

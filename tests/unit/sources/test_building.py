@@ -7,7 +7,7 @@ import pytest
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceState
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
 from tests.support.fakes import FaultyStore
@@ -137,7 +137,7 @@ def test_trace_and_redrive_follow_parts(harness: Harness) -> None:
     assert harness.app().tracer.trace(uris[0]).state is TraceState.QUARANTINED
     app = harness.app()
     report = app.redriver().redrive(find_redrivable(app.state, Scope("files")))
-    assert report.refused == []
+    assert report.refused == ()
     harness.run_once()
     harness.check_exact(uris)
     assert harness.app().tracer.trace(uris[0]).state is TraceState.DONE

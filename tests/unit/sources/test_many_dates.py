@@ -14,7 +14,7 @@ from compactor.core.crash_points import PlanCrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.manifest_parsing import ManifestRules, parse_manifest
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceState
 from compactor.settings.settings import Settings
 from compactor.sources.candidates import Candidate
@@ -142,7 +142,7 @@ def test_a_wrong_date_is_redriven_into_the_day_of_arrival() -> None:
     harness.claims = MemoryClaims()
     app = harness.app()
     report = app.redriver().redrive(find_redrivable(app.state, Scope("files")))
-    assert report.refused == []
+    assert report.refused == ()
     harness.run_once()
     harness.check_exact()
     assert {key.date for key in harness.ledger.manifests()} == {DAY}

@@ -12,8 +12,8 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.rebuild.scan import RebuildScope
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.rebuild.damaged import RebuildScope
+from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.wiring.job.app import App
 from compactor.wiring.job.forgetting import forgetter
 from tests.support import extras
@@ -39,7 +39,7 @@ def changed(place: EngineWorkspace, pattern: str) -> EngineWorkspace:
 
 def redriven(place: EngineWorkspace, kind: Kind) -> str:
     report = place.app.redriver().redrive(find_redrivable(place.app.state, Scope(kind)))
-    assert report.refused == []
+    assert report.refused == ()
     (found,) = report.redriven
     assert found.manifest_id is not None
     return place.app.layout.manifest(found.manifest_id)

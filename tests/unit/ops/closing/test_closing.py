@@ -17,7 +17,7 @@ from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.housekeeping import TaskNote
 from compactor.ops.closing.closer import ClosingReport, report_of
 from compactor.ops.closing.draft import VersionIndex
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, answer, closed, reported, verified

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
 from tests.support.fakes import FaultyStore

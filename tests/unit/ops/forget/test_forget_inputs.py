@@ -1,7 +1,7 @@
 """Input that only the records lead to: of expired rows, of dead letters, and with a value in the name of a folder."""
 
 from compactor.adapters.memory.store import MemoryStore
-from compactor.ops.forget.forget_report import HeldInput
+from compactor.ops.forget.inputs import HeldInput
 from compactor.upkeep.cleaner import Kind
 from tests.support.forgetting import ALICE, OTHERS, PLAIN, check_tidy, forget, holding
 from tests.support.harness import DAY, Harness
@@ -21,7 +21,7 @@ def test_input_of_a_retired_date() -> None:
     wait_and_close(harness)
     assert retire(harness, NEXT_DAY).retired
     report = forget(harness)
-    assert (report.forgotten, shown(report.inputs), report.left) == ([], [("m1-0.ndjson", True)], 0)
+    assert (report.forgotten, shown(report.inputs), report.left) == ((), [("m1-0.ndjson", True)], 0)
     assert holding(harness) == []
 
 
@@ -62,7 +62,7 @@ def test_rows_whose_rejects_expired() -> None:
     assert harness.app().cleaner.clean(archive_days=30, rejects_days=31).removed[Kind.REJECTS] == 1
     report = forget(harness)
     assert [(each.rows, each.rejected_lines) for each in report.forgotten] == [(1, 0)]
-    assert (report.failed, report.refused, report.discrepancies) == ([], [], [])
+    assert (report.failed, report.refused, report.discrepancies) == ((), (), ())
     found = harness.verification()
     assert (found.discrepancies, found.rows, found.erased_lines) == ([], 2, 1)
 

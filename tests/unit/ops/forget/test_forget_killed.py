@@ -39,7 +39,7 @@ def killed_and_repeated(die_at: int, *, with_table: bool = False) -> None:
     assert store.has_died is (die_at != NEVER)
     assert with_table or not any(seen)
     report = forget(harness)
-    assert (report.refused, report.failed, report.discrepancies) == ([], [], [])
+    assert (report.refused, report.failed, report.discrepancies) == ((), (), ())
     assert holding(harness) == []
     assert recorded(harness) == {"m1": (ROWS, REJECTS), "m2": (ROWS, REJECTS)}
     assert (harness.output_rows(), harness.rejects()) == kept

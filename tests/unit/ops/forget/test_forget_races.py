@@ -102,7 +102,7 @@ def test_a_table_that_takes_nothing() -> None:
     harness.run_once()
     sink_of(harness).answers = lambda: Answer.UNAVAILABLE
     report = forget(harness)
-    assert ({each.manifest_id for each in report.failed}, report.forgotten) == ({"m1", "m2", ""}, [])
+    assert ({each.manifest_id for each in report.failed}, report.forgotten) == ({"m1", "m2", ""}, ())
     done = harness.ledger.record(harness.layout.change(Why.ERASED, "", report.erasure), Erasure)
     assert [(each.manifest_id, each.rows) for each in done.manifests] == [("m1", ROWS), ("m2", ROWS)]
     sink_of(harness).answers = lambda: Answer.WELL

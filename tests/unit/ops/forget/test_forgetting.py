@@ -7,7 +7,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.documents.records import Erasure, Why
-from compactor.ops.rebuild.scan import RebuildScope
+from compactor.ops.rebuild.damaged import RebuildScope
 from tests.support.forgetting import ALICE, OTHERS, PLAIN, REJECTS, ROWS, check_tidy, deliver, forget, holding, others
 from tests.support.harness import DiedError, Harness, dying_at
 from tests.support.rebuilding import rebuild
@@ -35,7 +35,7 @@ def test_nothing_holds_it(max_columns: int) -> None:
         ("m1", ROWS, REJECTS, 2),
         ("m2", ROWS, REJECTS, 2),
     ]
-    assert (report.searched, len(report.inputs), report.left, report.discrepancies) == (3, 8, 0, [])
+    assert (report.searched, len(report.inputs), report.left, report.discrepancies) == (3, 8, 0, ())
     assert holding(harness) == []
     assert (harness.output_rows(), harness.rejects()) == kept
     found = harness.verification()
@@ -44,7 +44,7 @@ def test_nothing_holds_it(max_columns: int) -> None:
     assert (found.inputs_erased, found.inputs_compared) == (8, 1)
     check_tidy(harness)
     again = forget(harness)
-    assert (again.forgotten, again.inputs, again.left) == ([], [], 0)
+    assert (again.forgotten, again.inputs, again.left) == ((), (), 0)
 
 
 def test_input_is_kept_unless_asked() -> None:
@@ -139,8 +139,8 @@ def test_erased_rows_do_not_come_back() -> None:
     lost = harness.commit("m1").outputs[0].final
     harness.store.delete([lost])
     assert ["erased on request" in each.why for each in rebuild(harness).refused] == [True]
-    assert rebuild(harness, "m2", force=True).rebuilt == []
-    assert harness.app().rebuild_scanner().scan(RebuildScope(("m3",))).refused == []
+    assert rebuild(harness, "m2", force=True).rebuilt == ()
+    assert harness.app().rebuild_scanner().scan(RebuildScope(("m3",))).refused == ()
 
 
 def test_all_rows_of_a_file() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from compactor.adapters.local.store import LocalStore
 from compactor.engines.parquet_files import open_parquet
-from compactor.ops.forget.row_search import RowSearch
+from compactor.ops.forget.search import RowSearch
 from compactor.ops.forget.wanted import Wanted, compared_type, path_of
 from compactor.schema.schema import RESCUED_COLUMN, Column
 from compactor.table.merging.committed_rows import OpenedRows

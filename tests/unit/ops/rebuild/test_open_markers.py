@@ -7,7 +7,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint
 from compactor.core.documents.records import Why
-from compactor.ops.rebuild.scan import RebuildScope
+from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.upkeep.expiring import Expirer
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import rebuild

@@ -136,7 +136,7 @@ def test_rows_come_back(harness: Harness, damage: Damage, rows_per_file: int) ->
     harness.clock.advance(3600)
     report = rebuild(harness, store=store, engine=regrouped(harness, rows_per_file))
     assert ([each.manifest_id for each in report.rebuilt], report.intact) == (["m1"], 1)
-    assert (report.refused, report.failed, report.discrepancies) == ([], [], [])
+    assert (report.refused, report.failed, report.discrepancies) == ((), (), ())
     assert all(extra <= doubled for extra in seen)
     assert (visible_rows(harness), harness.rejects()) == (before, rejects)
     check_tidy(harness)
@@ -210,7 +210,7 @@ def dies(die_at: int, damage: Damage, rows_per_file: int, next_is: str) -> bool:
         assert (report.failures, report.stuck, report.records) == ({}, {}, 0)
     else:
         found = rebuild(harness, store=watched, engine=regrouped(harness, 1))
-        assert (found.refused, found.failed, found.discrepancies) == ([], [], [])
+        assert (found.refused, found.failed, found.discrepancies) == ((), (), ())
     assert all(extra <= doubled for extra in seen)
     harness.check_exact()
     return True
@@ -261,7 +261,7 @@ def test_two_at_once(harness: Harness, step: CrashPoint, rows_per_file: int, twi
     finally:
         overtaken.set()
         slow.join()
-    assert reports[0].failed == reports[0].refused == []
+    assert (reports[0].failed, reports[0].refused) == ((), ())
     assert (visible_rows(harness), harness.rejects()) == (before, rejects)
     harness.run_once()
     rebuild(harness)
@@ -308,7 +308,7 @@ def test_job_that_cleans_up_late(harness: Harness, step: CrashPoint) -> None:
     finally:
         overtaken.set()
         slow.join()
-    assert ([each.manifest_id for each in reports[0].rebuilt], reports[0].discrepancies) == (["m1"], [])
+    assert ([each.manifest_id for each in reports[0].rebuilt], reports[0].discrepancies) == (["m1"], ())
     assert visible_rows(harness) == before
     check_tidy(harness)
 

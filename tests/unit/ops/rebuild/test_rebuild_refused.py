@@ -10,7 +10,7 @@ from compactor.core.errors import EngineFailed, StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import rebuild, visible_rows
@@ -35,7 +35,7 @@ def everything(harness: Harness) -> dict[str, bytes]:
 def refused(harness: Harness, *manifest_ids: str, engine: PlainEngine | None = None) -> str:
     """Why the one manifest is refused; checks that its commit stays."""
     report = rebuild(harness, *manifest_ids, engine=engine)
-    assert (report.rebuilt, report.failed) == ([], [])
+    assert (report.rebuilt, report.failed) == ((), ())
     [each] = report.refused
     return each.why
 
@@ -120,7 +120,7 @@ def test_no_commit(harness: Harness, manifest_id: str, why: str) -> None:
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=die).run([harness.deliver("begun", GOOD)])
     assert why in refused(harness, manifest_id)
-    assert rebuild(harness, dry_run=True).refused == []
+    assert not rebuild(harness, dry_run=True).refused
 
 
 def test_not_published_yet() -> None:
@@ -134,7 +134,7 @@ def test_not_published_yet() -> None:
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=die).run([harness.deliver("m1", GOOD)])
     assert "not published yet" in refused(harness, "m1")
-    assert rebuild(harness).rebuilt == []
+    assert rebuild(harness).rebuilt == ()
     harness.run_once()
     harness.check_exact()
 
@@ -215,7 +215,7 @@ def test_redriven_files_stay_out() -> None:
     assert harness.verification().discrepancies == []
     rebuilt = harness.commit("m1")
     assert [file.status for file in rebuilt.files] == [file.status for file in commit.files]
-    assert find_redrivable(harness.app().state, Scope("files")).sources == []
+    assert find_redrivable(harness.app().state, Scope("files")).sources == ()
 
 
 def test_limits_of_the_commit(harness: Harness) -> None:

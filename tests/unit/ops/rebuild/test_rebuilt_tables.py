@@ -41,7 +41,7 @@ def test_new_names_in_one_change() -> None:
     before = live(harness)
     deleted = list[bool]()
     sink_of(harness).on_change = lambda _: deleted.append(any(harness.store.stat(uri) is None for uri in before))
-    assert rebuild(harness, "m1", force=True).failed == []
+    assert rebuild(harness, "m1", force=True).failed == ()
     assert deleted == [False]
     check(harness, before)
 

@@ -72,7 +72,7 @@ def test_the_rows_are_those_of_the_new_version(harness: Harness, content: bytes)
     seen: list[int] = []
     store = WatchedStore(harness.store, on_change=lambda: seen.append(max(visible_rows(harness).values(), default=0)))
     result = replace(harness, [found], store=store)
-    assert (result.refused, len(result.report.rebuilt)) == ([], 1)
+    assert (result.refused, len(result.rebuilt)) == ((), 1)
     assert max(seen) == 1
     assert visible_rows(harness) != before
     check(harness)
@@ -107,7 +107,7 @@ def test_a_touched_neighbour_is_no_hindrance(harness: Harness) -> None:
     harness.clock.advance(60)
     harness.file(f"{DAY}-0.ndjson", OTHER)
     harness.file(f"{DAY}-1.ndjson", FLAWED)
-    assert replace(harness, replacements(harness)).refused == []
+    assert replace(harness, replacements(harness)).refused == ()
     check(harness)
 
 
@@ -177,10 +177,10 @@ def test_another_rebuild_decides_first(harness: Harness) -> None:
         assert len(rebuild(harness, force=True, on_crash_point=replace_meanwhile).rebuilt) == 1
         may_decide.set()
         result = slower[0].result()
-    assert result.report.rebuilt == []
+    assert result.rebuilt == ()
     [(_, why)] = result.refused
     assert why.endswith("another rebuild of its manifest was faster; run the command again")
-    assert replace(harness, replacements(harness)).refused == []
+    assert replace(harness, replacements(harness)).refused == ()
     check(harness)
 
 

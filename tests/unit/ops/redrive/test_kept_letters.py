@@ -8,7 +8,7 @@ from compactor.ledger.accounts import reading as kept_letters_module
 from compactor.ledger.accounts.reading import kept_letters
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.history.unsummarised import members_with_rejects, read_unsummarised
-from compactor.ops.rejects.query import Query
+from compactor.ops.rejects.reader import Query
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, rejected, unclosed

@@ -34,7 +34,7 @@ def test_redrive(harness: Harness, kind: Kind) -> None:
     """A redrive is a manifest of its own; after it, every line is there once."""
     source = CASES[kind](harness)
     report = redrive(harness, kind)
-    assert (new_ids(report), report.refused) == ([f"{source}-r1"], [])
+    assert (new_ids(report), report.refused) == ([f"{source}-r1"], ())
     harness.run_once()
     check(harness, kind)
 
@@ -48,9 +48,9 @@ def test_twice_in_a_row(harness: Harness, kind: Kind, compacted_before: bool) ->
     if compacted_before:
         harness.run_once()
     again = redrive(harness, kind)
-    assert (again.redriven, again.refused, again.healed) == ([], [], [])
+    assert (again.redriven, again.refused, again.healed) == ((), (), ())
     named = redrive(harness, kind, source)
-    assert (named.redriven, [each.manifest_id for each in named.refused]) == ([], [source])
+    assert (named.redriven, [each.manifest_id for each in named.refused]) == ((), [source])
     assert "redriven before" in whys(named)[0]
     harness.run_once()
     check(harness, kind)
@@ -194,9 +194,9 @@ def test_healing_writes_the_same_bytes(harness: Harness, kind: Kind) -> None:
     written = harness.store.read(uri)
     harness.store.delete([uri])
     harness.clock.advance(60)
-    assert redrive(harness, kind, dry_run=True).healed == [f"{source}-r1"]
+    assert redrive(harness, kind, dry_run=True).healed == (f"{source}-r1",)
     assert harness.store.stat(uri) is None
-    assert redrive(harness, kind).healed == [f"{source}-r1"]
+    assert redrive(harness, kind).healed == (f"{source}-r1",)
     assert harness.store.read(uri) == written
     harness.run_once()
     check(harness, kind)

@@ -93,7 +93,7 @@ def test_unchanged_lines_grow_nothing(harness: Harness) -> None:
     before = {info.uri for info in harness.store.list("/w/")}
     for dry_run in (True, False, False):
         report = redrive(harness, "rejects", dry_run=dry_run)
-        assert (report.redriven, report.unchanged.total()) == ([], 4)
+        assert (report.redriven, report.unchanged.total()) == ((), 4)
         assert whys(report) == ["4 lines as wrong as before: 2 invalid_json, 1 invalid_utf8, 1 not_an_object"]
     assert {info.uri for info in harness.store.list("/w/")} == before
 
@@ -107,7 +107,7 @@ def test_rejects_by_reason(harness: Harness) -> None:
         (f"{source}-r1", {"line_too_long": 2}, 2)
     ]
     assert first.unchanged == {"invalid_json": 1, "not_an_object": 1}
-    assert redrive(harness, "rejects").redriven == []
+    assert redrive(harness, "rejects").redriven == ()
 
 
 def test_a_part_of_the_lines(harness: Harness) -> None:
@@ -124,7 +124,7 @@ def test_a_part_of_the_lines(harness: Harness) -> None:
         ]
         assert harness.verification().rejected_lines == 4 - 2 * number
     assert harness.verification().discrepancies == []
-    assert redrive(harness, "rejects").redriven == []
+    assert redrive(harness, "rejects").redriven == ()
 
 
 def test_a_new_version_belongs_to_its_own_event(harness: Harness) -> None:
@@ -132,9 +132,9 @@ def test_a_new_version_belongs_to_its_own_event(harness: Harness) -> None:
     source = quarantined(harness)
     plan(harness)
     report = redrive(harness, "files")
-    assert (report.redriven, [each.uri for each in report.refused]) == ([], [f"/w/raw/{DAY}-1.ndjson"])
+    assert (report.redriven, [each.uri for each in report.refused]) == ((), [f"/w/raw/{DAY}-1.ndjson"])
     harness.run_once()
-    assert redrive(harness, "files", source).redriven == []
+    assert redrive(harness, "files", source).redriven == ()
     check(harness, "files")
 
 
@@ -144,7 +144,7 @@ def test_still_missing(harness: Harness) -> None:
     harness.store.delete([f"/w/raw/{DAY}-1.ndjson"])
     report = redrive(harness, "files")
     [why] = whys(report)
-    assert (report.redriven, why.partition(";")[0]) == ([], "there is no such object")
+    assert (report.redriven, why.partition(";")[0]) == ((), "there is no such object")
     assert "`compactor dismiss`" in why
     harness.file(f"{DAY}-1.ndjson", FLAWED)
     assert new_ids(redrive(harness, "files")) == [f"{source}-r1"]
@@ -184,12 +184,12 @@ def test_scope(harness: Harness) -> None:
     exhaust(harness)
     harness.put_manifest("2026-01-05.json", b"{")
     harness.run_once()
-    assert redrive(harness, "manifests", date="2026-01-01").redriven == []
-    assert redrive(harness, "manifests", reason="nested").redriven == []
+    assert redrive(harness, "manifests", date="2026-01-01").redriven == ()
+    assert redrive(harness, "manifests", reason="nested").redriven == ()
     assert new_ids(redrive(harness, "manifests", "m2")) == ["m2-r1"]
     assert whys(redrive(harness, "manifests", reason="not_json"))[0].startswith("not_json: ")
     report = redrive(harness, "manifests", reason="retries_exhausted", date=DAY)
-    assert (new_ids(report), report.refused) == (["m1-r1"], [])
+    assert (new_ids(report), report.refused) == (["m1-r1"], ())
     harness.run_once()
     harness.check_exact()
 

@@ -17,8 +17,7 @@ from compactor.core.layout import ManifestKey
 from compactor.core.ports import Claim
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.redrive.redrive_report import Refused
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import Refused, find_redrivable
 from compactor.settings.settings import load_settings
 from compactor.sources.claiming import claim_key
 from compactor.wiring.job.app import App
@@ -93,10 +92,10 @@ def test_two_letters_of_the_same_file(harness: Harness, with_claims: bool) -> No
     assert new_ids(report) == ["m1-r1"]
     assert "m1-r1" in whys(report)[0]
     again = redrive(harness, "manifests", with_claims=with_claims)
-    assert (again.redriven, ["m1-r1" in why for why in whys(again)]) == ([], [True])
+    assert (again.redriven, ["m1-r1" in why for why in whys(again)]) == ((), [True])
     harness.run_once()
     again = redrive(harness, "manifests", with_claims=with_claims)
-    assert (again.redriven, ["m1-r1" in why for why in whys(again)]) == ([], [True])
+    assert (again.redriven, ["m1-r1" in why for why in whys(again)]) == ((), [True])
     harness.check_exact()
 
 
@@ -116,7 +115,7 @@ def test_a_file_that_has_rows(harness: Harness, with_claims: bool) -> None:
     assert [(each.uri, "manifest m2 " in each.why) for each in report.refused] == [("/w/raw/a", True)]
     harness.run_once()
     harness.check_exact()
-    assert redrive(harness, "manifests", with_claims=with_claims).refused == []
+    assert redrive(harness, "manifests", with_claims=with_claims).refused == ()
 
 
 def test_a_record_that_cannot_be_read(harness: Harness) -> None:
@@ -130,7 +129,7 @@ def test_a_record_that_cannot_be_read(harness: Harness) -> None:
     kept = harness.store.read(place)
     harness.store.put(place, b"{")
     report = redrive(harness, "manifests")
-    assert (report.redriven, [place in why for why in whys(report)]) == ([], [True])
+    assert (report.redriven, [place in why for why in whys(report)]) == ((), [True])
     harness.store.put(place, kept)
     redrive(harness, "manifests")
     harness.run_once()
@@ -163,7 +162,7 @@ def test_a_file_that_another_manifest_holds(harness: Harness, dry_run: bool) -> 
     key = claim_key(harness.named(f"/w/raw/{DAY}-1.ndjson"))
     harness.claims.claim([key], "other", now=harness.clock.now(), lease_seconds=1)
     report = redrive(harness, "files", dry_run=dry_run)
-    assert (report.redriven, whys(report)) == ([], ["manifest other has claimed it"])
+    assert (report.redriven, whys(report)) == ((), ["manifest other has claimed it"])
     assert harness.claims.get_many([key])[key].holder == "other"
 
 
@@ -174,7 +173,7 @@ def test_revoked_id(harness: Harness) -> None:
     harness.put_manifest("m1.json", harness.manifest("m1", [file]).to_json() + b"\n")
     harness.run_once()
     report = redrive(harness, "manifests")
-    assert report.redriven == []
+    assert report.redriven == ()
     assert "revoked by its planner" in whys(report)[0]
     assert "revoked by its planner" in whys(redrive(harness, "manifests", "m1"))[0]
 
@@ -223,7 +222,7 @@ def test_what_cannot_be_redriven(harness: Harness) -> None:
     ]
     for kind, manifest_id, why in cases:
         report = redrive(harness, kind, manifest_id)
-        assert (report.redriven, [why in each for each in whys(report)]) == ([], [True])
+        assert (report.redriven, [why in each for each in whys(report)]) == ((), [True])
 
 
 def test_not_done_yet(harness: Harness) -> None:
@@ -316,8 +315,8 @@ def test_a_file_that_is_claimed_meanwhile(harness: Harness) -> None:
     harness.claims = OvertakenClaims()
     report = redrive(harness, "manifests")
     assert (report.redriven, report.refused) == (
-        [],
-        [Refused("m1", "/w/raw/a", "manifest other has claimed it")],
+        (),
+        (Refused("m1", "/w/raw/a", "manifest other has claimed it"),),
     )
 
 

@@ -76,7 +76,7 @@ def test_what_a_plan_took_over_from_a_redrive_that_died(harness: Harness) -> Non
     assert not harness.verification().needs_operator
     again = redrive(harness, "manifests", letter)
     assert (again.redriven, whys(again)) == (
-        [],
+        (),
         [f"its files were taken over by later manifests, the last one by {taker}"],
     )
     report = harness.app().verifier().verify_manifests([harness.dead_letter(letter).key])

@@ -60,28 +60,3 @@ def test_what_was_rebuilt_or_is_open_is_not_deleted(
     assert set(later) <= opened
     same = {each for each, generation in record.manifests.items() if generations.get(each) == generation}
     assert {*now, *later} == same
-
-
-counts = st.integers(0, 2)
-
-
-facts_of_dates = st.builds(
-    DateFacts,
-    date=st.sampled_from(DAYS),
-    is_closed=st.booleans(),
-    in_work=counts,
-    unsummarised=counts,
-    unreadable=st.sampled_from(["", "a record"]),
-    dead_letters=counts,
-    quarantined=counts,
-)
-
-
-@given(facts_of_dates, st.booleans())
-def test_a_date_is_retired_only_if_nothing_of_it_is_unfinished(facts: DateFacts, with_unsettled: bool) -> None:
-    """What waits for a person may be left out; nothing else may."""
-    is_finished = facts.is_closed and not (facts.in_work or facts.unsummarised or facts.unreadable)
-    is_settled = not facts.dead_letters and not facts.quarantined
-    assert (not why_not_retired(facts, with_unsettled=with_unsettled)) == (
-        is_finished and (is_settled or with_unsettled)
-    )

@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from compactor.core.crash_points import ChangeCrashPoint, CrashPoint
 from compactor.core.documents.records import FileStatus, Taking, Why
@@ -13,9 +15,10 @@ from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.visible import Visible
-from compactor.ops.rebuild.scan import RebuildScope
-from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.rejects.query import Query
+from compactor.ops.rebuild.damaged import RebuildScope
+from compactor.ops.redrive.redrivable import find_redrivable
+from compactor.ops.rejects.reader import Query
+from compactor.ops.retire.retiring import DateFacts
 from compactor.ops.verify.report import VerifyResult
 from compactor.upkeep.expiring import Expirer
 from tests.support.fakes import FaultyStore
@@ -53,7 +56,7 @@ def test_a_retired_date_expired_and_is_not_missing() -> None:
     said = retire(harness, dry_run=True)
     assert files_of(harness, DAY)
     report = retire(harness)
-    assert (report.retired, report.refused) == (said.retired, [])
+    assert (report.retired, report.refused) == (said.retired, ())
     [sizes] = report.retired
     assert (sizes.date, sizes.manifests, sizes.rows, sizes.rejected_lines) == (DAY, 2, 8, 4)
     assert (files_of(harness, DAY), files_of(harness, NEXT_DAY), left_over(harness)) == ([], kept, [])
@@ -72,7 +75,7 @@ def test_a_retired_date_expired_and_is_not_missing() -> None:
     }
     assert harness.app().verifier(deep=True).verify_all().discrepancies == []
     again = retire(harness)
-    assert (again.retired, again.retired_before, records(harness)) == ([], 1, [record])
+    assert (again.retired, again.retired_before, records(harness)) == ((), 1, [record])
 
 
 def test_what_is_gone_without_a_record_is_missing() -> None:
@@ -134,7 +137,7 @@ def test_only_finished_dates_are_retired() -> None:
     assert [each.date for each in retire(harness, LATER_DAY, with_unsettled=True).retired] == [DAY, NEXT_DAY]
     found = checked(harness)
     assert (len(found.dead_letter_manifests), len(found.quarantined_files), found.discrepancies) == (1, 1, [])
-    assert redrive(harness, "manifests").redriven == []  # nothing to take in `{}`, and its original is there still
+    assert redrive(harness, "manifests").redriven == ()  # nothing to take in `{}`, and its original is there still
     assert harness.store.stat(harness.layout.failed_manifest("bad")) is not None
 
 
@@ -346,7 +349,7 @@ def test_rebuild_leaves_alone_what_expired() -> None:
     harness = closed_days()
     retire(harness)
     scan = harness.app().rebuild_scanner().scan(RebuildScope())
-    assert ([each.manifest_id for each in scan.expired], scan.damaged, scan.refused) == (["m1", "m2"], [], [])
+    assert ([each.manifest_id for each in scan.expired], scan.damaged, scan.refused) == (["m1", "m2"], (), ())
     for force in (False, True):
         [refused] = harness.app().rebuild_scanner().scan(RebuildScope(("m1",), force=force)).refused
         assert WHY in refused.why
@@ -399,7 +402,7 @@ def test_summaries_that_are_made_anew() -> None:
     harness.store.delete([*listed, harness.layout.closing_begun, harness.layout.closed_totals])
     assert len(closed(harness).summarised) == 2
     again = retire(harness)
-    assert (again.retired, again.retired_before, len(records(harness))) == ([], 1, 1)
+    assert (again.retired, again.retired_before, len(records(harness))) == ((), 1, 1)
     assert checked(harness).discrepancies == []
 
 
@@ -433,3 +436,25 @@ def test_what_cannot_be_read_keeps_its_own_date(place: str) -> None:
     assert [each.date for each in report.retired] == [DAY]
     assert [(each.date, uri in each.why) for each in report.refused] == [(NEXT_DAY, True)]
     assert files_of(harness, NEXT_DAY)
+
+
+counts = st.integers(0, 2)
+
+facts_of_dates = st.builds(
+    DateFacts,
+    date=st.just(DAY),
+    is_closed=st.booleans(),
+    in_work=counts,
+    unsummarised=counts,
+    unreadable=st.sampled_from(["", "a record"]),
+    dead_letters=counts,
+    quarantined=counts,
+)
+
+
+@given(facts_of_dates, st.booleans())
+def test_a_date_is_retired_only_if_nothing_of_it_is_unfinished(facts: DateFacts, with_unsettled: bool) -> None:
+    """What waits for a person may be left out; nothing else may."""
+    is_finished = facts.is_closed and not (facts.in_work or facts.unsummarised or facts.unreadable)
+    is_settled = not facts.dead_letters and not facts.quarantined
+    assert (not facts.why_not(with_unsettled=with_unsettled)) == (is_finished and (is_settled or with_unsettled))

@@ -12,7 +12,7 @@ from compactor.core.errors import StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.ledger import RECENT_SLOTS
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.status.health import health
 from compactor.ops.status.reading import COMMITS_READ, LATENCY_COMMITS, LETTERS_READ, MANIFESTS_READ
 from compactor.ops.status.values import Status

@@ -170,7 +170,7 @@ def test_what_is_held_back(harness: Harness) -> None:
     assert made.figures.table is not None
     assert found.held_words in table_lines(made.figures.table, now)
     sink_of(harness).exists = lambda _: True
-    assert rebuild(harness, "m1").failed == []
+    assert rebuild(harness, "m1").failed == ()
     assert list(harness.store.list(harness.layout.held_folder))
     assert (table_of(harness).held, table_of(harness).held_words) == (0, "")
 

@@ -8,7 +8,7 @@ import pytest
 from compactor.core.documents.records import Why
 from compactor.core.errors import OperatorError
 from compactor.job.report import ManifestsUnfinished
-from compactor.ops.table.merged_leftovers import MergedLeftovers
+from compactor.ops.table.removing import MergedLeftovers
 from compactor.table.named import Placed
 from compactor.table.standing import MANY_FAILURES
 from tests.support.harness import GOOD, DiedError, Harness, sink_of

@@ -9,7 +9,7 @@ from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import OperatorError, SettingsError
 from compactor.job import table_commits
 from compactor.job.report import ManifestsUnfinished
-from compactor.ops.table.table_report import TableReport
+from compactor.ops.table.keeper import TableReport
 from compactor.table.catalog import TableFile, TableHead
 from tests.support.harness import DAY, GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
@@ -65,7 +65,7 @@ def test_a_rebuild_meanwhile(harness: Harness, monkeypatch: pytest.MonkeyPatch) 
     def slow() -> TableHead | None:
         if not rebuilt:
             rebuilt.append("m1")
-            assert rebuild(harness, "m1", force=True).failed == []
+            assert rebuild(harness, "m1", force=True).failed == ()
         return head()
 
     monkeypatch.setattr(MemoryTable, "head", lambda _: slow())
@@ -120,7 +120,7 @@ def test_manifests_from_before_the_table_that_were_rebuilt(*, adopted_first: boo
     harness = Harness(table={}, store=plain.store)
     if adopted_first:
         harness.app().table_keeper().rebuild()
-    assert rebuild(harness, "m1", force=True).failed == []
+    assert rebuild(harness, "m1", force=True).failed == ()
     report = harness.app().table_keeper().rebuild()
     assert (report.adopted, report.needs_operator) == (0 if adopted_first else 1, False)
     assert harness.run_once().stuck == {}
@@ -138,7 +138,7 @@ def test_a_manifest_that_was_rebuilt_before_the_table_was_set() -> None:
     plain.run_once()
     before = plain.commit("m1").outputs
     plain.store.delete([before[0].final])
-    assert rebuild(plain, "m1").failed == []
+    assert rebuild(plain, "m1").failed == ()
     assert [each.final for each in plain.commit("m1").outputs] == [each.final for each in before]
     report = Harness(table={}, store=plain.store).app().table_keeper().rebuild()
     assert (report.adopted, report.needs_operator) == (1, False)
@@ -152,7 +152,7 @@ def test_what_cannot_be_added(harness: Harness, caplog: pytest.LogCaptureFixture
     sink.rewrite(lambda file: replace(file, uri=f"{file.uri}.moved") if file.uri == first else file)
     plain.deliver("m3", GOOD)
     plain.run_once()
-    assert rebuild(plain, "m1", force=True).failed == []
+    assert rebuild(plain, "m1", force=True).failed == ()
     plain.store.put(first, data)
     report = harness.app().table_keeper().rebuild()
     assert [(each.manifest_id, each.date, each.generation) for each in report.stuck] == [("m1", DAY, 2)]
@@ -177,7 +177,7 @@ def test_what_is_held_back() -> None:
     assert harness.run_once().committed == 0
     table.exists = lambda _: True
     rebuilt = harness.app().table_keeper().rebuild()
-    assert (rebuilt.adopted, rebuilt.held, rebuilt.needs_operator) == (1, [], False)
+    assert (rebuilt.adopted, rebuilt.held, rebuilt.needs_operator) == (1, (), False)
     assert harness.run_once().committed == 1
     assert harness.waiting() == []
 
@@ -189,7 +189,7 @@ def test_a_file_that_is_gone_when_a_lost_table_is_made_again(harness: Harness) -
     table.drop()
     table.exists = lambda uri: uri != gone
     report = harness.app().table_keeper().rebuild()
-    assert ([each.manifest_id for each in report.held], report.missing, report.files) == (["m1"], [gone], 1)
+    assert ([each.manifest_id for each in report.held], report.missing, report.files) == (["m1"], (gone,), 1)
     harness.deliver("m3", GOOD)
     assert harness.run_once().committed == 1
     table.exists = lambda _: True
@@ -205,7 +205,7 @@ def test_what_was_held_back_and_rebuilt() -> None:
     harness.deliver("m1", GOOD)
     harness.run_once()
     table.exists = lambda _: True
-    assert rebuild(harness, "m1").failed == []
+    assert rebuild(harness, "m1").failed == ()
     assert not harness.app().table_keeper().compare().needs_operator
     report = harness.app().table_keeper().rebuild()
     assert (report.adopted, report.needs_operator) == (0, False)
@@ -217,7 +217,7 @@ def test_no_table_in_the_settings() -> None:
     with pytest.raises(SettingsError, match=r"output\.table"):
         Harness().app().table_keeper()
     with pytest.raises(SettingsError, match="retired dates"):
-        Harness(table={}).app().retire_scanner()
+        Harness(table={}).app().retiring_expirer("ann")
 
 
 def test_a_lost_table_whose_first_file_is_gone() -> None:
@@ -262,7 +262,7 @@ def test_rows_that_were_retired_before_the_table_was_set() -> None:
     files = [file.final for name in ("late", "m3") for file in outputs_of(listed, name)]
     assert sorted(listed.app().table_keeper().compare().missing) == sorted(files)
     report = listed.app().table_keeper().rebuild()
-    assert (report.adopted, report.held, report.needs_operator) == (2, [], False)
+    assert (report.adopted, report.held, report.needs_operator) == (2, (), False)
     assert sorted(file.uri for file in sink_of(listed).live_files()) == sorted(files)
     assert listed.app().tracer.trace_manifest("m1").table is None
 
@@ -278,7 +278,7 @@ def test_rows_that_were_retired_while_there_was_no_table_setting() -> None:
     retire(plain)
     again = Harness(table={}, store=listed.store)
     report = again.app().table_keeper().rebuild()
-    assert (report.applied, report.held, report.needs_operator) == (2, [], False)
+    assert (report.applied, report.held, report.needs_operator) == (2, (), False)
     assert all("/m3-" in file.uri for file in sink_of(again).live_files())
 
 

@@ -65,7 +65,7 @@ def test_a_merge(harness: Harness) -> None:
     foreseen = merged(harness, dry_run=True)
     assert (foreseen.merged_files, foreseen.made_files, live(harness)) == (4, 1, files)
     report = merged(harness)
-    assert (report.merged_files, report.made_files, report.not_merged) == (4, 1, [])
+    assert (report.merged_files, report.made_files, report.not_merged) == (4, 1, ())
     assert (report.before.files, report.after.files, report.after.hit_rate) == (4, 1, 1.0)
     assert all(harness.store.stat(uri) for uri in files)
     check(harness, before)

@@ -13,7 +13,7 @@ from compactor.core.documents.records import Release, Why
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.ledger.change_log import unfinished
 from compactor.ops.table.maintainer import UpkeepReport
-from compactor.ops.table.released_originals import ReleasedOriginals
+from compactor.ops.table.removing import ReleasedOriginals
 from compactor.table.catalog import TableChange
 from tests.support.forgetting import ALICE, ESCAPED, LISTED, OTHERS, PLAIN, forget, holding
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
@@ -75,7 +75,7 @@ def test_files_that_were_merged_go(harness: Harness) -> None:
     commits = sink_of(harness).commits
     assert maintained(harness).removed_originals == 0
     assert sink_of(harness).commits == commits, "nothing was left to do"
-    assert rebuild(harness).rebuilt == []
+    assert rebuild(harness).rebuilt == ()
     check(harness, before)
 
 
@@ -359,7 +359,7 @@ def test_what_is_forgotten(harness: Harness) -> None:
     assert originals(harness, ("m5", "m6", "m7")) == []
     kept = Counter({row: many for row, many in rows(harness).items() if ALICE not in row or f"{ALICE}-not" in row})
     report = forget(harness)
-    assert (report.failed, len(report.forgotten)) == ([], 2)
+    assert (report.failed, len(report.forgotten)) == ((), 2)
     assert holding(harness) == []
     assert rows(harness) == kept
     assert harness.verification().discrepancies == []

@@ -14,7 +14,7 @@ from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.backlog import read_backlog
 from compactor.ledger.ledger import FOLD_AT
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceResult, TraceState
 from compactor.sources.claiming import claim_key
 from tests.support.fakes import FailingEngine, FaultyStore

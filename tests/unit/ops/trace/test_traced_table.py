@@ -91,7 +91,7 @@ def test_what_is_held_back(harness: Harness) -> None:
         assert found.next_moves == ["compactor table rebuild", "compactor rebuild m4"]
         assert found.needs_operator
     table.is_down, table.exists = False, lambda _: True
-    assert rebuild(harness, "m4").failed == []
+    assert rebuild(harness, "m4").failed == ()
     assert words(harness, "m4").startswith("lake.events: in batch ")
     assert not traced(harness, "m4").needs_operator
 

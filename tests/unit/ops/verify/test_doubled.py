@@ -11,7 +11,7 @@ from compactor.core.documents.records import Commit, FileReport, FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.verify import grouping
 from compactor.ops.verify.doubled import add_versions, doubled_files
 from compactor.ops.verify.grouping import GroupedOnDisk

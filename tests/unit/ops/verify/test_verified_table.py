@@ -172,7 +172,7 @@ def test_what_is_held_back(harness: Harness, how: str, *, is_down: bool) -> None
     harness.clock.advance(LONG_SECONDS)
     assert VERIFY[how](harness.app()).discrepancies == [held]
     table.is_down, table.exists = False, lambda _: True
-    assert rebuild(harness, "m3").failed == []
+    assert rebuild(harness, "m3").failed == ()
     assert VERIFY[how](harness.app()).discrepancies == []
 
 
@@ -197,7 +197,7 @@ def test_what_is_rebuilt_while_it_is_verified(harness: Harness) -> None:
         told.append(1)
         if len(told) == 3:
             table.exists = lambda _: True
-            assert rebuild(harness, "m3").failed == []
+            assert rebuild(harness, "m3").failed == ()
 
     report = harness.app().verifier(on_manifest=replace_it).verify_all()
     assert report.table is not None
@@ -277,7 +277,7 @@ def test_beside_a_rebuild(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> 
         calls.append(1)
         if len(calls) == 2:
             listed(harness, first, second)
-            assert rebuild(harness, "m1", force=True).failed == []
+            assert rebuild(harness, "m1", force=True).failed == ()
         return head()
 
     monkeypatch.setattr(MemoryTable, "head", lambda _: rebuilt())

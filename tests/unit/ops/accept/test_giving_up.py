@@ -8,8 +8,8 @@ from compactor.core.documents.records import GivenUp, Why
 from compactor.core.logs.names import LogName
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.change_log import changes_about
-from compactor.ops.accept.acceptor import Acceptor, Losses
-from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.accept.giving_up import InputsGivenUp, find_lost, given_up
+from compactor.ops.redrive.redrivable import find_redrivable
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app
 
@@ -35,13 +35,8 @@ class Scene:
         self.app.lander("kafka").land(TOPIC, max_manifests=9)
         self.app.threaded_job(1).run(once=True)
 
-    def acceptor(self, by: str = "ann@host") -> Acceptor:
-        return Acceptor(state=self.app.state, by=by)
-
-    def accept(self, why: str = "late", by: str = "ann@host") -> Losses:
-        found = self.acceptor(by).find()
-        self.acceptor(by).accept(found, why)
-        return found
+    def accept(self, found: InputsGivenUp, why: str = "late", by: str = "ann@host") -> None:
+        given_up(self.app.state, found.inputs, "accepted", why, by=by)
 
 
 @pytest.fixture
@@ -60,8 +55,9 @@ def test_a_lost_range_is_settled_once_it_is_accepted(scene: Scene) -> None:
         1,
         [partition_range(3, 6)],
     )
-    [lost] = scene.accept().lost
-    assert (lost.uri, lost.offsets) == (partition_range(3, 6), 3)
+    found = find_lost(scene.app.state)
+    scene.accept(found)
+    assert [each.uri for each in found.inputs] == [partition_range(3, 6)]
     after = scene.app.verifier().verify_all()
     assert (after.needs_operator, after.rows) == (False, 5)
     [file] = after.quarantined_files
@@ -73,9 +69,9 @@ def test_a_lost_range_is_settled_once_it_is_accepted(scene: Scene) -> None:
 
 def test_a_loss_is_accepted_once(scene: Scene) -> None:
     """What was said first stays, also if someone else accepts the same."""
-    found = scene.acceptor().find()
-    scene.acceptor("ann@host").accept(found, "first")
-    scene.acceptor("bob@host").accept(found, "second")
-    [loss] = changes_about(scene.app.state, GivenUp, found.lost[0].manifest_id, Why.GIVEN_UP)
+    found = find_lost(scene.app.state)
+    scene.accept(found, "first", "ann@host")
+    scene.accept(found, "second", "bob@host")
+    [loss] = changes_about(scene.app.state, GivenUp, found.inputs[0].manifest_id, Why.GIVEN_UP)
     assert (loss.by, loss.reason) == ("ann@host", "first")
-    assert scene.acceptor().find() == Losses()
+    assert find_lost(scene.app.state) == InputsGivenUp()

@@ -1,0 +1,90 @@
+"""Finds quarantined input, and puts on record who gave it up and why: lost ranges of topics and streams, and files."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from compactor.core.documents.records import How
+from compactor.core.layout import canonical
+from compactor.core.logs.names import is_log
+from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.reading import Scope
+from compactor.ledger.accounts.settling import is_gone
+from compactor.ledger.change_log import give_up
+from compactor.ledger.state import State
+from compactor.ops.redrive.redrivable import find_redrivable
+
+
+@dataclass(frozen=True, slots=True)
+class NotGivenUp:
+    """What was asked for and is not given up."""
+
+    manifest_id: str  # the manifest; empty for a file
+    uri: str  # the file; empty for a whole manifest
+    why: str  # why it is not
+
+
+@dataclass(frozen=True, slots=True)
+class InputsGivenUp:
+    """What of the quarantined input is given up. With `--dry-run` nothing is written."""
+
+    inputs: tuple[QuarantinedFile, ...] = ()  # what is given up: files, or ranges of topics and streams
+    refused: tuple[NotGivenUp, ...] = ()  # what was asked for and is not
+    why: str = ""  # why the input is not expected any more
+    dry_run: bool = False  # whether nothing was written
+
+
+def find_lost(state: State, manifest_ids: Sequence[str] = (), *, date: str | None = None) -> InputsGivenUp:
+    """Find quarantined ranges of topics and streams that are not settled, of some manifests or of all.
+
+    A file is no matter of it: it may come back, and is redriven then.
+    """
+    scan = find_redrivable(state, Scope("files", tuple(manifest_ids), date=date))
+    lost = [file for source in scan.sources for file in source.files if is_log(file.uri)]
+    return InputsGivenUp(tuple(lost), tuple(NotGivenUp(each.manifest_id, "", each.why) for each in scan.refused))
+
+
+def find_files(state: State, uris: Iterable[str]) -> InputsGivenUp:
+    """Find the quarantined versions of some files that are not settled."""
+    versions: dict[str, list[QuarantinedFile]] = {canonical(uri): [] for uri in uris}
+    for source in find_redrivable(state, Scope("files")).sources:
+        for file in source.files:
+            if not is_log(file.uri) and (found := versions.get(canonical(file.uri))) is not None:
+                found.append(file)
+    refused = (uri for uri in dict.fromkeys(uris) if not versions[canonical(uri)])
+    return InputsGivenUp(
+        tuple(file for found in versions.values() for file in found),
+        tuple(NotGivenUp("", uri, "it is not quarantined") for uri in refused),
+    )
+
+
+def given_up(
+    state: State, inputs: Iterable[QuarantinedFile], how: How, why: str, *, by: str
+) -> tuple[QuarantinedFile, ...]:
+    """Put on record that some input is given up, and return it so. What was given up before stays as it is."""
+
+    def settled(each: QuarantinedFile) -> QuarantinedFile:
+        change = give_up(state, each.manifest_id, each.uri, how, why, by=by)
+        return replace(each, settled_by=change.words, dismissed=how)
+
+    return tuple(map(settled, inputs))
+
+
+def given_up_if_gone(
+    state: State,
+    files: Iterable[QuarantinedFile],
+    with_rows: Callable[[Collection[str]], Collection[str]],
+    *,
+    by: str,
+) -> tuple[QuarantinedFile, ...]:
+    """Give up those of some files that are gone and never had rows; returns these.
+
+    Args:
+        state: Has the records.
+        files: Quarantined versions that are not settled.
+        with_rows: Finds which of some files, by canonical URI, have rows of any version.
+        by: Who gives them up.
+    """
+    gone = [each for each in files if is_gone(state, each.uri, otherwise=False)]
+    kept = with_rows({canonical(each.uri) for each in gone}) if gone else ()
+    without = (each for each in gone if canonical(each.uri) not in kept)
+    return given_up(state, without, "removed", "it is gone and had no rows", by=by)

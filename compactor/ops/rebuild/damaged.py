@@ -1,0 +1,198 @@
+"""Finds the manifests to rebuild: what is wrong with their files, and whether their input is as it was."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import Accepted, Commit, FileReport, FileStatus, StagedFile
+from compactor.core.errors import AccessError, StuckError
+from compactor.core.layout import redriven_owner
+from compactor.core.map_ordered import map_ordered
+from compactor.core.results import only
+from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.reading import Detail, Scope, folded
+from compactor.ledger.state import State
+from compactor.ledger.table.batches import RefusedBatches
+from compactor.ledger.visible import Visible
+from compactor.ops.verify.files import CommitFiles
+from compactor.ops.verify.report import Discrepancy
+
+FORCED = "asked for, although the files add up"
+ERASED = "lines of it were erased on request, and its input has or had them"
+HELD_BACK = "the catalog of the table refuses its files"
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildScope:
+    """What to rebuild: these manifests, those of a date, or all."""
+
+    manifest_ids: tuple[str, ...] = ()
+    date: str | None = None
+    force: bool = False  # also manifests whose files add up
+
+
+@dataclass(frozen=True, slots=True)
+class NotRebuilt:
+    """One manifest that cannot be rebuilt, or whose rebuild failed."""
+
+    manifest_id: str
+    why: str  # the reason, in words
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A manifest to rebuild."""
+
+    accepted: Accepted
+    commit: Commit  # the valid one
+    why: str  # what is wrong with its files; empty for a rebuild that is decided and not published
+    inputs: Mapping[str, ManifestFile] = field(default_factory=dict)  # other versions to read, by URI
+    replaced: frozenset[str] = frozenset()  # those of them whose lines are others
+    check: Callable[[], None] = lambda: None  # called before the decision; an `InputError` refuses it
+    erasure: str = ""  # the erasure for which rows go; what stages the others again does not read the input
+
+
+@dataclass(frozen=True, slots=True)
+class _Expired:
+    """A commit whose rows expired."""
+
+    commit: Commit
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildScan:
+    """The manifests to rebuild, and those that cannot be rebuilt."""
+
+    damaged: tuple[Damaged, ...] = ()
+    refused: tuple[NotRebuilt, ...] = ()
+    intact: tuple[Commit, ...] = ()
+    expired: tuple[Commit, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RebuildScanner:
+    """Finds manifests to rebuild. Writes nothing."""
+
+    state: State
+    files: CommitFiles
+
+    def scan(self, scope: RebuildScope) -> RebuildScan:
+        """Check the files of the manifests of a scope, and the input of those that have to be rebuilt."""
+        ids = scope.manifest_ids
+        # Of each of all manifests the records are read when it is its turn: what is decided meanwhile is not damaged.
+        keys = None if ids else self.state.ledger.manifests(scope.date)
+        asked = Scope(manifest_ids=ids, keys=keys, details=Detail.ACCEPTED)
+        found = [self._with_input(each) for each in folded(self.state, asked, partial(self._checked, scope))]
+        expired = tuple(each.commit for each in only(_Expired, found))
+        return RebuildScan(only(Damaged, found), only(NotRebuilt, found), only(Commit, found), expired)
+
+    def _with_input(self, found: object) -> object:
+        """What was found; a damaged manifest whose input is not as it was cannot be rebuilt."""
+        if not isinstance(found, Damaged) or not found.why:
+            return found
+        fault = input_fault(self.state, found.commit) if found.commit.erased is None else ERASED
+        if not fault:
+            return found
+        return NotRebuilt(found.commit.manifest_id, f"{found.why}. The rows cannot be made again: {fault}")
+
+    def _checked(self, scope: RebuildScope, account: Account) -> Damaged | NotRebuilt | Commit | _Expired | None:
+        if not account.key.date:
+            place = self.state.layout.state
+            return NotRebuilt(account.id, f"{place} has no record of it; expected the id of a manifest")
+        try:
+            return self._found(account.checked(), scope)
+        except StuckError as exc:
+            return NotRebuilt(account.id, str(exc))
+
+    def _found(self, account: Account, scope: RebuildScope) -> Damaged | NotRebuilt | Commit | _Expired | None:
+        """What is found about a manifest: the commit of one that is intact, None for one that is no concern."""
+        commit, is_named = account.commit, bool(scope.manifest_ids)
+        if commit is None:
+            return NotRebuilt(account.id, _why_no_commit(account)) if is_named else None
+        if account.is_done:
+            if (expired := self.files.visible.taken("rows", commit.key, commit.generation)) is not None:
+                why = f"its rows {expired.words}; expected rows that no rule took"
+                return NotRebuilt(account.id, why) if is_named else _Expired(commit)
+            why = self._published_fault(commit) or (FORCED if scope.force else "")
+            if not why:
+                return commit
+        else:
+            why = self._staged_fault(commit)
+            if not why and is_named and RefusedBatches(self.state).is_held(commit.key, commit.generation):
+                why = HELD_BACK
+            if not why and not commit.is_rebuilt:
+                why = "it is committed and not published yet; expected the job to finish it first"
+                return NotRebuilt(account.id, why) if is_named else None
+        if account.accepted is None or account.accepted.manifest is None:
+            return NotRebuilt(account.id, f"{why}. The record of its acceptance is gone; expected it to be kept")
+        return Damaged(account.accepted, commit, why)
+
+    def _published_fault(self, commit: Commit) -> str:
+        """What is wrong with the files of a commit that is done; empty if nothing is."""
+        finals = {file.final for file in _files(commit)}
+        faults = (each for each in self.files.published(commit) if isinstance(each, Discrepancy))
+        found = [each for each in faults if each.where in finals]
+        words = [f"{each.where}: expected {each.expected}, found {each.found}" for each in found]
+        return _first_of(words, len(finals), "files lost or damaged")
+
+    def _staged_fault(self, commit: Commit) -> str:
+        """Which files of a commit that is not done are neither staged nor published; empty if all are there."""
+        lost = [file for file in _files(commit) if self._is_lost(commit, file)]
+        if not lost or self.state.ledger.is_done(commit.key, commit.generation):  # another driver was faster
+            return ""
+        faults = [f"{file.staged}: it is gone, and was not published" for file in lost]
+        return _first_of(faults, len(_files(commit)), "staged files lost")
+
+    def _is_lost(self, commit: Commit, file: StagedFile) -> bool:
+        if self.state.store.stat(file.staged) is not None:
+            return False
+        # After a rebuild, a file of an earlier generation may have the same name and length.
+        published = self.state.store.stat(file.final) if not commit.is_rebuilt else None
+        return published is None or published.size_bytes != file.size_bytes
+
+
+def compacted(commit: Commit) -> list[FileReport]:
+    """The files that a commit has rows or rejects of. Quarantined ones may have been redriven as other manifests."""
+    # guard: quarantined files are not compacted by a rebuild
+    return [file for file in commit.files if file.status is FileStatus.COMPACTED]
+
+
+def input_fault(state: State, commit: Commit) -> str:
+    """Why the input of a commit cannot be read again as it was; empty if it can."""
+    store, folder = state.store, state.layout.redriven_folder
+
+    def fault(file: FileReport) -> str:
+        expected = f"expected the version {file.etag!r}, which was compacted"
+        try:
+            info = store.stat(file.uri)
+        except AccessError as exc:
+            return f"{file.uri}: {exc}"
+        if info is None and redriven_owner(file.uri, folder) == commit.manifest_id:
+            expired = Visible(state).taken("redriven", commit.key, commit.generation)
+            if expired is not None:
+                return f"{file.uri}: it {expired.words}"
+        if info is None:
+            return f"{file.uri}: it is gone; {expected}"
+        # guard: another version of the input is refused
+        if info.etag == file.etag or file.may_have_grown(info.size_bytes):
+            return ""
+        return f"{file.uri}: it is version {info.etag!r} now; {expected}"
+
+    files = compacted(commit)
+    return _first_of(filter(None, map_ordered(fault, files)), len(files), "input files changed or gone")
+
+
+def _why_no_commit(account: Account) -> str:
+    if account.letter is not None:
+        return f"it is a dead letter ({account.letter.reason}) and has no rows; expected `compactor redrive manifests`"
+    return "it has no outcome yet; expected a commit"
+
+
+def _files(commit: Commit) -> tuple[StagedFile, ...]:
+    return (*commit.outputs, *commit.rejects)
+
+
+def _first_of(found: Iterable[str], number: int, what: str) -> str:
+    faults = list(found)
+    return f"{len(faults):,} of {number:,} {what}: {faults[0]}" if faults else ""

@@ -1,0 +1,271 @@
+"""Finds the dates to retire, puts on record what expires, and removes it.
+
+A date that was retired costs no read: the name of its record has the place of its last summary.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from compactor.core.documents.counts import Counts
+from compactor.core.documents.records import Taking, Why
+from compactor.core.errors import CompactorError, RecordUnreadable
+from compactor.core.layout import ManifestKey, digest
+from compactor.core.ports import ObjectInfo
+from compactor.core.text.formatting import count
+from compactor.core.text.safe_text import quoted
+from compactor.ledger.accounts.reading import Scope, folded
+from compactor.ledger.accounts.settling import Settling, open_file
+from compactor.ledger.change_log import changed_dates, changes_about
+from compactor.ledger.history.closed_dates import ClosedDates
+from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
+from compactor.ledger.state import State
+from compactor.ledger.visible import taken_by
+from compactor.upkeep.expiring import Expirer
+
+_NAME_CHARACTERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class RetiredDate:
+    """A date, or what was added to it since it was retired."""
+
+    date: str  # the date
+    manifests: int  # manifests whose files were removed
+    rows: int  # rows that were removed
+    rejected_lines: int  # rejected lines that were removed, or that were only counted
+    output_files: int  # number of output files
+    rejects_files: int  # number of rejects files
+    archived_manifests: int  # number of archived manifests
+    size_bytes: int  # of all these files
+    in_work: int = 0  # manifests whose files stay until the next call, because they are being rebuilt
+
+
+@dataclass(frozen=True, slots=True)
+class NotRetired:
+    """A date that was left as it is."""
+
+    date: str  # the date
+    why: str  # the reason, in words
+
+
+@dataclass(frozen=True, slots=True)
+class RetireReport:
+    """What was retired. With `--dry-run` nothing is removed."""
+
+    before: str  # the first date that stays
+    dry_run: bool = False  # whether nothing was removed
+    retired: tuple[RetiredDate, ...] = ()  # dates whose files were removed
+    refused: tuple[NotRetired, ...] = ()  # dates that were left as they are
+    retired_before: int = 0  # dates that earlier calls have retired
+    finished: int = 0  # deletions that an earlier call began and did not finish
+
+
+@dataclass(frozen=True, slots=True)
+class Retirable:
+    """What goes of a date.
+
+    Attributes:
+        name: Of its record: the place of the last summary, and a digest of the manifests.
+        manifests: The generation of the outcome of each, by id.
+        sizes: What that is.
+    """
+
+    name: str
+    manifests: Mapping[str, int]
+    sizes: RetiredDate
+
+
+@dataclass(frozen=True, slots=True)
+class RetireScan:
+    """What may be retired of the dates before one, and what may not."""
+
+    before: str
+    retirable: tuple[Retirable, ...]
+    refused: tuple[NotRetired, ...]
+    retired_before: int
+
+
+@dataclass(frozen=True, slots=True)
+class DateFacts:
+    """What is known of a date.
+
+    Attributes:
+        is_closed: It has a summary.
+        in_work: Manifests of it that wait or are open.
+        unsummarised: Manifests of it that are done and in no summary.
+        unreadable: What cannot be read of it, and was expected; empty if all can.
+        dead_letters: Dead letters that were not redriven.
+        quarantined: Quarantined files that nothing settled.
+    """
+
+    date: str
+    is_closed: bool
+    in_work: int = 0
+    unsummarised: int = 0
+    unreadable: str = ""
+    dead_letters: int = 0
+    quarantined: int = 0
+
+    def why_not(self, *, with_unsettled: bool) -> str:
+        """Return why the date may not be retired, with the next action; empty if it may.
+
+        Args:
+            with_unsettled: Whether dead letters and quarantined files are no reason.
+        """
+        if self.unreadable or self.in_work:
+            in_work = f"{count(self.in_work, 'manifest')} in work; expected every job to finish them first"
+            return self.unreadable or in_work
+        if not self.is_closed:
+            return "it is not closed; expected `compactor close` first"
+        if self.unsummarised:
+            return f"{count(self.unsummarised, 'manifest')} in no summary; expected `compactor close` first"
+        if self.dead_letters and not with_unsettled:
+            what = f"{count(self.dead_letters, 'dead letter')} not redriven"
+            return f"{what}; expected `compactor redrive manifests --date {quoted(self.date)}`, or --with-unsettled"
+        if self.quarantined and not with_unsettled:
+            what = f"{count(self.quarantined, 'quarantined file')} not settled"
+            return f"{what}; expected `compactor redrive files --date {quoted(self.date)}`, or --with-unsettled"
+        return ""
+
+
+def find_retirable(state: State, before: str, *, with_unsettled: bool = False) -> RetireScan:
+    """Find the dates before a date. What cannot be read of one date is no reason to refuse the others.
+
+    Args:
+        state: Has the records.
+        before: The first date that stays.
+        with_unsettled: Also dates with dead letters and quarantined files that nothing settled.
+
+    Raises:
+        CompactorError: No date was ever closed here.
+        RecordUnreadable: A record is damaged without which it is not known what is in work on any date.
+    """
+    found = read_unsummarised(state)
+    if found is None:
+        raise CompactorError(f"{state.layout.state} has no closed dates; expected `compactor close` first")
+    places: dict[str, set[int]] = defaultdict(set)
+    for date, name, _ in changed_dates(state, Why.RETIRED):
+        places[date].add(int(name.partition("-")[0]))
+
+    def judged(facts: DateFacts) -> Retirable | NotRetired | None:
+        is_new = facts.in_work or facts.unsummarised
+        if facts.is_closed and not is_new and found.totals.dates[facts.date].places[-1] in places[facts.date]:
+            return None
+        if why := facts.why_not(with_unsettled=with_unsettled):
+            return NotRetired(facts.date, why)
+        try:
+            return _retirable(state, found, facts.date)
+        except RecordUnreadable as exc:
+            return NotRetired(facts.date, str(exc))
+
+    of_dates = [judged(facts) for facts in _facts(state, found, before)]
+    return RetireScan(
+        before,
+        tuple(each for each in of_dates if isinstance(each, Retirable)),
+        tuple(each for each in of_dates if isinstance(each, NotRetired)),
+        retired_before=of_dates.count(None),
+    )
+
+
+def retire(
+    expirer: Expirer, scan: RetireScan, *, dry_run: bool = False, on_date: Callable[[str], None] = lambda _: None
+) -> RetireReport:
+    """Retire the dates of a scan, the earliest first, after what an earlier call did not finish.
+
+    Safe beside jobs, closings, redrives, rebuilds and other retirements.
+
+    Raises:
+        AccessError: The store refused to delete something. The next call goes on with it.
+    """
+    rule, finished = f"`compactor retire --before {quoted(scan.before)}`", 0
+
+    def retired(each: Retirable) -> RetiredDate:
+        if dry_run:
+            return each.sizes
+        on_date(each.sizes.date)
+        waiting = expirer.expire(Why.RETIRED, each.sizes.date, each.name, rule, dict(each.manifests))
+        return replace(each.sizes, in_work=len(waiting))
+
+    if not dry_run:
+        finished = len(expirer.finish([Why.RETIRED]))
+    return RetireReport(
+        scan.before, dry_run, tuple(map(retired, scan.retirable)), scan.refused, scan.retired_before, finished
+    )
+
+
+def _facts(state: State, found: Unsummarised, before: str) -> Iterator[DateFacts]:
+    """What is known of each date before a date."""
+    keys = [key for key in found.keys if key.date < before]
+    known = list(folded(state, Scope(keys=keys), lambda each: (each.key.date, each.is_done, each.fault)))
+    done = Counter(date for date, is_done, _ in known if is_done)
+    unreadable = {date: str(fault) for date, _, fault in known if fault is not None}
+    fresh = Counter(key.date for key in keys)
+    letters, files = _unsettled(state, found, before)
+    for date in sorted({*found.totals.dates, *fresh}):
+        if date < before:
+            yield DateFacts(
+                date,
+                is_closed=date in found.totals.dates,
+                in_work=fresh[date] - done[date],
+                unsummarised=done[date],
+                unreadable=unreadable.get(date, ""),
+                dead_letters=letters[date],
+                quarantined=files[date],
+            )
+
+
+def _unsettled(state: State, found: Unsummarised, before: str) -> tuple[Counter[str], Counter[str]]:
+    """The dead letters and the quarantined files that wait for a person, by date."""
+    letters = [each for each in found.totals.letters if each.date < before]
+    settling = Settling(state, found=found)
+    fates = settling.letters([each.manifest_id for each in letters])
+    left = Counter(each.date for each in letters if not fates[each.manifest_id].is_settled)
+    opened = [each for each in found.totals.quarantined if each.date < before]
+    checked = settling.files([open_file(each) for each in opened])
+    dates = {(each.manifest_id, each.uri): each.date for each in opened}
+    return left, Counter(dates[each.manifest_id, each.uri] for each in checked if not each.is_settled)
+
+
+def _retirable(state: State, found: Unsummarised, date: str) -> Retirable | None:
+    """What goes of a closed date; None if all of it was retired, as before the summaries were made anew."""
+    records, closed = list(changes_about(state, Taking, date, Why.RETIRED)), ClosedDates(state.store, state.layout)
+    places = found.totals.dates[date].places
+    manifests: dict[str, int] = {}
+    sums = []
+    for place in places:
+        fresh = {
+            each.id: each.generation
+            for each in closed.members(place)
+            if taken_by(records, "rows", ManifestKey(date, each.id), each.generation) is None
+        }
+        manifests |= fresh
+        sums += [closed.read(place).sums] if fresh else []
+    if not manifests:
+        return None
+    total = sum(sums, Counts())
+    name = f"{places[-1]:08d}-{digest(repr(sorted(manifests.items())).encode())[:_NAME_CHARACTERS]}"
+    layout = state.layout
+    outputs = _owned(state, layout.output_folder_of(date), layout.output_owner, manifests)
+    rejects = _owned(state, layout.rejects_folder_of(date), layout.rejects_owner, manifests)
+    archived = _owned(state, layout.archive_folder_of(date), layout.archived_key, manifests)
+    sizes = RetiredDate(
+        date=date,
+        manifests=len(manifests),
+        rows=total.rows,
+        rejected_lines=total.rejected_lines,
+        output_files=len(outputs),
+        rejects_files=len(rejects),
+        archived_manifests=len(archived),
+        size_bytes=sum(info.size_bytes for info in (*outputs, *rejects, *archived)),
+    )
+    return Retirable(name, manifests, sizes)
+
+
+def _owned(
+    state: State, folder: str, owner_of: Callable[[str], ManifestKey | None], manifests: Iterable[str]
+) -> list[ObjectInfo]:
+    """The objects in a folder that belong to some manifests."""
+    ids = set(manifests)
+    listed = ((info, owner_of(info.uri)) for info in state.store.list(folder))
+    return [info for info, key in listed if key is not None and key.id in ids]
