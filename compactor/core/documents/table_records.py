@@ -140,6 +140,7 @@ class HeldManifest(BatchedManifest):
     """A generation of a manifest that the catalogue refused alone. No batch takes it while this is there.
 
     Attributes:
+        generation: 1, or which rebuild of it.
         batch: The refused batch that had it alone.
         reason: Why the catalogue refused it, in its words.
     """
