@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from compactor.core.documents.records import TAKES, Taking
 from compactor.core.layout import ManifestKey
 from compactor.ledger.visible import taken_by
-from compactor.ops.retire.scan import DateFacts, why_not_retired
 from compactor.upkeep.expiring import left_under
 
 DAYS = ("2026-01-02", "2026-01-03")
