@@ -14,8 +14,8 @@ from compactor.core.errors import CompactorError
 from compactor.job.results import log_result
 from compactor.settings.spark_conf import check_cluster
 from compactor.telemetry.logs import configure_logs, log_event
-from compactor.wiring.job.app import App
-from compactor.wiring.job.streams_app import StreamsApp
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import needs_spark
 from compactor.wiring.settings_files import job_arguments, overriding, settings_at
 
 
@@ -41,7 +41,7 @@ def _run() -> ExitCode:
             settings = settings.of_stream(stream)
         if shard := arguments.get("SHARD"):
             settings = settings.of_shard(shard)
-        app = (StreamsApp if settings.streams else App)(settings, on_result=log_result)
+        app = App(settings, on_result=log_result)
         return run_job(app, once=False, session_context=_on_cluster)
     except CompactorError as exc:
         log_event("job.failed", error=exc)
@@ -51,7 +51,7 @@ def _run() -> ExitCode:
 @contextmanager
 def _on_cluster(app: App) -> Iterator[None]:
     """Refuse to run on the driver alone, slowly, beside workers that are paid for and idle."""
-    if app.needs_spark:
+    if needs_spark(app.settings):
         check_cluster(app.spark.sparkContext.master, app.settings.spark.master)
     yield
 

@@ -20,7 +20,8 @@ from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
 from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.settings.settings import Settings, parse_settings
-from compactor.wiring.components import Components
+from compactor.wiring import planning
+from compactor.wiring.app import App
 from tests.support.s3_messages import notification
 
 LOAD_FILES_PER_SECOND = 200_000 / 3600
@@ -89,18 +90,18 @@ def _in_memory(claims_before: int, batches: int) -> Result:
     for start in range(0, claims_before, _CHUNK):
         keys = [f"s3://raw/2026-01-01/{number:012d}.ndjson#e" for number in range(start, start + _CHUNK)]
         claims.claim(keys, "2026-01-01-before", now=now, lease_seconds=1)
-    components = Components(_settings(""), store=MemoryStore(), claims=claims)
+    components = App(_settings(""), store=MemoryStore(), claims=claims)
     return Result(f"in memory, {claims_before:,} before", _rate(components, batches))
 
 
 @contextmanager
-def _on_moto() -> Iterator[Components]:
+def _on_moto() -> Iterator[App]:
     with ExitStack() as stack:
         url = stack.enter_context(local_aws())
         os.environ.update(CREDENTIALS)  # this process ends with the benchmark
         make_buckets(["lake"], region=_REGION, endpoint_url=url)
         make_claims_table("claims", region=_REGION, endpoint_url=url)
-        yield Components(_settings(url))
+        yield App(_settings(url))
 
 
 def _settings(endpoint_url: str) -> Settings:
@@ -116,14 +117,14 @@ def _settings(endpoint_url: str) -> Settings:
     )
 
 
-def _rate(components: Components, batches: int) -> float:
+def _rate(components: App, batches: int) -> float:
     """Files a second in the median batch, the first one left out."""
     rates = []
     for batch in range(batches):
         numbers = range(batch * _BATCH, (batch + 1) * _BATCH)
         bodies = {str(n): notification("raw", f"2026-01-02/{n:012d}.ndjson", _FILE_BYTES, f"{n:032x}") for n in numbers}
         started = time.perf_counter()
-        report = components.builder().build(bodies)
+        report = planning.builder(components).build(bodies)
         rates.append(_BATCH / (time.perf_counter() - started))
         taken = report.plans[""].candidates
         if report.failed or taken != _BATCH:

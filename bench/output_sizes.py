@@ -25,7 +25,8 @@ from compactor.ledger.sizing import can_be_right_sized, is_right_sized
 from compactor.settings.types import GIB, MIB
 from compactor.sources.candidates import Candidate
 from compactor.sources.packing import Packing
-from compactor.wiring.job.app import App
+from compactor.wiring import engines, streaming
+from compactor.wiring.app import App
 
 SMALLEST, LARGEST = 0.75, 5.0
 """Of manifests of any size: their output, in target sizes."""
@@ -122,7 +123,7 @@ def _compacted(files: Sequence[Path], work: Path, scale: Scale, how: str) -> Ite
     )
     rng = random.Random(f"{how}/{scale.seed}")
     try:
-        runner = app.scheduler(app.native_engine(ThreadBinWorkers(app.store)))
+        runner = streaming.scheduler(app, engines.native_engine(app, ThreadBinWorkers(app.store)))
         for number, chosen in enumerate(_cut(files, home, _next_bytes(app, scale, rng, how))):
             uri = app.layout.manifest(f"m{number}")
             app.store.create(uri, home.manifest(f"m{number}", chosen).to_json())

@@ -15,7 +15,8 @@ from compactor.core.errors import CompactorError
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.settings.control_policy import Policy
 from compactor.settings.settings import Settings, load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 from deploy import ROOT
 from deploy.canary import with_release
 from deploy.canary_deployment import about_canary, deploy_canary, withdraw_canary
@@ -132,7 +133,7 @@ def _restart(app: App, release: str) -> None:
 def _publish_columns(app: App) -> None:
     """Add the columns that the job has made since the template was: CloudFormation may have taken them away."""
     try:
-        app.publish_columns()
+        operating.publish_columns(app)
     except CompactorError as exc:
         click.echo(f"The table may lack columns until the job adds them, within the hour: {exc}", err=True)
 

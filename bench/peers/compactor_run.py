@@ -9,7 +9,8 @@ from pathlib import Path
 from bench.compactor_home import SAMPLE_ID, CompactorHome, S3Folder
 from bench.protocol import first_keys, parser, run_passes
 from compactor.core.documents.records import Commit
-from compactor.wiring.job.app import App
+from compactor.wiring import engines, streaming
+from compactor.wiring.app import App
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def main() -> None:
     if chosen.discovery == "declared":
         schema_file = _schema_file(home.folder, first_keys(min(chosen.input.iterdir())))
     app = App(home.settings(engine=chosen.engine, discovery=chosen.discovery, schema_file=schema_file))
-    runner = app.scheduler(app.engine())
+    runner = streaming.scheduler(app, engines.engine(app))
     numbers = count(1)
     versions = home.versions(app.store)
 

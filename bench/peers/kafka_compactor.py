@@ -8,7 +8,8 @@ from bench.protocol import parser, time_passes
 from compactor.adapters.local.native.threads import usable_threads
 from compactor.core.logs.names import KAFKA, LogName
 from compactor.settings.settings import parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 
 
 def main() -> None:
@@ -37,8 +38,8 @@ def main() -> None:
             }
         )
         app = App(settings)
-        plan = app.lander(KAFKA).land(topic, max_manifests=settings.builder.max_manifests_per_plan)
-        report = app.threaded_job(usable_threads()).run(once=True)
+        plan = streaming.lander(app, KAFKA).land(topic, max_manifests=settings.builder.max_manifests_per_plan)
+        report = streaming.threaded_job(app, usable_threads()).run(once=True)
         if report.failures or report.dead_lettered or plan.has_more:
             raise SystemExit(f"not all was planned and committed: {plan} {report}"[:2000])
         return report.rejected_lines

@@ -33,7 +33,7 @@ from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ops.closing.draft import VersionIndex
 from compactor.sources.file_search import Naming
 from compactor.sources.folders.history import known_at
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 
 MANIFESTS = 2_500
 _FILES = 8

@@ -35,7 +35,8 @@ from compactor.ops.report.reader import read_figures
 from compactor.settings.settings import Settings
 from compactor.sources.folders.planning import FolderPlanner
 from compactor.sources.folders.stored_history import StoredSummarisedFiles
-from compactor.wiring.job.app import App
+from compactor.wiring import operating, planning, streaming
+from compactor.wiring.app import App
 
 _LINES = b'{"id": "1", "amount": 1.10}\n{"id": "2"}\n'
 
@@ -47,7 +48,7 @@ def _report(app: App) -> object:
 
 def _start(app: App) -> object:
     source = ListedManifests(app.store, app.layout.manifests_folder)
-    report = app.service_on(plain_engine(app), source).run(once=True)
+    report = streaming.service_on(app, plain_engine(app), source).run(once=True)
     if report.failures or report.dead_lettered:
         raise RuntimeError(f"the job has left something: {report}")
     return report
@@ -58,7 +59,7 @@ def _close_a_date(app: App) -> None:
     dates = ClosedDates(app.store, app.layout)
     closed = dates.totals().dates
     dates.mark_date(next(date for date in later_days() if date not in closed), app.run_id)
-    report = app.closer().close()
+    report = operating.closer(app).close()
     if not report.summarised:
         raise RuntimeError(f"nothing was closed: {report}")
 
@@ -69,7 +70,7 @@ def _compact(app: App) -> None:
     on_s3 = is_s3(raw)
     seen = str(Path(raw).parent / "state" / "seen.sqlite")  # where earlier calls left it
     planner = FolderPlanner(
-        planner=app.planner,
+        planner=planning.planner(app),
         allowed_prefixes=app.settings.input.allowed_prefixes,
         listing=SourceListing(app.store, [raw]),
         sources=[SourcePlace(raw)],
@@ -79,7 +80,7 @@ def _compact(app: App) -> None:
     )
     planner.plan()
     _start(app)
-    app.verifier().verify_all()
+    operating.verifier(app).verify_all()
 
 
 def _compact_new(app: App) -> None:
@@ -89,14 +90,14 @@ def _compact_new(app: App) -> None:
 
 
 COMMANDS: dict[str, Callable[[App], object]] = {
-    "verify": lambda app: app.verifier().verify_all(),
-    "status": lambda app: app.status_reader.read(),
+    "verify": lambda app: operating.verifier(app).verify_all(),
+    "status": lambda app: operating.status_reader(app).read(),
     "report": _report,
     "redrive manifests": lambda app: find_redrivable(app.state, Scope("manifests")),
     "redrive files": lambda app: find_redrivable(app.state, Scope("files")),
     "redrive rejects": lambda app: find_redrivable(app.state, Scope("rejects")),
-    "rejects": lambda app: list(app.rejects_reader(print).manifests(Query())),
-    "close": lambda app: app.closer().close(),
+    "rejects": lambda app: list(operating.rejects_reader(app, print).manifests(Query())),
+    "close": lambda app: operating.closer(app).close(),
     "start": _start,
     "compact, nothing new": _compact,
     "compact, one new file": _compact_new,

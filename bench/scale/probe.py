@@ -25,7 +25,8 @@ from compactor.engines.engine import Engine
 from compactor.job.recovery import Recovery
 from compactor.job.service import Service
 from compactor.settings.settings import Settings, parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import engines, operating, streaming
+from compactor.wiring.app import App
 
 PATIENCE_SECONDS = 300.0
 _POLL_SECONDS = 0.002
@@ -47,7 +48,7 @@ class Job:
         self.poke: Callable[[], None] = lambda: None
         if engine == "spark":
             session = self.app.spark
-            self.service = self.app.service()
+            self.service = streaming.service(self.app)
             self.is_started = lambda: bool(session.streams.active)
         else:
             self.service, self.is_started, self.poke = _plain(self.app)
@@ -80,7 +81,7 @@ def _plain(app: App) -> tuple[Service, Callable[[], bool], Callable[[], None]]:
     from tests.support.fakes import ListSource  # noqa: PLC0415 - it comes with the repository only
 
     source = ListSource(app.store, app.layout.manifests_folder)
-    return app.service_on(plain_engine(app), source), lambda: source.starts > 0, source.poke
+    return streaming.service_on(app, plain_engine(app), source), lambda: source.starts > 0, source.poke
 
 
 def plain_engine(app: App) -> Engine:
@@ -142,7 +143,7 @@ def measure(root: Path, engine: str, *, open_manifests: int) -> dict[str, float]
 
 
 def _status(settings: Settings) -> None:
-    App(settings).status_reader.read()
+    operating.status_reader(App(settings)).read()
 
 
 def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> float:
@@ -150,8 +151,8 @@ def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> fl
     ids = [f"open-{uuid.uuid4().hex}" for _ in range(manifests)]
     for manifest_id in ids:
         write_decided(app.layout, manifest_id, str(root / "raw"))
-    runner = app.scheduler(app.engine() if engine == "spark" else plain_engine(app))
-    recovery = Recovery(app.state, app.runs, app.cleaner)
+    runner = streaming.scheduler(app, engines.engine(app) if engine == "spark" else plain_engine(app))
+    recovery = Recovery(app.state, app.runs, operating.cleaner(app))
     seconds = _seconds(lambda: runner.resume([each.manifest_id for each in recovery.find()]))
     if not all(app.ledger.is_done(ManifestKey(FIRST_DAY.isoformat(), manifest_id)) for manifest_id in ids):
         raise RuntimeError("recovery did not roll the open manifests forward")

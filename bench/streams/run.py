@@ -18,8 +18,7 @@ from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import is_delivery
 from compactor.settings.settings import parse_settings
 from compactor.settings.toml import toml, toml_of
-from compactor.wiring.job.app import App
-from compactor.wiring.job.streams_app import StreamsApp
+from compactor.wiring.app import App
 
 WARM_UP, CALM, FLOOD = "warm-up", "calm", "flood"
 LENGTHS = {WARM_UP: 0.25, CALM: 1.0, FLOOD: 1.0}
@@ -117,7 +116,7 @@ class _Run:
         self._config.write_text(_toml(settings))
         self._log = home / "job.log"
         of_job = parse_settings(settings)
-        self._runs = StreamsApp(of_job).runs
+        self._runs = App(of_job).runs
         self._apps = {name: App(of_job.of_stream(name)) for name in STREAMS}
         self._traffic = Traffic(self._apps, home)
         self._stack = stack

@@ -13,7 +13,7 @@ from pathlib import Path
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.layout import ManifestKey
 from compactor.demo.events import make_event_lines
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 
 STREAMS = tuple(f"kind-{number}" for number in range(10))
 FLOODING = STREAMS[0]

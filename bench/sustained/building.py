@@ -18,7 +18,8 @@ from compactor.settings.settings import Settings, load_settings
 from compactor.sources.events.builder import Builder
 from compactor.sources.events.sealer import SEAL_INTERVAL_SECONDS
 from compactor.telemetry.logs import configure_logs
-from compactor.wiring.components import Components
+from compactor.wiring import planning
+from compactor.wiring.app import App
 
 BATCH_MESSAGES = 2000
 WINDOW_SECONDS = 15.0
@@ -127,7 +128,7 @@ class Building:
 
     def _build(self, messages: list[str]) -> None:
         began = time.monotonic()
-        components = Components(self._settings)
+        components = App(self._settings)
         report = _builder(components).build({str(number): message for number, message in enumerate(messages)})
         components.metrics.emit(report.figures[""])
         self._inbox.give_back(messages[int(number)] for number in report.failed)
@@ -138,8 +139,8 @@ class Building:
     def _seal(self) -> int:
         """Call the sealer; returns the number of pending parts that still wait."""
         began = time.monotonic()
-        components = Components(self._settings)
-        report = components.sealer().seal()
+        components = App(self._settings)
+        report = planning.sealer(components).seal()
         components.metrics.emit(report.figures)
         self._count(len(report.manifests), began)
         return report.waiting_parts
@@ -150,8 +151,8 @@ class Building:
         self._built.longest_call_seconds = max(self._built.longest_call_seconds, time.monotonic() - began)
 
 
-def _builder(components: Components) -> Builder:
-    return replace(components.builder(), read_body=read_announcement)
+def _builder(components: App) -> Builder:
+    return replace(planning.builder(components), read_body=read_announcement)
 
 
 def main() -> None:

@@ -9,7 +9,8 @@ from bench.sustained.flow import Passage
 from compactor.core.documents.records import Commit, Done, FileStatus
 from compactor.core.layout import ManifestKey, folder
 from compactor.ledger.sizing import sizing_hits
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ class Prover:
 
     def _faults(self, key: ManifestKey) -> Iterator[str]:
         """The faults that verification finds, and those that only the ready-made files show."""
-        report = self._app.verifier().verify_manifest(key)
+        report = operating.verifier(self._app).verify_manifest(key)
         for each in report.discrepancies:
             yield f"{each.where}: expected {each.expected}, found {each.found}"
         commit = self._app.ledger.outcome(key)

@@ -21,7 +21,7 @@ from bench.sustained.proof import Proved, Prover
 from compactor.core.layout import is_delivery
 from compactor.settings.settings import parse_settings
 from compactor.settings.toml import toml_of
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 
 ROOM_BYTES = 8_000_000_000
 """Room for the output of a few manifests and their staging; links to input take none."""

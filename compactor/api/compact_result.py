@@ -7,6 +7,7 @@ from compactor.core.documents.counts import are_few_rows
 from compactor.core.errors import ExitCode
 from compactor.core.results import as_document
 from compactor.core.text.formatting import count
+from compactor.engines.engine import EngineName
 from compactor.job.report import RunReport
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
@@ -15,7 +16,7 @@ from compactor.ops.rebuild.rebuilder import Rebuilt
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.compact_paths import CompactPaths
 from compactor.sources.plan import LeftOut, Plan
-from compactor.wiring.engine_choice import EngineChoice
+from compactor.wiring.engine_choice import Choice
 
 FEW_ROWS = "under half of the lines are rows; expected NDJSON: one JSON object a line"
 
@@ -78,7 +79,7 @@ class CompactResult:
     backlog: Backlog | None = None
     verified: VerifyResult | None = None
     outputs: tuple[str, ...] = ()
-    engine_choice: EngineChoice | None = None
+    engine_choice: Choice[EngineName] | None = None
     is_interrupted: bool = False
     is_planned: bool = True
     is_format_given: bool = False

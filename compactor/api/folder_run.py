@@ -14,7 +14,7 @@ from compactor.adapters.source_listing import SourceListing
 from compactor.api.compact_result import CompactResult
 from compactor.api.progress import Display, StepDisplay, StopRequests, VerifyProgress
 from compactor.core.documents.records import Commit, FileReport
-from compactor.core.errors import SettingsError
+from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
 from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import ManifestKey, is_s3
 from compactor.core.ports import ObjectInfo
@@ -28,6 +28,8 @@ from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
 from compactor.ops.accept.giving_up import given_up, given_up_if_gone
 from compactor.ops.rebuild.rebuilder import Rebuilt
 from compactor.ops.verify.report import VerifyResult
+from compactor.settings import places
+from compactor.settings.compact_paths import has_schema_file
 from compactor.settings.settings import Settings
 from compactor.sources.candidates import LINKS
 from compactor.sources.folders.history import NothingSummarised, SummarisedFiles
@@ -37,23 +39,19 @@ from compactor.sources.folders.stored_history import StoredSummarisedFiles
 from compactor.sources.folders.waiting import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
 from compactor.sources.plan import Plan
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.folder import (
-    FolderSettings,
-    check_folders,
-    check_inferable,
-    check_rows_are_known,
-    checked_schema,
-    inferred_schema,
-    infers_types,
-    keep_schema,
-)
-from compactor.wiring.job.app import App
-from compactor.wiring.job.engine_components import check_java, joined, running
+from compactor.wiring import operating, planning, streaming
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import engine_choice, installed_engine
+from compactor.wiring.folder import FolderSettings, check_folders, check_rows_are_known
+from compactor.wiring.spark import check_java, joined, running_session
+
+INFERRED_RECORDS = 100_000
+"""How many records `--types infer` reads at most, spread over the files. Later values that do not fit are rescued."""
 
 
 @dataclass
 class FolderTypes:
-    """The types, which are settled once for a call; each batch of a watch has its own.
+    """The types of a call; each batch of a watch has its own.
 
     Attributes:
         step: Shows that input is read.
@@ -61,31 +59,63 @@ class FolderTypes:
 
     folder: FolderSettings
     step: StepDisplay
-    _given: bytes | None = field(default=None, init=False)
+    _given: bytes | None = field(default=None, init=False)  # a schema file to keep
     _are_kept: bool = field(default=False, init=False)
+
+    @property
+    def _are_inferred(self) -> bool:
+        """Whether this call chooses the types: the first one with `--types infer`."""
+        return self.folder.options.types == "infer" and not has_schema_file(self.folder.kept or {})
 
     @property
     def need_data(self) -> bool:
         """Whether they are still to be inferred from the input."""
-        return infers_types(self.folder) and not self._are_kept
+        return self._are_inferred and not self._are_kept
 
     def check(self, app: App) -> None:
         """Check, before any work, that they can be used.
 
         Raises:
-            SettingsError: The schema file has faults, or the columns of DST have other types already.
+            SettingsError: The schema file is missing, has faults, or the columns of DST have other types already.
         """
         if self._are_kept:
             return
-        self._given = checked_schema(self.folder, app)
-        if self.need_data:
-            check_inferable(self.folder, app)
+        paths = self.folder.paths
+        if self.folder.settings.schema.file not in {"", paths.schema_file}:
+            app.job_registry.check_declared()  # a variable names the file, which is not kept
+        else:
+            self._given = self._read(app)
+        version = app.registry.latest().version if self.need_data else 0
+        if version and app.store.stat(paths.schema_file) is None:  # a column never changes its type
+            raise SettingsError(
+                [f"--types: {paths.output} has columns since schema version {version} -> expected a new DST"]
+            )
+
+    def _read(self, app: App) -> bytes | None:
+        """The schema file that the call or an earlier one names, checked; None if there is none."""
+        folder = self.folder
+        named = folder.options.schema or (folder.kept or {}).get("schema", {}).get("file")
+        if not named:
+            return None
+        where = "--schema" if folder.options.schema else "schema.file"
+        try:
+            place = places.parse_place(named)
+        except ValueError as exc:
+            raise SettingsError([f"{where}: {named!r} -> expected {exc}"]) from exc
+        try:
+            data = app.store.read(place)
+        except ObjectNotFound as exc:
+            raise SettingsError([f"{where}: {place} does not exist -> expected a schema file"]) from exc
+        except AccessError as exc:
+            raise SettingsError([f"{where}: {exc} -> expected a schema file"]) from exc
+        operating.check_schema_file(app, data, place)
+        return data
 
     def keep(self, app: App, files: Iterable[ObjectInfo]) -> None:
         """Keep the schema file beside the state, before the settings that name it.
 
         Args:
-            app: The components.
+            app: The ports.
             files: The input, for types that are to be inferred.
 
         Raises:
@@ -93,14 +123,33 @@ class FolderTypes:
         """
         if self._are_kept:
             return
-        if self.need_data:
-            with self.step("reading") as show:
-                self._given = inferred_schema(
-                    self.folder, app, files, lambda number: show(f"read {count(number, 'file')} for types")
-                )
-        if self._given is not None:
-            keep_schema(self.folder, app, self._given)
+        copy = self.folder.paths.schema_file
+        if self._are_inferred:
+            # Of two first calls, the faster one counts.
+            if not app.store.create(copy, self._inferred(app, files)):
+                operating.check_schema_file(app, app.store.read(copy), copy)
+        elif self._given is not None and not _holds(app, copy, self._given):
+            app.store.put(copy, self._given)
         self._are_kept = True
+
+    def _inferred(self, app: App, files: Iterable[ObjectInfo]) -> bytes:
+        """Make a schema file from the input."""
+        from compactor.wiring import suggesting  # noqa: PLC0415 - most calls infer no types
+
+        folder = self.folder
+        with self.step("reading") as show:
+            suggester = suggesting.suggester(
+                app.settings, app.store, lambda number: show(f"read {count(number, 'file')} for types")
+            )
+            survey = suggester.survey(in_words(folder.paths.sources), files, max_records=INFERRED_RECORDS)
+        return survey.schema_file(suggesting.suggestion_rules(app.settings, folder.options.names)).encode()
+
+
+def _holds(app: App, place: str, data: bytes) -> bool:
+    try:
+        return app.store.read(place) == data
+    except ObjectNotFound:
+        return False
 
 
 @dataclass
@@ -152,7 +201,7 @@ class FolderRun:
     def folder_planner(self, app: App) -> FolderPlanner:
         """Make what plans the sources."""
         return FolderPlanner(
-            planner=app.planner,
+            planner=planning.planner(app),
             allowed_prefixes=app.settings.input.allowed_prefixes,
             listing=SourceListing(app.store, app.store_spec.confined),
             sources=self.folder.paths.sources,
@@ -207,7 +256,7 @@ class FolderRun:
         result = replace(result, envelopes=tuple(find_envelopes(app.store, self._longest_rows)))
         if result.is_unfinished:
             return result
-        app.publisher.cover_columns(app.registry.latest().version)  # if it was deleted
+        streaming.publisher(app).cover_columns(app.registry.latest().version)  # if it was deleted
         verified = self._verified(app)
         settled = {(each.manifest_id, each.uri): each for each in self._settled(app, verified)}
         files = [settled.get((each.manifest_id, each.uri), each) for each in verified.quarantined_files]
@@ -237,7 +286,7 @@ class FolderRun:
             self.display.say(f"waiting {duration(seconds)} for {what}")
 
     def _resumed(self, app: App, result: CompactResult) -> tuple[App, CompactResult]:
-        """Finish what earlier calls left, so that all rows are known; returns components to go on with."""
+        """Finish what earlier calls left, so that all rows are known; returns the ports to go on with."""
         backlog = _backlog(app)
         if backlog.is_empty:
             return app, result
@@ -245,7 +294,7 @@ class FolderRun:
         with suppress(ManifestsUnfinished):  # new files need not wait for them; the work on those tells of them
             result = self._worked_on(app, result)
         if not result.is_interrupted:
-            changed_files(self._commits, app.claimer)
+            changed_files(self._commits, planning.claimer(app))
             self._commits.clear()  # what changed is planned by this call
         return self._app(), result
 
@@ -253,18 +302,18 @@ class FolderRun:
         backlog = _backlog(app)
         if backlog.is_empty:
             return replace(result, backlog=backlog)
-        result = replace(result, engine_choice=app.engine_choice)
+        result = replace(result, engine_choice=engine_choice(app.settings.convert))
         run, is_interrupted = self._work(app, backlog)
         result.work.merge(run)
         left = _backlog(app)
-        result.plan.left_out += changed_files(self._commits, app.claimer)
+        result.plan.left_out += changed_files(self._commits, planning.claimer(app))
         return replace(result, backlog=left, is_interrupted=is_interrupted)
 
     def _app(self) -> App:
-        """Make the components, and check that the engine can run."""
+        """Open the ports, and check that the engine can run."""
         folder = self.folder
         app = App(folder.settings)
-        is_native = app.engine_name == "native"
+        is_native = installed_engine(app.settings) == "native"
         settings = folder.with_threads(usable_threads()) if is_native else folder.settings
         spark = None if is_native else _callers_session(settings)
         store = self.display.store(app.store_spec, folder.paths.prefixes)
@@ -283,14 +332,16 @@ class FolderRun:
 
     def _replaced(self, plan: Plan) -> tuple[Rebuilt, ...]:
         """Make the rows of replaced files again; those that cannot be are quarantined."""
+        from compactor.wiring import rebuilding  # noqa: PLC0415 - most calls replace nothing
+
         app = App(self.folder.settings)
         with ExitStack() as stack:
-            if app.engine_name != "native":
+            if installed_engine(app.settings) != "native":
                 app = App(self.folder.settings, spark=_callers_session(self.folder.settings))
                 self._start_spark(app, stack)
             stack.enter_context(run_in_log(app.run_id))
             stack.enter_context(self.display.step("rebuilding"))
-            replaced = app.replacer().replace(plan.replacements)
+            replaced = rebuilding.replacer(app).replace(plan.replacements)
         plan.left_out += [left_out(each, why) for each, why in replaced.refused]
         return replaced.rebuilt
 
@@ -304,16 +355,16 @@ class FolderRun:
             return service.run(once=True), stops.requested
 
     def _service(self, app: App, stack: ExitStack) -> Service:
-        if app.engine_name == "native":
-            return app.threaded_service(app.settings.stream.manifests_in_flight)
+        if installed_engine(app.settings) == "native":
+            return streaming.threaded_service(app, app.settings.stream.manifests_in_flight)
         self._start_spark(app, stack)
-        return app.service()
+        return streaming.service(app)
 
     def _start_spark(self, app: App, stack: ExitStack) -> None:
         """Tell why Spark is needed, and have it closed at the end of the context unless it is the caller's."""
-        is_open = running() is not None
+        is_open = running_session() is not None
         how = "on the Spark session that is open" if is_open else "starting Spark ..."
-        self.display.say(f"engine {app.engine_choice}; {how}")
+        self.display.say(f"engine {engine_choice(app.settings.convert)}; {how}")
         if not is_open:
             from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
@@ -322,7 +373,7 @@ class FolderRun:
     def _verified(self, app: App) -> VerifyResult:
         with self.display.step("verifying") as show_text:
             shown = VerifyProgress(show_text)
-            verifier = app.verifier(deep=self.deep, on_manifest=shown.on_manifest, compared=shown)
+            verifier = operating.verifier(app, deep=self.deep, on_manifest=shown.on_manifest, compared=shown)
             return verifier.verify_all() if self.verifies_all else verifier.verify_manifests(self._ended)
 
 
@@ -344,7 +395,7 @@ def _callers_session(settings: Settings) -> Any | None:
         ExtraMissing: pyspark is not installed.
         SettingsError: Spark cannot start.
     """
-    session = running()
+    session = running_session()
     if session is not None:
         return joined(settings, session)
     check_java()

@@ -18,7 +18,8 @@ from compactor.ndjson.inspection import REASONS
 from compactor.ops.rejects.reader import Query, RejectedLine, RejectsOf, RejectsReader
 from compactor.settings.places import parse_place
 from compactor.settings.settings import Settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 COUNTED_MANIFESTS = 1_000
 """How many manifests more are counted, once all lines were read that were asked for."""
@@ -40,7 +41,7 @@ class RejectsSearch:
 
     @property
     def reader(self) -> RejectsReader:
-        return self.app.rejects_reader(self.unreadable.append, self._add_expired)
+        return operating.rejects_reader(self.app, self.unreadable.append, self._add_expired)
 
     def _add_expired(self, why: str, rows: int) -> None:
         self.expired[why] += rows

@@ -9,8 +9,9 @@ from compactor.core.errors import SettingsError, TryAgainError
 from compactor.core.extras import need
 from compactor.job.report import RunReport
 from compactor.job.results import log_result
-from compactor.wiring.job.app import App
-from compactor.wiring.job.engine_components import joined
+from compactor.wiring import engines, streaming
+from compactor.wiring.app import App
+from compactor.wiring.spark import joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,9 @@ def foreach_batch(
         app = App(
             settings, spark=session, metrics=first.metrics, catalog_table=first.catalog_table, on_result=log_result
         )
-        service = app.service_on(app.engine(), DeliveredManifests(uris_of(batch, app.layout.manifests_folder)))
+        service = streaming.service_on(
+            app, engines.engine(app), DeliveredManifests(uris_of(batch, app.layout.manifests_folder))
+        )
         report = service.run(once=True)
         if on_batch is not None:
             on_batch(BatchResult.of(batch_id, report))

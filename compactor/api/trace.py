@@ -14,7 +14,8 @@ from compactor.ops.trace.trace import TraceResult, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS, Tracer
 from compactor.settings.places import parse_place
 from compactor.settings.settings import Settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 
 def trace(dst: Place, file: Place, *, days: int = SEARCHED_DAYS) -> TraceResult:
@@ -44,7 +45,7 @@ def find_trace(settings: Settings, thing: str, days: int) -> TraceResult:
     Raises:
         SettingsError: It cannot name anything, or it is a folder.
     """
-    found = _found(App(settings).tracer, thing, days)
+    found = _found(operating.tracer(App(settings)), thing, days)
     if found.state is TraceState.UNKNOWN and (thing.endswith("/") or Path(thing).is_dir()):
         expected = "a file, an output file, a rejects file or a manifest"
         raise SettingsError([f"{thing} is a folder -> expected {expected}; `compactor status` is about all of them"])

@@ -9,7 +9,8 @@ from compactor.core.errors import CompactorError, RecordUnreadable, SettingsErro
 from compactor.core.layout import ManifestKey
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 
 def verify(
@@ -79,7 +80,7 @@ def verified(
     app = App(settings)
     with step("verifying") as show:
         shown = VerifyProgress(show)
-        verifier = app.verifier(deep=deep, on_manifest=shown.on_manifest, compared=shown)
+        verifier = operating.verifier(app, deep=deep, on_manifest=shown.on_manifest, compared=shown)
         if manifest_id is not None:
             return verifier.verify_manifest(_found(app, manifest_id))
         return verifier.verify_date(day) if day is not None else verifier.verify_all(closed=closed)

@@ -20,8 +20,9 @@ from compactor.core.rules.backoff import pause_seconds
 from compactor.core.text.formatting import count, duration
 from compactor.sources.folders.planning import FolderPlanner
 from compactor.sources.plan import Plan
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import installed_engine
 from compactor.wiring.folder import check_folders
-from compactor.wiring.job.app import App
 
 POLL_SECONDS = 1.0
 POLL_S3_SECONDS = 10.0  # each listing is paid for
@@ -56,7 +57,7 @@ class FolderWatch:
             OperatorError: A person must act.
         """
         app = App(self.run.folder.settings)
-        if app.engine_name != "native":
+        if installed_engine(app.settings) != "native":
             raise SettingsError(["--watch: the engine is spark -> expected the native one: install its wheel"])
         check_folders(self.run.folder.paths)
         planner = self.run.folder_planner(app)

@@ -13,16 +13,17 @@ from compactor.core.logs.names import LogGap, LogName
 from compactor.core.ports import FLUSH_SECONDS
 from compactor.core.results import as_document
 from compactor.core.text.formatting import count, duration
-from compactor.cost.planning_cost import PlanningCost
+from compactor.cost.planning_cost import PlanningCost, cost_of_plan
 from compactor.sources.inventory.document import Inventory
+from compactor.sources.inventory.planning import Rate, prefixes_to_plan
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.landing.lander import LandingResult
 from compactor.sources.plan import Plan
 from compactor.sources.unplanned import FileScope
 from compactor.telemetry.error_text import described
-from compactor.wiring.inventory import Rate, cost_of_planning, plan_inventory, prefixes_to_plan
-from compactor.wiring.job.app import App
+from compactor.wiring import planning, streaming
+from compactor.wiring.app import App
 
 PROGRESS_SECONDS = 60.0
 LIVE, UNLIMITED = "live", "unlimited"
@@ -146,7 +147,7 @@ def planned_inventory(
     """Plan from an inventory.
 
     Args:
-        app: The components of this process.
+        app: The ports of this process.
         uri: The manifest.json of the inventory.
         prefix: The folder to plan; None for all allowed ones.
         scope: Which files to plan.
@@ -162,21 +163,21 @@ def planned_inventory(
 
     reader = InventoryReader(app.store)
     inventory = reader.open(uri)
-    prefixes, rows = prefixes_to_plan(app, inventory, prefix), reader.rows(inventory)
+    prefixes = prefixes_to_plan(app.state, app.settings.input.allowed_prefixes, inventory, prefix)
     made = f"{inventory.created_at:%Y-%m-%d %H:%M} UTC"
     tell(f"Inventory of s3://{inventory.source_bucket} at {made}, {count(len(inventory.files), 'data file')}")
     if limit is None and not rate.is_paced:
         limit = app.settings.builder.max_manifests_per_plan
-    plan = plan_inventory(
+    plan = planning.plan_inventory(
         app,
-        partial(files_in_scope, inventory, rows, prefixes, scope, app.state.rules),
+        partial(files_in_scope, inventory, reader.rows(inventory), prefixes, scope, app.state.rules),
         rate,
         on_wait=lambda why: tell(f"Waiting: {why}"),
         on_batch=_Progress(tell),
         limit=limit,
         dry_run=dry_run,
     )
-    return InventoryPlan(inventory, plan, cost_of_planning(app, plan))
+    return InventoryPlan(inventory, plan, cost_of_plan(app.settings, plan))
 
 
 class _Progress:
@@ -208,7 +209,7 @@ def show_end(made: InventoryPlan, *, dry_run: bool) -> None:
 def plan_log(app: App, log: LogName, max_manifests: int | None, *, dry_run: bool) -> LandingResult:
     """Land a log. Without a bound, that of the settings holds."""
     most = max_manifests or app.settings.builder.max_manifests_per_plan
-    made = app.lander(log.scheme).land(log, max_manifests=most, dry_run=dry_run)
+    made = streaming.lander(app, log.scheme).land(log, max_manifests=most, dry_run=dry_run)
     app.metrics.flush(FLUSH_SECONDS)
     return made
 

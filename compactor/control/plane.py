@@ -10,7 +10,7 @@ from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.snapshot import JobSeen, JobState, Snapshot, Source
 from compactor.core.errors import CompactorError
-from compactor.core.ports import Clock, MetricsSink
+from compactor.core.ports import FLUSH_SECONDS, Clock, MetricsSink
 from compactor.cost.measured_cost import cost_metrics
 from compactor.ledger.backlog import WaitingManifests
 from compactor.settings.control_policy import Policy
@@ -52,6 +52,11 @@ class ControlPlane:
     clock: Clock
     stream_metrics: Mapping[str, MetricsSink] = field(default_factory=dict)
     sum_metrics: MetricsSink | None = None
+
+    def flush_metrics(self) -> None:
+        """Send what was measured and is pending."""
+        for sink in (self.metrics, *self.stream_metrics.values(), *filter(None, [self.sum_metrics])):
+            sink.flush(FLUSH_SECONDS)
 
     def preview(self) -> Check:
         """Gather and decide, and do nothing."""

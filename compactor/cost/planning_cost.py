@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from compactor.cost.cost import CLAIM_BYTES
-from compactor.cost.prices import GIB, Price
+from compactor.cost.prices import GIB, Price, prices_of
+from compactor.settings.settings import Settings
+from compactor.settings.types import JOURNAL_CLAIMS
+from compactor.sources.plan import Plan
 
 _DAYS_PER_MONTH = 365 / 12
 _PUTS = 2  # the manifest, and the record that binds its id
@@ -32,6 +35,19 @@ class PlanningCost:
     def dollars(self) -> float:
         """All of it."""
         return self.claims_written + self.claims_read + self.claims_kept + self.requests
+
+
+def cost_of_plan(settings: Settings, plan: Plan) -> PlanningCost:
+    """What the claims and requests of a plan cost in the region of the settings."""
+    builder = settings.builder
+    in_dynamodb = builder.claims not in {"", JOURNAL_CLAIMS}
+    return planning_cost(
+        plan.files + plan.planned_before + plan.held,
+        plan.files,
+        len(plan.manifests),
+        claim_days=builder.claim_ttl_days if in_dynamodb else None,
+        prices=prices_of(settings.aws.region),
+    )
 
 
 def planning_cost(

@@ -1,9 +1,14 @@
 """Runs the commands of a user in processes of their own, and shows each one before."""
 
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from compactor.core.errors import CompactorError
 from compactor.core.text.safe_text import quoted
@@ -16,6 +21,26 @@ _END_SECONDS = 60.0  # an interrupted run finishes its batch first
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM. It ends the demo as Ctrl-C does."""
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """A folder for as long as the context lasts. SIGTERM ends the demo, and all that it has started, as Ctrl-C does."""
+
+    def terminate(_number: int, _frame: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        with tempfile.TemporaryDirectory(prefix="compactor-demo-") as folder:
+            yield Path(folder)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def own_variables() -> dict[str, str]:
+    """The variables of this process without those of the compactor: settings of the user must not apply."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COMPACTOR_")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from compactor.core.text.formatting import count
 from compactor.demo.scene import Scene
 from compactor.telemetry.logs import configure_logs
 from compactor.telemetry.metrics import CATALOGUE
-from compactor.wiring.control import ControlComponents
-from compactor.wiring.functions import build_messages, function_components, seal_parts
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
+from compactor.wiring.control import control_plane
+from compactor.wiring.functions import build_messages, lasting, seal_parts
 
 END_SECONDS = 60.0  # a run that is told to end finishes its batch first
 
@@ -148,7 +148,7 @@ class FullWay:
     def _build(self) -> None:
         """Call the functions as Lambda would."""
         os.environ.update({name: value for name, value in self.environment.items() if name.startswith("COMPACTOR_")})
-        function_components()  # sets up a JSON log, which the demo replaces
+        lasting()  # sets up a JSON log, which the demo replaces
         configure_logs(as_json=False, level="warning")
         self.echo(
             "",
@@ -204,8 +204,7 @@ class FullWay:
 
     def _decided(self, job: ProcessJob) -> Action:
         app = self.app
-        control = ControlComponents(app.settings, job=job, store=app.store, metrics=app.metrics)
-        return control.plane.check().actions[0]
+        return control_plane(app.settings, job=job, store=app.store, metrics=app.metrics).check().actions[0]
 
     def _wait(self, is_done: Callable[[], bool], job: ProcessJob) -> None:
         deadline = time.monotonic() + _TIMEOUT_SECONDS

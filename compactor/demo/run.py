@@ -1,8 +1,6 @@
 """The demo: makes events, runs the same commands as a user, and compares the output with the input."""
 
 import os
-import signal
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -11,14 +9,14 @@ from pathlib import Path
 
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
-from compactor.core.text.formatting import by_name, count, duration, rate, size
+from compactor.core.text.formatting import count, duration, rate, size
 from compactor.core.text.safe_text import quoted
-from compactor.demo.commands import Commands, Echo, Terminated
+from compactor.demo.commands import Commands, Echo, own_variables, work_folder
 from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
-from compactor.demo.outcome import Outcome, differences, read_outcome
+from compactor.demo.outcome import Outcome, is_exact, read_outcome, rows_out
 from compactor.demo.scene import BUCKETS, QUEUE, RAW_BUCKET, REGION, TABLE, Scene
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 from compactor.wiring.settings_files import settings_at
 
 DEEP_BYTES = 250_000_000
@@ -41,9 +39,7 @@ def run_demo(total_bytes: int, folder: Path | None, echo: Echo, *, with_spark: b
         CompactorError: A command failed.
     """
     with ExitStack() as stack:
-        # SIGTERM ends the demo, and all that it has started, as Ctrl-C does.
-        stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _terminate))
-        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="compactor-demo-")))
+        work = stack.enter_context(work_folder())
         scene, environment = _scene(stack, total_bytes, folder, echo)
         scene = replace(scene, with_spark=with_spark)
         config = scene.write_settings((folder or work) / "demo.toml")
@@ -56,22 +52,20 @@ def run_demo(total_bytes: int, folder: Path | None, echo: Echo, *, with_spark: b
         commands.run("verify", *(["--deep"] if total_bytes <= DEEP_BYTES else []))
         commands.run("status")
         found = read_outcome(app)
-        echo("", "Input and output", *_rows(made, found, run_seconds, app.layout))
+        rows = _rows(made, found, run_seconds, app.layout)
+        exact = is_exact(made, found, "Input and output", rows, echo)
         if folder is None:
             echo("", "The emulator keeps nothing; use `compactor demo --local DIR` to keep the files.")
         else:
             echo("", f"All files are in {folder}. Next, for example:", "")
             status = f"compactor --config {quoted(config)} status"
             echo(*(f"  {each}" for each in (*app.settings.reading_lines(), status)))
-        faults = differences(made, found)
-        for fault in faults:
-            echo(f"compactor: {fault}", err=True)
-        return not faults
+        return exact
 
 
 def _scene(stack: ExitStack, total_bytes: int, folder: Path | None, echo: Echo) -> tuple[Scene, dict[str, str]]:
-    """Prepare the places; returns them and the variables of the commands. Settings of the user must not apply."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COMPACTOR_")}
+    """Prepare the places; returns them and the variables of the commands."""
+    environment = own_variables()
     if folder is not None:
         if folder.exists() and any(folder.iterdir()):
             raise SettingsError([f"--local: {folder} is not empty -> expected a new or empty folder"])
@@ -110,20 +104,13 @@ def _by_events(scene: Scene, environment: Mapping[str, str], app: App, work: Pat
     return seconds
 
 
-def _terminate(_number: int, _frame: object) -> None:
-    raise Terminated
-
-
-def _rows(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -> list[str]:
-    verification = found.verification
+def _rows(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -> list[tuple[str, str]]:
     sizes = ", ".join(map(size, sorted(found.output_sizes, reverse=True)[:_SHOWN_SIZES]))
     more = f" and {len(found.output_sizes) - _SHOWN_SIZES} more" if len(found.output_sizes) > _SHOWN_SIZES else ""
-    rows = [
+    return [
         ("input", f"{count(made.files, 'file')}, {size(made.stored_bytes)} ({size(made.decoded_bytes)} decompressed)"),
         ("lines", f"{made.lines:,}"),
-        ("rows", f"{verification.rows:,} of {made.records:,} expected"),
-        ("rejects", f"{by_name(verification.rejects_by_reason)}; {sum(made.bad_lines.values()):,} expected"),
-        ("output", f"{count(len(found.output_sizes), 'file')}, {size(sum(found.output_sizes))}"),
+        *rows_out(made, found),
         ("sizes", sizes + more),
         ("at work", f"{duration(found.work_seconds)}, {rate(made.decoded_bytes, found.work_seconds)}"),
         ("run", f"{duration(run_seconds)} with Spark's start, {rate(made.decoded_bytes, run_seconds)}"),
@@ -131,4 +118,3 @@ def _rows(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -
         ("rejects in", layout.rejects_folder),
         ("ledger in", layout.ledger_folder),
     ]
-    return [f"  {name:12}{value}" for name, value in rows]

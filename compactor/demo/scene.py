@@ -16,7 +16,7 @@ QUEUE = "compactor-events"
 TABLE = "compactor-claims"
 REGION = "us-east-1"
 
-_SEED = 20251221  # the same in every demo, so that all demos make the same events
+SEED = 20251221  # the same in every demo, so that all demos make the same events
 _LARGE_BYTES = 1_000_000_000  # from here on manifests and files have the sizes of production
 _SMALL_MANIFESTS = 3
 _FILES_PER_COMPRESSED = 8
@@ -69,5 +69,5 @@ class Scene:
         files = -(-self.total_bytes // FILE_BYTES)
         flaws = Flaws(max(2, files // _FILES_PER_BAD_LINE), gzip_files=files // _FILES_PER_COMPRESSED, late_key=True)
         return write_day(
-            lambda name, data: store.put(self.raw + name, data), seed=_SEED, total_bytes=self.total_bytes, flaws=flaws
+            lambda name, data: store.put(self.raw + name, data), seed=SEED, total_bytes=self.total_bytes, flaws=flaws
         )

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from compactor.core.documents.manifest import FileRange
 from compactor.core.documents.records import FileFormat
+
+if TYPE_CHECKING:
+    from compactor.settings.settings import Settings
 
 OnTooManyRejects = Literal["quarantine", "keep_rows"]
 """What to do with a file with too many rejects: quarantine it whole, or keep its rows and only the first rejects."""
@@ -40,6 +43,19 @@ class Limits:
     max_decompressed_bytes: int
     rejects: RejectLimits = RejectLimits()
     max_scratch_bytes: int = 10 * 1024 * 1024 * 1024
+
+    @classmethod
+    def of(cls, settings: "Settings") -> "Limits":
+        """Those of the settings."""
+        rejects = RejectLimits(
+            settings.input.max_rejected_lines, settings.input.max_rejected_bytes, settings.input.on_too_many_rejects
+        )
+        return cls(
+            settings.input.max_line_bytes,
+            settings.input.max_decompressed_bytes,
+            rejects,
+            settings.input.max_scratch_bytes,
+        )
 
 
 class Reject(NamedTuple):

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from compactor.core import layout
 from compactor.core.errors import SettingsError
@@ -107,7 +107,7 @@ class Options:
     format: str | None = None
     grok: str | None = None
     schema: str | None = None
-    names: str | None = None
+    names: Literal["safe", "exact"] | None = None
     claims: str | None = None
     region: str | None = None
     endpoint_url: str | None = None

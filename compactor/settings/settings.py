@@ -218,9 +218,14 @@ class Settings:
         again = compact_paths.compact_again(self.folder, self.paths.output)
         return Suggestions(self.folder, again, stream=self.name)
 
+    @property
+    def has_table(self) -> bool:
+        """Whether the output is listed in a table."""
+        return self.output.table == "iceberg"
+
     def reading_lines(self) -> tuple[str, ...]:
         """How tools read the whole output; none with a table, whose readers look into no folders."""
-        if self.output.table == "iceberg":
+        if self.has_table:
             return ()
         return reading_lines(self.layout(), has_partitions=bool(self.output.partition_by))
 
@@ -251,7 +256,7 @@ class Settings:
 
         Spark writes no nanoseconds, and neither does version 2 of Iceberg's format.
         """
-        if self.output.table == "iceberg":
+        if self.has_table:
             return {"timestamp_ns": "no output.table"}
         return {"timestamp_ns": 'another convert.engine than "spark"'} if self.convert.engine == "spark" else {}
 

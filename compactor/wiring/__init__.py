@@ -1,1 +1,1 @@
-"""What puts the components together, once for each kind of process."""
+"""The settings and ports of a process, and functions that build what it needs from them."""

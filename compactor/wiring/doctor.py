@@ -23,9 +23,10 @@ from compactor.ops.doctor.java import find_java
 from compactor.schema.catalog import catalog_columns
 from compactor.settings.sections import Builder, Convert, Stream
 from compactor.settings.settings import Settings
-from compactor.wiring.engine_choice import engine_of, source_choice
+from compactor.wiring import operating
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import engine_choice, source_choice
 from compactor.wiring.grok_reader import grok_reader
-from compactor.wiring.operator_components import OperatorComponents
 
 ANSWER_SECONDS = 3.0
 """The longest wait for one answer, whatever the job may wait."""
@@ -98,7 +99,7 @@ def _pattern(settings: Settings) -> Finding:
 
 def _needs_spark(settings: Settings | None, *, is_folder: bool) -> bool:
     """Whether nothing works without Spark: `compact` needs it for its engine alone, a job for its stream, too."""
-    if engine_of(settings.convert if settings else Convert()) != "native":
+    if engine_choice(settings.convert if settings else Convert()).name != "native":
         return True
     return settings is not None and not is_folder and source_choice(settings).name == "spark"
 
@@ -127,13 +128,15 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
 
     store = RoutedStore(spec)
 
+    def app(of: Settings) -> App:
+        return App(of, store=store)
+
     def columns(of: Settings) -> dict[str, str]:
-        schema = OperatorComponents(of, store=store).registry.latest()
-        return catalog_columns(schema, of.metadata_columns)
+        return catalog_columns(app(of).registry.latest(), of.metadata_columns)
 
     def ask_claims(of: Settings) -> object:
         is_here = not of.builder.claims and not is_s3(of.paths.state)
-        return OperatorComponents(of, store=store).table_of_claims.get_many(()) if is_here else None
+        return app(of).table_of_claims.get_many(()) if is_here else None
 
     return Environment(
         account=account,
@@ -143,6 +146,6 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
         clock=clock,
         columns=columns,
         kinesis=lambda of: kinesis_of(of.kinesis.sources, spec),
-        listed=lambda of: OperatorComponents(of, store=store).listed_table,
+        listed=lambda of: operating.listed_table(app(of)),
         trial_id=secrets.token_hex(4),
     )

@@ -2,72 +2,109 @@
 
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from compactor.adapters.local.native.kernel import is_installed, why_not_installed
 from compactor.core import extras
+from compactor.core.errors import SettingsError
+from compactor.core.layout import is_s3
 from compactor.engines.engine import EngineName
 from compactor.ops.doctor.java import java_program
 from compactor.settings.sections import Convert
 from compactor.settings.settings import Settings
 from compactor.settings.spark_conf import is_submitted
 
+N = TypeVar("N", bound=str)
+
 
 @dataclass(frozen=True, slots=True)
-class EngineChoice:
-    """An engine.
+class Choice(Generic[N]):
+    """What the settings choose, by its name in them, and why, in words."""
 
-    Attributes:
-        name: Its name in settings and ledger.
-        reason: Why it was chosen, in words.
-    """
-
-    name: EngineName
+    name: N
     reason: str
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"
 
 
-def engine_of(convert: Convert) -> EngineName:
+def engine_choice(convert: Convert) -> Choice[EngineName]:
     """The engine that the settings choose, installed or not. `auto` is native if this process can load it."""
-    return engine_choice(convert).name
-
-
-def engine_choice(convert: Convert) -> EngineChoice:
-    """The engine that the settings choose, installed or not, and why."""
     if convert.engine != "auto":
-        return EngineChoice(convert.engine, f'convert.engine is "{convert.engine}"')
+        return Choice(convert.engine, f'convert.engine is "{convert.engine}"')
     if is_installed():
-        return EngineChoice("native", "it is installed")
-    return EngineChoice("spark", f"{why_not_installed()}; about 50 times slower for a small folder")
+        return Choice("native", "it is installed")
+    return Choice("spark", f"{why_not_installed()}; about 50 times slower for a small folder")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceChoice:
-    """Where a job takes its manifests from.
+def installed_engine(settings: Settings) -> EngineName:
+    """The engine that the settings choose, by its name in the ledger.
 
-    Attributes:
-        name: Spark's stream of files, or listings by this process.
-        reason: Why it was chosen, in words.
+    Raises:
+        SettingsError: It is the native engine, which is not installed.
     """
+    name = engine_choice(settings.convert).name
+    if name == "native" and not is_installed():
+        raise SettingsError(
+            [f'convert.engine: "native": {why_not_installed()} -> install one with it, or use "spark" or "auto"']
+        )
+    return name
 
-    name: Literal["spark", "listing"]
-    reason: str
 
-    def __str__(self) -> str:
-        return f"{self.name}: {self.reason}"
+def source_choice(settings: Settings) -> "Choice[Literal['spark', 'listing']]":
+    """Where a job takes its manifests from: Spark's stream of files, or listings by this process.
 
-
-def source_choice(settings: Settings) -> SourceChoice:
-    """The source that the settings choose, and why. `auto` is Spark's where Spark is installed, or converts."""
+    `auto` is Spark's where Spark is installed, or converts.
+    """
     source = settings.stream.source
     if source != "auto":
-        return SourceChoice(source, f'stream.source is "{source}"')
-    if engine_of(settings.convert) == "spark":
-        return SourceChoice("spark", "the engine is spark")
+        return Choice(source, f'stream.source is "{source}"')
+    if engine_choice(settings.convert).name == "spark":
+        return Choice("spark", "the engine is spark")
     if not extras.is_installed("spark"):
-        return SourceChoice("listing", "pyspark is not installed")
+        return Choice("listing", "pyspark is not installed")
     if not is_submitted(os.environ) and java_program(os.environ) is None:
-        return SourceChoice("listing", "there is no Java")
-    return SourceChoice("spark", "pyspark and Java are installed")
+        return Choice("listing", "there is no Java")
+    return Choice("spark", "pyspark and Java are installed")
+
+
+def needs_spark(settings: Settings) -> bool:
+    """Whether the job, or that of any stream, runs on Spark: for its stream, or for its engine.
+
+    Raises:
+        SettingsError: The settings ask for a job without Spark, and its engine needs Spark.
+    """
+    return any(map(_needs_spark, settings.sharing if settings.streams else (settings,)))
+
+
+def _needs_spark(settings: Settings) -> bool:
+    if source_choice(settings).name == "spark":
+        return True
+    if installed_engine(settings) != "native":
+        choice = engine_choice(settings.convert)
+        why = f"the engine is {choice.name} ({choice.reason})"
+        raise SettingsError([f'stream.source: "listing" -> expected "spark", because {why}'])
+    return False
+
+
+def converts_on_spark(settings: Settings) -> bool:
+    """Whether Spark converts the rows, or those of any stream; else it only schedules tasks."""
+    parts = settings.sharing if settings.streams else (settings,)
+    return any(engine_choice(each.convert).name == "spark" for each in parts)
+
+
+def is_in_place(settings: Settings) -> bool:
+    """Whether files of rows are written under their final names, where a table lists them.
+
+    Raises:
+        SettingsError: The settings ask for it, and the engine cannot.
+    """
+    publish, choice = settings.output.publish, engine_choice(settings.convert)
+    if not settings.has_table or publish == "copy":
+        return False
+    if publish == "auto":
+        return is_s3(settings.paths.output) and choice.name == "native"
+    if installed_engine(settings) != "native":
+        why = f"the engine is {choice.name} ({choice.reason})"
+        raise SettingsError([f'output.publish: "in_place" -> expected "copy" or "auto", because {why}'])
+    return True

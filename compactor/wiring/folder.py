@@ -2,21 +2,19 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from compactor.adapters.stores import StoreSpec
-from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, SettingsError
-from compactor.core.inputs.source_places import in_words
+from compactor.core.errors import CompactorError, ObjectNotFound, SettingsError
 from compactor.core.layout import Layout, base_name, folder, is_data, is_s3
-from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectStore
 from compactor.ledger.heartbeat import Runs
-from compactor.settings import compact_paths, places
-from compactor.settings.compact_paths import CompactPaths, Document, Options, has_schema_file
+from compactor.settings import compact_paths
+from compactor.settings.compact_paths import CompactPaths, Document, Options
 from compactor.settings.settings import Settings, parse_settings, parse_toml
 from compactor.settings.toml import toml_of
-from compactor.wiring.job.app import App
 from compactor.wiring.settings_files import check_sources
 
 _COMMENT = (
@@ -149,100 +147,3 @@ def check_rows_are_known(paths: CompactPaths, layout: Layout, store: ObjectStore
     if rows is not None and next(iter(store.list(layout.ledger_folder)), None) is None:
         found = f"DST: {paths.output} holds rows ({base_name(rows)}) that are not on record in {paths.home}"
         raise SettingsError([f"{found} -> expected an empty folder, or --state with the place that has their record"])
-
-
-INFERRED_RECORDS = 100_000
-"""How many records `--types infer` reads at most, spread over the files. Later values that do not fit are rescued."""
-
-
-def checked_schema(folder: FolderSettings, app: App) -> bytes | None:
-    """Read and check the schema file that the call or an earlier one names.
-
-    Returns:
-        What to keep; None if there is no file, or if a variable names one, which is not kept.
-
-    Raises:
-        SettingsError: It is missing, has faults, or contradicts the columns that DST has.
-    """
-    copy = folder.paths.schema_file
-    if folder.settings.schema.file not in {"", copy}:
-        app.job_registry.check_declared()
-        return None
-    named = folder.options.schema or (folder.kept or {}).get("schema", {}).get("file")
-    if not named:
-        return None
-    where = "--schema" if folder.options.schema else "schema.file"
-    try:
-        place = places.parse_place(named)
-    except ValueError as exc:
-        raise SettingsError([f"{where}: {named!r} -> expected {exc}"]) from exc
-    try:
-        data = app.store.read(place)
-    except ObjectNotFound as exc:
-        raise SettingsError([f"{where}: {place} does not exist -> expected a schema file"]) from exc
-    except AccessError as exc:
-        raise SettingsError([f"{where}: {exc} -> expected a schema file"]) from exc
-    app.check_schema_file(data, place)
-    return data
-
-
-def infers_types(folder: FolderSettings) -> bool:
-    """Whether this call chooses the types: the first one with `--types infer`."""
-    return folder.options.types == "infer" and not has_schema_file(folder.kept or {})
-
-
-def check_inferable(folder: FolderSettings, app: App) -> None:
-    """Check that the columns have no types yet.
-
-    Raises:
-        SettingsError: There are rows; a column never changes its type.
-    """
-    version = app.registry.latest().version
-    if version and app.store.stat(folder.paths.schema_file) is None:
-        raise SettingsError(
-            [f"--types: {folder.paths.output} has columns since schema version {version} -> expected a new DST"]
-        )
-
-
-def inferred_schema(
-    folder: FolderSettings, app: App, files: Iterable[ObjectInfo], on_file: Callable[[int], None]
-) -> bytes:
-    """Make a schema file from the input.
-
-    Args:
-        folder: The places and settings.
-        app: The components.
-        files: The input.
-        on_file: Called after each file that was read, with how many these were.
-
-    Raises:
-        SettingsError: There is no record with a key.
-    """
-    from compactor.wiring.suggesting import (  # noqa: PLC0415 - most calls infer no types
-        rules_of,
-        schema_file_of,
-        suggester_of,
-    )
-
-    suggester = suggester_of(app.settings, app.store, on_file)
-    survey = suggester.survey(in_words(folder.paths.sources), files, max_records=INFERRED_RECORDS)
-    return schema_file_of(survey, rules_of(app.settings, folder.options)).encode()
-
-
-def keep_schema(folder: FolderSettings, app: App, data: bytes) -> None:
-    """Keep a schema file, before the settings that name it. Of two first calls that infer types, the faster one counts.
-
-    Raises:
-        SettingsError: The file of the faster call has faults.
-    """
-    copy = folder.paths.schema_file
-    if infers_types(folder):
-        if not app.store.create(copy, data):
-            app.check_schema_file(app.store.read(copy), copy)
-        return
-    try:
-        is_kept = app.store.read(copy) == data
-    except ObjectNotFound:
-        is_kept = False
-    if not is_kept:
-        app.store.put(copy, data)

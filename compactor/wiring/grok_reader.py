@@ -1,12 +1,12 @@
 """Makes what reads lines of text from the pattern in the settings."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from compactor.adapters.local.native.kernel import NativeGrok, expanded, why_not_installed
 from compactor.core.documents.records import GrokRules
 from compactor.core.errors import SettingsError
-from compactor.schema.schema import RESERVED_NAMES, Column, DeclaredColumn, Names, SchemaVersion, column_name
+from compactor.schema.schema import RESERVED_NAMES
 from compactor.settings.settings import Settings
 
 _TYPES = {
@@ -65,38 +65,3 @@ def _faults(captures: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield f"input.grok: a capture is named {key} -> expected a name that the compactor does not use itself"
         if kind not in _TYPES:
             yield f"input.grok: {key} is of type {kind} -> expected {', '.join(filter(None, _TYPES))}, or none"
-
-
-def with_declared(
-    declared: tuple[DeclaredColumn, ...], types: Mapping[str, str], names: Names, recorded: SchemaVersion, setting: str
-) -> tuple[DeclaredColumn, ...]:
-    """The columns of the schema file, and one for each other key of a setting, in its order.
-
-    Args:
-        declared: Those of the schema file.
-        types: The type of the column of each key; empty if the setting gives none.
-        names: How columns are named.
-        recorded: Columns that there are keep their names, and their types if the setting gives none.
-        setting: The setting, such as `input.grok`, whose captures are keys.
-
-    Raises:
-        SettingsError: The setting gives a key another type than the schema file or the column that there is.
-    """
-    by_key = {column.key: column for column in declared}
-    there: dict[str, Column] = {column.key: column for column in recorded.columns if column.key is not None}
-    used = {each.name for each in declared} | {each.name for each in recorded.columns} | RESERVED_NAMES
-    columns, faults = list(declared), list[str]()
-    for key, kind in types.items():
-        known = by_key.get(key, there.get(key))
-        if known is not None and kind not in {"", known.type}:
-            where = "in schema.file" if key in by_key else f"its column {known.name} has been"
-            faults.append(f"{setting}: {key} is of type {kind} -> expected {known.type}, as {where}, or none")
-        elif known is None:
-            name = column_name(key, used, names=names)
-            used.add(name)
-            columns.append(DeclaredColumn(key=key, name=name, type=kind or "string"))
-        elif key not in by_key:
-            columns.append(DeclaredColumn(key=key, name=known.name, type=known.type, epoch=known.epoch))
-    if faults:
-        raise SettingsError(faults)
-    return tuple(columns)

@@ -21,7 +21,7 @@ from compactor.cli.entry import compactor as command
 from compactor.settings.compact_paths import Options
 from compactor.sources.folders.history import NothingSummarised
 from compactor.sources.folders.stored_history import StoredSummarisedFiles
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 from tests.support.extras import NATIVE
 from tests.support.sampling import few
 

@@ -12,6 +12,7 @@ from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.s3 import multipart
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.local.native.threads import ThreadBinWorkers
+from compactor.wiring import engines
 from tests.support import extras
 from tests.support.aws_stand_in import REGION
 from tests.support.harness import FLAWED, Harness, sink_of
@@ -55,7 +56,7 @@ def compacted(publish: str, aws_endpoint: str, bucket: str) -> tuple[Harness, Tr
     lines = b"".join(b'{"id": "%d", "text": "%s"}\n' % (at, _random(at)) for at in range(9_500))
     harness.deliver("m1", lines, FLAWED)
     traffic = Traffic(client)
-    assert harness.run_once(engine=harness.app().native_engine(ThreadBinWorkers(store))).committed == 1
+    assert harness.run_once(engine=engines.native_engine(harness.app(), ThreadBinWorkers(store))).committed == 1
     return harness, traffic
 
 

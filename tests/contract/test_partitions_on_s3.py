@@ -7,6 +7,7 @@ import pytest
 
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.local.native.threads import ThreadBinWorkers
+from compactor.wiring import engines
 from tests.support.extras import NATIVE
 from tests.support.harness import DAY, Harness
 from tests.support.rebuilding import rebuild
@@ -34,7 +35,7 @@ def test_values_in_keys(s3: Any, bucket: str) -> None:
     lines = [json.dumps({"who": who, "n": at}).encode() + b"\n" for at, who in enumerate(HOSTILE)]
     harness.deliver("m1", b"".join(lines))
     app = harness.app()
-    engine = app.native_engine(ThreadBinWorkers(app.store))
+    engine = engines.native_engine(app, ThreadBinWorkers(app.store))
     assert harness.run_once(engine=engine).committed == 1
     commit = harness.commit("m1")
     assert sorted(str(file.partition[0]) for file in commit.outputs) == sorted(HOSTILE)

@@ -21,14 +21,6 @@ NOT_ON_AWS = {
 }
 """Modules that never run on AWS, each with the reason. Their calls need no permission."""
 
-NOT_THERE = {
-    "glue_entry.main": {
-        "compactor.sources.planner": "functions and commands plan files; the job lands logs, which claims nothing",
-        "compactor.sources.unplanned": "commands look for files that were not announced",
-    },
-}
-"""By entry point, modules that never run from there, each with the reason."""
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _TELLING = (ast.Name, ast.Attribute, ast.Import, ast.ImportFrom)
@@ -50,13 +42,12 @@ class _Mentions:
     names: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
-    left_out: frozenset[str] = frozenset(NOT_ON_AWS)
 
 
 def reachable(entry: str) -> frozenset[Found]:
     """The functions that an entry point such as `lambdas.manifest_builder.handler` can reach."""
     module, _, function = entry.rpartition(".")
-    mentions = _Mentions(names={function}, left_out=frozenset({*NOT_ON_AWS, *NOT_THERE.get(entry, {})}))
+    mentions = _Mentions(names={function})
     _mention_module(module, mentions)
     found: set[Found] = set()
     while True:
@@ -96,7 +87,7 @@ def _mention_module(name: str, mentions: _Mentions) -> None:
     parts = name.split(".")
     for length in range(1, len(parts) + 1):
         each = ".".join(parts[:length])
-        if each in mentions.modules or each in mentions.left_out or _path(each) is None:
+        if each in mentions.modules or each in NOT_ON_AWS or _path(each) is None:
             continue
         mentions.modules.add(each)
         _mention(each, _top_level(each), mentions)

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from compactor.core.errors import SettingsError
 from compactor.schema.registry import EMPTY_SCHEMA
+from compactor.wiring import operating
 from deploy import __main__ as main
 from deploy.__main__ import deploy
 from deploy.canary import canary_of, release_of
@@ -37,9 +38,10 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def app(settings: Any) -> Any:
         registry = SimpleNamespace(latest=lambda: EMPTY_SCHEMA)
-        return SimpleNamespace(settings=settings, registry=registry, publish_columns=lambda: None)
+        return SimpleNamespace(settings=settings, registry=registry)
 
     monkeypatch.setattr(main, "App", app)
+    monkeypatch.setattr(operating, "publish_columns", lambda _: None)
     monkeypatch.setattr("deploy.checkout.load_template", template)  # read once
 
     def checked_out(version: str) -> None:

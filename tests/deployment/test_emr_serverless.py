@@ -19,7 +19,8 @@ from cfnlint.api import lint_file
 from compactor.adapters.aws import emr_job
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import parse_settings
-from compactor.wiring.control import ControlComponents
+from compactor.wiring.app import App
+from compactor.wiring.control import job_runs
 from deploy.emr_archive import EMR_PYTHON, build_archive
 from deploy.emr_serverless import TEMPLATE, deploy_emr
 from deploy.pip import PackagingError
@@ -92,7 +93,7 @@ def test_the_target_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         "convert": {"engine": "native"},
         "aws": {"region": "eu-central-1"},
     }
-    assert type(ControlComponents(parse_settings(document)).job).__name__ == "GlueJob"
+    assert type(job_runs(App(parse_settings(document)))).__name__ == "GlueJob"
     given = {
         "application_id": OUTPUTS["ApplicationId"],
         "role_arn": OUTPUTS["RoleArn"],
@@ -100,7 +101,7 @@ def test_the_target_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         "archive": "s3://bucket/a.tar.gz",
     }
     wanted = {**document, "control": {"target": "emr-serverless"}, "emr": given}
-    assert isinstance(ControlComponents(parse_settings(wanted)).job, emr_job.EmrJob)
+    assert isinstance(job_runs(App(parse_settings(wanted))), emr_job.EmrJob)
 
 
 @pytest.fixture

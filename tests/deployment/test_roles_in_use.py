@@ -13,8 +13,9 @@ from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.sources.claiming import part_key
 from compactor.sources.events.builder import Built
-from compactor.wiring.components import Components
-from compactor.wiring.control import ControlComponents
+from compactor.wiring import planning
+from compactor.wiring.app import App
+from compactor.wiring.control import control_plane
 from tests.deployment.permissions import allows, statements
 from tests.deployment.resolving import Document, parameters_of, resources, template
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at
@@ -120,8 +121,8 @@ def harness() -> Harness:
     return Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB})
 
 
-def components_of(harness: Harness, store: ObjectStore) -> Components:
-    return Components(harness.settings, clock=harness.clock, store=store, claims=harness.claims)
+def components_of(harness: Harness, store: ObjectStore) -> App:
+    return App(harness.settings, clock=harness.clock, store=store, claims=harness.claims)
 
 
 def messages(*names: str, size: int = MIB) -> dict[str, str]:
@@ -134,9 +135,9 @@ def overtaken_builder(harness: Harness, store: ObjectStore, late: dict[str, str]
     def overtake(point: PlanCrashPoint, _manifest_id: str) -> None:
         if point is PlanCrashPoint.CLAIMED:
             harness.clock.advance(301)
-            components_of(harness, harness.store).builder().build(dict([*late.items()][:1]))
+            planning.builder(components_of(harness, harness.store)).build(dict([*late.items()][:1]))
 
-    return components_of(harness, store).builder(on_crash_point=overtake).build(late)
+    return planning.builder(components_of(harness, store), on_crash_point=overtake).build(late)
 
 
 def test_builder(harness: Harness) -> None:
@@ -144,7 +145,7 @@ def test_builder(harness: Harness) -> None:
     harness.deliver("m1", GOOD)
     harness.run_once()
     watched = WatchedStore(harness.store)
-    builder = components_of(harness, watched).builder()
+    builder = planning.builder(components_of(harness, watched))
     builder.build(messages("a", "b", size=6 * MIB) | messages("c"))
     builder.build(messages("a", "c"))
     harness.claims.claim(["s3://lake/raw/d#e1"], "2026-01-02-0000dead", now=harness.clock.now(), lease_seconds=60)
@@ -161,19 +162,19 @@ def test_sealer(harness: Harness) -> None:
     """The role allows listing, reading and deleting parts and writing manifests, and nothing else."""
     harness.deliver("m1", GOOD)
     harness.run_once()
-    components_of(harness, harness.store).builder().build(messages("a", "b"))
+    planning.builder(components_of(harness, harness.store)).build(messages("a", "b"))
     watched = WatchedStore(harness.store)
     harness.clock.advance(600)
-    assert components_of(harness, watched).sealer().seal().manifests
-    components_of(harness, harness.store).builder().build(messages("c"))
+    assert planning.sealer(components_of(harness, watched)).seal().manifests
+    planning.builder(components_of(harness, harness.store)).build(messages("c"))
     harness.clock.advance(600)
 
     def overtake(point: PlanCrashPoint, _manifest_id: str) -> None:
         if point is PlanCrashPoint.CLAIMED:
             harness.clock.advance(301)
-            components_of(harness, harness.store).sealer().seal()
+            planning.sealer(components_of(harness, harness.store)).seal()
 
-    assert not components_of(harness, watched).sealer(on_crash_point=overtake).seal().manifests
+    assert not planning.sealer(components_of(harness, watched), on_crash_point=overtake).seal().manifests
     harness.claims.claim(
         [part_key("2026-01-02-part")], "2026-01-02-0000dead", now=harness.clock.now(), lease_seconds=60
     )
@@ -181,7 +182,7 @@ def test_sealer(harness: Harness) -> None:
     part = Manifest(manifest_id="2026-01-02-part", date="2026-01-02", created_at=harness.clock.now(), files=(file,))
     harness.store.put(harness.layout.pending_part(part.manifest_id), part.to_json())
     harness.clock.advance(600)
-    assert components_of(harness, watched).sealer().seal().manifests
+    assert planning.sealer(components_of(harness, watched)).seal().manifests
     check("SealerRole", watched, is_all_used=True)
 
 
@@ -215,7 +216,7 @@ def test_control_plane(harness: Harness) -> None:
     harness.app().heartbeat._write_heartbeat()
     watched = WatchedStore(harness.store)
     given, topic = harness.settings, "kafka://main/orders"
-    components = ControlComponents(
+    plane = control_plane(
         replace(
             given,
             input=given.input.model_copy(update={"allowed_prefixes": (*given.input.allowed_prefixes, topic)}),
@@ -227,6 +228,6 @@ def test_control_plane(harness: Harness) -> None:
         metrics=harness.metrics,
         notifier=MemoryNotifier(),
     )
-    assert components.plane.check().alarms
-    components.sources.runs.ask_to_stop("a-run")
+    assert plane.check().alarms
+    plane.sources.runs.ask_to_stop("a-run")
     check("ControlRole", watched, is_all_used=True)

@@ -21,9 +21,10 @@ from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.ops.canary import checker
 from compactor.settings.settings import load_settings
 from compactor.settings.toml import toml_of
-from compactor.wiring.canary import canary_checker
-from compactor.wiring.functions import build_messages, forget_components, seal_parts
-from compactor.wiring.job.app import App
+from compactor.wiring import operating, planning, streaming
+from compactor.wiring.app import App
+from compactor.wiring.functions import build_messages, forget_clients, seal_parts
+from compactor.wiring.operating import canary_checker
 from deploy.resolved import Resolver, pseudo_parameters
 from deploy.rights.check import check_statements
 from tests.deployment.test_people import Iam, iam
@@ -60,9 +61,8 @@ class Deployment:
         if with_job:
             app = self.app
             source = ListedManifests(app.store, app.layout.manifests_folder)
-            app.service_on(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns), source).run(
-                once=True
-            )
+            engine = PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)
+            streaming.service_on(app, engine, source).run(once=True)
 
     @contextmanager
     def at_work(self, *, with_job: bool = True) -> Iterator[None]:
@@ -106,13 +106,13 @@ def deployment(aws_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("COMPACTOR_CONFIG", str(tmp_path / "config" / "dev.toml"))
     monkeypatch.setattr(checker, "POLL_SECONDS", 0.3)
     monkeypatch.setattr("compactor.cli.commands.deploy.POLL_SECONDS", 0.3)
-    forget_components()
+    forget_clients()
     made = Deployment(aws_endpoint, queue_url, tmp_path)
     yield made
     for bucket in (RAW, LAKE):
         for each in s3.list_objects_v2(Bucket=bucket).get("Contents", ()):
             s3.delete_object(Bucket=bucket, Key=each["Key"])
-    forget_components()
+    forget_clients()
 
 
 def test_a_file_becomes_a_row_and_nothing_is_left(
@@ -144,7 +144,7 @@ def test_a_file_becomes_a_row_and_nothing_is_left(
         deployment.step()
         iam.statements = statements
 
-    monkeypatch.setattr("compactor.wiring.canary.time", SimpleNamespace(sleep=work, monotonic=time.monotonic))
+    monkeypatch.setattr("compactor.wiring.operating.time", SimpleNamespace(sleep=work, monotonic=time.monotonic))
     iam.statements = statements
     result = deployment.check()
     iam.statements = None
@@ -154,7 +154,7 @@ def test_a_file_becomes_a_row_and_nothing_is_left(
     shown = [line.partition(" s  ")[2] for line in result.stdout.splitlines()]
     assert shown[0] == "the file is in the input"
     assert shown[-3:] == ["its output is published", "its row is in the output", "its input, row and records are gone"]
-    assert deployment.app.verifier(deep=True).verify_all().discrepancies == []
+    assert operating.verifier(deployment.app, deep=True).verify_all().discrepancies == []
     columns = {column.name for column in deployment.app.registry.latest().columns}
     assert columns <= {"_rescued_data"}
     kept = {key for key in deployment.listed() if EARLY in key or "compactor-check" in key}
@@ -185,7 +185,7 @@ def test_a_file_that_shares_its_manifest(deployment: Deployment) -> None:
     app.store.put(f"s3://{RAW}/{EARLY}-of-a-producer.ndjson", b'{"id": 1}\n')
     made = checker.FOLDER + f"{EARLY}-other.ndjson"
     app.store.put(f"s3://{RAW}/{made}", b'{"id": 2}\n')
-    app.plan(f"s3://{RAW}/")
+    planning.plan(app, f"s3://{RAW}/")
     deployment.step()
     before = {key for key in deployment.listed() if key.startswith("output/")}
     [key] = app.ledger.manifests(EARLY)

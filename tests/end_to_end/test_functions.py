@@ -16,7 +16,7 @@ from compactor.adapters.aws.local_setup import feed, make_buckets, make_claims_t
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import SettingsError
 from compactor.telemetry.log_events import CATALOGUE
-from compactor.wiring.functions import forget_components
+from compactor.wiring.functions import forget_clients
 from tests.support.aws_stand_in import REGION
 from tests.support.s3_messages import notification
 
@@ -54,9 +54,9 @@ def aws(places: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URL of the stand-in, with the environment of a function."""
     monkeypatch.setenv("COMPACTOR_CONFIG", f"s3://{LAKE}-settings/c.toml")
     monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", places)
-    forget_components()
+    forget_clients()
     yield places
-    forget_components()
+    forget_clients()
 
 
 def handler(name: str) -> Any:
@@ -99,7 +99,7 @@ def test_a_failing_call_acknowledges_nothing(aws: str, monkeypatch: pytest.Monke
 def test_functions_without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that does not know where its settings are says which variable is missing."""
     monkeypatch.delenv("COMPACTOR_CONFIG", raising=False)
-    forget_components()
+    forget_clients()
     with pytest.raises(SettingsError, match="COMPACTOR_CONFIG: not set"):
         handler("manifest_sealer")({}, None)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from compactor.wiring import streaming
 from tests.support.extras import KAFKA, NATIVE
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.settings_files import write_settings
@@ -25,7 +26,7 @@ def workspace(root: Path, broker: KafkaBroker, *names: str) -> Workspace:
 
 def run(place: Workspace) -> None:
     """Do all there is to do, by the native engine."""
-    assert place.app.threaded_job(2).run(once=True) is not None
+    assert streaming.threaded_job(place.app, 2).run(once=True) is not None
 
 
 def test_every_committed_record_is_one_row(tmp_path: Path, broker: KafkaBroker) -> None:
@@ -46,7 +47,7 @@ def test_every_committed_record_is_one_row(tmp_path: Path, broker: KafkaBroker) 
     feed.produce(3, 5000)
     feed.transactions(1, [500, 500])
     with ThreadPoolExecutor(2) as pool:  # two planners at once
-        landers = [place.app.lander("kafka") for _ in range(2)]
+        landers = [streaming.lander(place.app, "kafka") for _ in range(2)]
         list(pool.map(lambda each: each.land(feed.topic, max_manifests=100), landers))
     run(place)
     found = ids_in(tmp_path / "o")
@@ -130,7 +131,7 @@ def test_retention_meets_a_reading(tmp_path: Path, broker: KafkaBroker) -> None:
     feed = TopicFeed(broker.servers, "overtaken")
     feed.create(1)
     feed.produce(0, 3000, padding=20_000)  # more than a client holds
-    log = workspace(tmp_path, broker, "overtaken").app.kafka
+    log = workspace(tmp_path, broker, "overtaken").app.kafka_log
     reading = log.read(feed.topic, "0", 0, 1_000_000_000)
     assert next(reading).kept_from == 1
     assert next(reading).records[0].position == 1
@@ -150,7 +151,7 @@ def test_compaction_and_a_topic_made_again(tmp_path: Path, broker: KafkaBroker) 
     for number in range(40):
         feed.send(0, b'{"id": "%d"}' % number, key=b"%d" % (number % 3))
     place = workspace(tmp_path, broker, "keyed")
-    log = place.app.kafka
+    log = place.app.kafka_log
     live = log.describe(feed.topic)
     assert live is not None
     deadline = time.monotonic() + 60

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from compactor.wiring import streaming
 from tests.support.extras import KAFKA, NATIVE
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.settings_files import write_settings
@@ -45,7 +46,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 @contextmanager
 def running(place: Workspace) -> Iterator[None]:
     """A job, for as long as the block lasts."""
-    job = place.app.threaded_job(2)
+    job = streaming.threaded_job(place.app, 2)
     thread = threading.Thread(target=job.run, kwargs={"once": False})
     thread.start()
     try:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from compactor.wiring import streaming
 from tests.support.extras import KINESIS, NATIVE
 from tests.support.kinesis_server import KinesisServer
 from tests.support.kinesis_streams import ID, StreamFeed, kinesis_settings
@@ -57,7 +58,7 @@ def test_every_record_is_one_row(tmp_path: Path, server: KinesisServer) -> None:
     feed.reshard()
     feed.produce(100, packed=5)
     assert place.json("plan", str(feed.stream))[1] == 0
-    assert place.app.threaded_job(2).run(once=True) is not None
+    assert streaming.threaded_job(place.app, 2).run(once=True) is not None
     assert ids_in(tmp_path / "o") == Counter([*feed.written, "several-lines"])
     again, _ = place.json("plan", str(feed.stream))
     assert (again["manifests"], again["log"]["lines"]) == ([], 0)

@@ -15,7 +15,8 @@ from compactor.adapters.local.native.kernel import is_installed
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents.records import Commit
 from compactor.settings.settings import parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating, streaming
+from compactor.wiring.app import App
 from tests.support import extras
 from tests.support.engines import NATIVE, PLAIN, engine_without_spark
 from tests.support.small_day import FOLDER, MANIFEST, expected, input_files, shown_rejects, shown_rows
@@ -39,7 +40,7 @@ def test_the_manifest_gives_the_expected_rows_and_rejects(engine: str) -> None:
         "metrics": {"sink": "none"},
     }
     app = App(parse_settings(document), store=store)
-    runner = app.scheduler(engine_without_spark(engine, app, rows_per_file=100, target_file_bytes=1 << 20))
+    runner = streaming.scheduler(app, engine_without_spark(engine, app, rows_per_file=100, target_file_bytes=1 << 20))
     batch = runner.run(["s3://own/manifests/small-day.json"])
     assert (batch.failures, batch.stuck) == ({}, {})
     [commit] = [result.outcome for result in batch.finished]
@@ -50,7 +51,7 @@ def test_the_manifest_gives_the_expected_rows_and_rejects(engine: str) -> None:
 
     assert shown_rows(row for file in commit.outputs for row in read(file.final)) == expected("rows.ndjson")
     assert shown_rejects(row for file in commit.rejects for row in read(file.final)) == expected("rejects.ndjson")
-    assert not app.verifier(deep=True).verify_all().needs_operator
+    assert not operating.verifier(app, deep=True).verify_all().needs_operator
 
 
 def test_the_manifest_names_the_files() -> None:

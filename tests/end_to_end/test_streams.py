@@ -16,9 +16,9 @@ from compactor.adapters.aws.local_setup import feed, make_buckets, make_claims_t
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import Settings, load_settings
-from compactor.wiring.functions import build_messages, forget_components, seal_parts
-from compactor.wiring.job.app import App
-from compactor.wiring.job.streams_app import StreamsApp
+from compactor.wiring import streaming
+from compactor.wiring.app import App
+from compactor.wiring.functions import build_messages, forget_clients, seal_parts
 from tests.contract.test_catalog_table import table_input
 from tests.support.aws_stand_in import REGION
 from tests.support.fakes import PlainEngine
@@ -79,11 +79,12 @@ class Deployed:
         """What the event source, the schedule and the job do."""
         feed(sqs_client(REGION, self.url), self.queue_url, lambda event, _: build_messages(event))
         seal_parts()
-        job = StreamsApp(self.settings).job_of(self._service)
+        job = streaming.streams_job(App(self.settings), self._service)
         job.run(once=True)
 
     def _service(self, app: App) -> Any:
-        return app.service_on(
+        return streaming.service_on(
+            app,
             PlainEngine(app.store, metadata_columns=app.settings.metadata_columns),
             ListedManifests(app.store, app.layout.manifests_folder),
         )
@@ -138,9 +139,9 @@ def deployed(aws_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     config = tmp_path / "compactor.toml"
     config.write_text(TOML.format(raw=RAW, lake=LAKE, database=DATABASE, region=REGION, url=aws_endpoint))
     monkeypatch.setenv("COMPACTOR_CONFIG", str(config))
-    forget_components()
+    forget_clients()
     yield Deployed(aws_endpoint, queue_url, config)
-    forget_components()
+    forget_clients()
 
 
 def test_a_new_key_of_one_stream_leaves_the_others_alone(deployed: Deployed, tmp_path: Path) -> None:

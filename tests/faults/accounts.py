@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 from tests.faults.conftest import Lake
 from tests.faults.tally import Case
 
@@ -50,7 +51,7 @@ def lines_found(lake: Lake) -> Counter[Line]:
 def discrepancies(lake: Lake) -> list[object]:
     """What `verify --deep` would find, in this process."""
     app = App(load_settings(lake.config, {}))
-    report = app.verifier(deep=True).verify_all()
+    report = operating.verifier(app, deep=True).verify_all()
     return [*report.discrepancies] + ["unfinished"] * report.unfinished
 
 

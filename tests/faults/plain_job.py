@@ -24,8 +24,9 @@ from compactor.core.errors import CompactorError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectWriter
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
-from compactor.wiring.job.forgetting import forgetter
+from compactor.wiring import planning, streaming, table_sink
+from compactor.wiring.app import App
+from compactor.wiring.rebuilding import forgetter
 from tests.protocol.traces import Recorder
 from tests.support.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
 
@@ -255,8 +256,7 @@ def interruption(arguments: Namespace) -> Callable[[str, str], None]:
 
 def plan(app: App, prefix: str) -> int:
     # In one thread: if it stops, no other one may have the lock of the claims, for it would keep it.
-    app.planner = replace(app.planner, groups_at_once=1)
-    app.plan(prefix)
+    planning.plan(app, prefix, using=replace(planning.planner(app), groups_at_once=1))
     return 0
 
 
@@ -296,7 +296,7 @@ def forget(app: App, values: Path, changes: Changes) -> int:
 def maintain(app: App, changes: Changes) -> int:
     """Do the upkeep, and tell the changes that it made, one a line."""
     with counted(changes):
-        app.maintainer(0, 1).maintain()
+        table_sink.maintainer(app, 0, 1).maintain()
     sys.stdout.write("".join(f"{each}\n" for each in changes.made))
     return 0
 
@@ -309,7 +309,8 @@ def run(app: App, arguments: Namespace) -> int:
         patch("compactor.engines.native.engine.SAMPLE_BYTES", SAMPLE_BYTES),
         patch("compactor.job.table_commits.LONGEST_PAUSE_SECONDS", LONGEST_PAUSE_SECONDS),
     ):
-        report = app.service_on(engine, ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
+        source = ListedManifests(app.store, app.layout.manifests_folder)
+        report = streaming.service_on(app, engine, source).run(once=True)
     return 3 if report.dead_lettered else 0
 
 

@@ -18,7 +18,8 @@ from compactor.core.errors import CompactorError, OperatorError, StuckError
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating, streaming
+from compactor.wiring.app import App
 from tests.faults.s3_server import REGION, S3Server
 from tests.support.engines import DEFAULT, PLAIN, engine_without_spark
 
@@ -141,7 +142,8 @@ class S3Lake:
         client = self.server.client(endpoint_url, attempts=attempts, timeout_seconds=timeout_seconds)
         for restarts in range(RESTARTS + 1):
             app = self.app(endpoint_url, S3Store(client, sleep=lambda _: None))
-            service = app.service_on(
+            service = streaming.service_on(
+                app,
                 engine_without_spark(
                     self.engine, app, rows_per_file=ROWS_PER_FILE, target_file_bytes=self.target_file_bytes
                 ),
@@ -164,7 +166,7 @@ class S3Lake:
     def sweep(self) -> None:
         """Delete old staging, as a job does two days later."""
         clock = ManualClock(datetime.now(UTC) + timedelta(days=2))
-        App(parse_settings(self.settings(self.server.url)), store=self.store, clock=clock).cleaner.sweep()
+        operating.cleaner(App(parse_settings(self.settings(self.server.url)), store=self.store, clock=clock)).sweep()
 
     def lost_and_doubled(self) -> tuple[int, int]:
         """How many lines, good and bad, are missing and how many are there once too often."""
@@ -194,7 +196,7 @@ class S3Lake:
 
     def verification(self) -> VerifyResult:
         """What `verify --deep` says."""
-        return self.app(self.server.url, self.store).verifier(deep=True).verify_all()
+        return operating.verifier(self.app(self.server.url, self.store), deep=True).verify_all()
 
     def assert_exact(self) -> None:
         """Every line is where it belongs, once; only the bad manifest is a dead letter; nothing is left lying about."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from compactor.adapters.spark.session import close_session
 from compactor.core.crash_points import CrashPoint
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 
 
 def main(config: Path, steps: Path) -> int:
@@ -17,7 +18,7 @@ def main(config: Path, steps: Path) -> int:
         (steps / f"{manifest_id}-{step}").touch()
 
     try:
-        report = App(load_settings(config, {}), on_crash_point=on_crash_point).service().run(once=True)
+        report = streaming.service(App(load_settings(config, {}), on_crash_point=on_crash_point)).run(once=True)
     finally:
         close_session()
     return 3 if report.dead_lettered else 0

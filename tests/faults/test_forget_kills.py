@@ -11,7 +11,8 @@ from compactor.adapters.iceberg.opening import open_catalog
 from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 from tests.faults.conftest import DAY, Lake
 from tests.faults.nursery import Nursery
 from tests.support.engines import DEFAULT
@@ -65,7 +66,7 @@ def check(lake: Lake) -> None:
     """Nothing holds the person, all others are there, in files and in the table, and all adds up."""
     assert holding_in(LocalStore(), f"{lake.folder}/") == []
     app = App(load_settings(lake.config, {}))
-    found = app.verifier().verify_all()
+    found = operating.verifier(app).verify_all()
     assert (found.discrepancies, found.erased_lines) == ([], 2 * (ROWS + REJECTS))
     assert found.rows + found.rejected_lines + found.blank_lines + found.erased_lines == found.lines
     table = open_catalog(sql_place(lake.folder)).load_table(NAME)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 from tests.faults.accounts import check
 from tests.faults.conftest import Lake, kill_group, wait_until
 from tests.faults.tally import TALLY, Case, Kind

@@ -12,7 +12,8 @@ import pytest
 
 from compactor.adapters.iceberg.opening import open_catalog
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating, table_sink
+from compactor.wiring.app import App
 from tests.faults.conftest import Lake
 from tests.faults.nursery import Nursery
 from tests.faults.tally import TALLY, Case, Kind
@@ -82,9 +83,9 @@ class Removal:
         case.lost += (expected - found).total()
         case.doubled += (found - expected).total()
         assert found == expected
-        report = app.table_keeper().compare()
+        report = table_sink.table_keeper(app).compare()
         assert (report.missing, report.surplus, report.doubled, report.differing) == ([], [], [], [])
-        verified = app.verifier(deep=True).verify_all()
+        verified = operating.verifier(app, deep=True).verify_all()
         assert (verified.discrepancies, verified.unfinished) == ([], 0)
         assert [path for path in self.kept if not path.exists()] == []
 
@@ -93,9 +94,9 @@ class Removal:
         self.check(case)
         assert [path for path in self.free if path.exists()] == []
         assert list((self.lake.state / "changing").glob("*.json")) == []
-        assert self.app.maintainer(0, 1).maintain().removed_originals == 0
+        assert table_sink.maintainer(self.app, 0, 1).maintain().removed_originals == 0
         open_catalog(sql_place(self.lake.folder)).drop_table(NAME)
-        self.app.table_keeper().rebuild()
+        table_sink.table_keeper(self.app).rebuild()
         self.check(case)
 
 
@@ -128,7 +129,7 @@ def removal(nursery: Nursery, lake: Lake, tmp_path_factory: pytest.TempPathFacto
     run(nursery, lake)
     app = App(load_settings(lake.config, {}))
     for dates in ([FREE], [YOUNG]):
-        assert app.merger().merge(dates=dates).made_files == 1
+        assert table_sink.merger(app).merge(dates=dates).made_files == 1
         if dates == [FREE]:
             [merged] = (lake.folder / "output" / "_table" / "merged").glob("*.parquet")
             long_ago = time.time() - TWO_DAYS

@@ -18,7 +18,8 @@ from compactor.adapters.iceberg.opening import open_catalog
 from compactor.adapters.memory.store import ManualClock
 from compactor.core.crash_points import CrashPoint
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 from tests.faults.accounts import check
 from tests.faults.catalog_proxy import CatalogProxy, Fate
 from tests.faults.conftest import Lake
@@ -111,7 +112,7 @@ def test_a_death_at_any_step(nursery: Nursery, table_lake: Lake, proxy: CatalogP
 def sweep(lake: Lake) -> None:
     """Delete all orphans, as if they were old."""
     clock = ManualClock(datetime.now(UTC) + timedelta(days=2))
-    App(load_settings(lake.config, {}), clock=clock).cleaner.clean(archive_days=3650, all_orphans=True)
+    operating.cleaner(App(load_settings(lake.config, {}), clock=clock)).clean(archive_days=3650, all_orphans=True)
 
 
 ONLY_IN_PLACE = pytest.mark.parametrize("table_lake", [BY_NATIVE], indirect=True)

@@ -21,7 +21,8 @@ from compactor.engines.engine import Engine
 from compactor.job.results import Result
 from compactor.ops.verify.report import Discrepancy
 from compactor.settings.settings import parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import engines, operating, streaming
+from compactor.wiring.app import App
 from tests.hostile.attack import Attack, Seen
 from tests.hostile.neighbours import Neighbours
 from tests.support.harness import commit_of_ratio
@@ -135,7 +136,7 @@ class Scene:
     def run(self) -> float:
         """Run one driver until everything is done; returns the seconds until the last neighbour was."""
         source = ListedManifests(self.app.store, self.app.layout.manifests_folder, poll_seconds=0.05)
-        service = self.app.service_on(self._engine(), source)
+        service = streaming.service_on(self.app, self._engine(), source)
         started = time.monotonic()
         try:
             service.run(once=True)
@@ -146,7 +147,9 @@ class Scene:
 
     def _engine(self) -> Engine:
         native = self._engine_name == "native"
-        engine = self.app.native_engine(ThreadBinWorkers(self.app.store)) if native else self.app.engine()
+        engine = (
+            engines.native_engine(self.app, ThreadBinWorkers(self.app.store)) if native else engines.engine(self.app)
+        )
         return self.attack.engine(engine) if self.attack.engine else engine
 
     def _note(self, result: Result) -> None:
@@ -225,8 +228,10 @@ class Scene:
     def _discrepancies(self) -> set[Discrepancy]:
         """All that `verify` finds, and in the values of what is not the neighbours': theirs are compared as written."""
         accepted = [self.app.ledger.accepted(key) for key in self.outcomes() if key not in self.neighbours.ids()]
-        compared = self.app.verifier(deep=True).verify_manifests([each.key for each in accepted if each is not None])
-        return {*self.app.verifier().verify_all(closed=True).discrepancies, *compared.discrepancies}
+        compared = operating.verifier(self.app, deep=True).verify_manifests(
+            [each.key for each in accepted if each is not None]
+        )
+        return {*operating.verifier(self.app).verify_all(closed=True).discrepancies, *compared.discrepancies}
 
 
 def _is_friend(file: FileReport) -> bool:

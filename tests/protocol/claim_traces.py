@@ -8,7 +8,8 @@ from datetime import datetime
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.ports import Claim
-from compactor.wiring.components import Components
+from compactor.wiring import planning
+from compactor.wiring.app import App
 from tests.protocol.traces import Claimed, Trace
 from tests.support.building import MIB, new_harness
 from tests.support.harness import DiedError, Harness
@@ -67,22 +68,22 @@ class Scene:
 
     def build(self, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> None:
         """One builder gets the message, and acknowledges it if it may."""
-        builder = self._components().builder(on_crash_point=on_crash_point, groups_at_once=1)
+        builder = planning.builder(self._components(), on_crash_point=on_crash_point, groups_at_once=1)
         report = builder.build({"message": notification("lake", KEY, 12 * MIB, self._etag)})
         self._is_pending = self._is_pending and bool(report.failed)
         self._note()
 
     def plan(self) -> None:
         """A planner lists the file."""
-        self._harness.app(store=self._store).plan("s3://lake/raw")
+        planning.plan(self._harness.app(store=self._store), "s3://lake/raw")
         self._note()
 
     def let_lease_end(self) -> None:
         self._harness.clock.advance(LEASE_SECONDS)
 
-    def _components(self) -> Components:
+    def _components(self) -> App:
         harness = self._harness
-        return Components(harness.settings, clock=harness.clock, store=self._store, claims=harness.claims)
+        return App(harness.settings, clock=harness.clock, store=self._store, claims=harness.claims)
 
     def _note(self) -> None:
         store, layout = self._harness.store, self._harness.layout

@@ -15,6 +15,7 @@ from compactor.core.ports import ProcessName
 from compactor.core.rules.sharding import Shard, taker
 from compactor.job.shards import REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import LIFE_SECONDS, Heartbeat, Runs
+from compactor.wiring import streaming
 from tests.protocol.traces import Shared, Trace, seen
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore
@@ -89,7 +90,7 @@ class Job:
             self.store, harness.layout, harness.clock, self.run_id, ProcessName("there", 1), shard=shard
         )
         source: Any = SimpleNamespace(is_idle=lambda: True)
-        self._service = app.service_on(harness.engine(self.store), source)
+        self._service = streaming.service_on(app, harness.engine(self.store), source)
         self._service.runner.postponed.monotonic = monotonic
 
     def beat(self) -> None:

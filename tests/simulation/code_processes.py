@@ -17,9 +17,9 @@ from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
 from compactor.sources.events.builder import Built
 from compactor.sources.unplanned import FileScope
-from compactor.wiring.components import Components
-from compactor.wiring.control import ControlComponents
-from compactor.wiring.job.app import App
+from compactor.wiring import operating, planning, rebuilding, streaming
+from compactor.wiring.app import App
+from compactor.wiring.control import control_plane
 from tests.simulation.scheduler import Process, Scheduler
 from tests.simulation.store import Line
 from tests.simulation.topics import TOPIC
@@ -112,22 +112,22 @@ class Code:
 
     def build(self, process: Process, bodies: Mapping[str, str]) -> Built:
         """The builder function."""
-        return Components(self.settings, **self.given(process)).builder().build(bodies)
+        return planning.builder(App(self.settings, **self.given(process))).build(bodies)
 
     def seal(self, process: Process) -> None:
         """The sealer function."""
-        Components(self.settings, **self.given(process)).sealer().seal()
+        planning.sealer(App(self.settings, **self.given(process))).seal()
 
     def check(self, process: Process, glues: Sequence[Glue]) -> None:
         """The function of the control plane: it checks the job of each shard."""
         for settings, glue in zip(self.settings.by_shard, glues, strict=True):
-            ControlComponents(settings, **self.given(process), job=glue, notifier=MemoryNotifier()).plane.check()
+            control_plane(settings, **self.given(process), job=glue, notifier=MemoryNotifier()).check()
 
     def close_breaker(self, process: Process, glues: Sequence[Glue]) -> None:
         """`compactor control --close-breaker`."""
         for settings, glue in zip(self.settings.by_shard, glues, strict=True):
-            components = ControlComponents(settings, **self.given(process), job=glue, notifier=MemoryNotifier())
-            components.sources.close_breaker(components.clock.now())
+            plane = control_plane(settings, **self.given(process), job=glue, notifier=MemoryNotifier())
+            plane.sources.close_breaker(plane.clock.now())
 
     def work(self, process: Process, settings: Settings) -> None:
         """The job, or that of one shard."""
@@ -139,48 +139,48 @@ class Code:
             batch_size=stream.max_manifests_per_trigger,
             poll_seconds=stream.trigger_interval_seconds,
         )
-        service = app.service_on(self._engine(app), source)
+        service = streaming.service_on(app, self._engine(app), source)
         service.poll_seconds = POLL_SECONDS
         service.run(once=False)
 
     def plan_topic(self, process: Process, max_manifests: int) -> None:
         """`compactor plan kafka://...`."""
-        self._app(process).lander(TOPIC.scheme).land(TOPIC, max_manifests=max_manifests)
+        streaming.lander(self._app(process), TOPIC.scheme).land(TOPIC, max_manifests=max_manifests)
 
     def plan(self, process: Process, *, settle_seconds: float) -> None:
         """`compactor plan`."""
         prefix = self.settings.input.allowed_prefixes[0]
-        self._app(process).plan(prefix, FileScope(settle_seconds=settle_seconds))
+        planning.plan(self._app(process), prefix, FileScope(settle_seconds=settle_seconds))
 
     def redrive(self, process: Process) -> None:
         """`compactor redrive` for dead letters, then for files."""
         for kind in REDRIVEN:
             app = self._app(process)
-            app.redriver().redrive(find_redrivable(app.state, Scope(kind)))
+            operating.redriver(app).redrive(find_redrivable(app.state, Scope(kind)))
 
     def rebuild(self, process: Process) -> None:
         """`compactor rebuild`."""
         app = self._app(process)
-        scan = app.rebuild_scanner().scan(RebuildScope())
-        app.rebuilder(lambda _: self._engine(app)).rebuild(scan)
+        scan = operating.rebuild_scanner(app).scan(RebuildScope())
+        rebuilding.rebuilder(app, lambda _: self._engine(app)).rebuild(scan)
 
     def clean(self, process: Process) -> None:
         """`compactor clean`."""
-        self._app(process).cleaner.clean(archive_days=self.archive_days, rejects_days=self.rejects_days)
+        operating.cleaner(self._app(process)).clean(archive_days=self.archive_days, rejects_days=self.rejects_days)
 
     def retire(self, process: Process, before: str) -> None:
         """`compactor retire --before DATE`, once a date was closed here."""
         app = self._app(process)
         if ClosedDates(app.store, app.layout).has_begun():
-            retire(app.retiring_expirer(process.name), find_retirable(app.state, before))
+            retire(operating.retiring_expirer(app, process.name), find_retirable(app.state, before))
 
     def close(self, process: Process) -> None:
         """`compactor close`."""
-        replace(self._app(process).closer(), close_after=self.close_after).close()
+        replace(operating.closer(self._app(process)), close_after=self.close_after).close()
 
     def verify(self, process: Process, *, deep: bool) -> VerifyResult:
         """`compactor verify`, or `compactor verify --deep`, which believes no summary."""
-        return self._app(process).verifier(deep=deep).verify_all()
+        return operating.verifier(self._app(process), deep=deep).verify_all()
 
     def _app(self, process: Process) -> App:
         return App(self.settings, **self.given(process))

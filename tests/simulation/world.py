@@ -19,7 +19,7 @@ from compactor.core.logs.names import is_log
 from compactor.ledger.landing.chains import LogChains
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 from tests.simulation.code_processes import Code, Glue, NoMetrics, ProcessClock, WorldClock
 from tests.simulation.faults import Faults
 from tests.simulation.oracle import Oracle, Produced

@@ -21,7 +21,7 @@ from pathlib import Path
 from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.stores import StoreSpec
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 from tests.soak.comparison import compare
 from tests.soak.course import Course, Runs
 from tests.soak.feeder import Feeder

@@ -17,7 +17,8 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.ndjson.inspection import REASONS
 from compactor.settings.settings import parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.faults.fault_rules import Call, FaultKind, FaultPlan, Operation
 from tests.faults.s3_server import ROOT
 from tests.soak.comparison import Comparison, compare
@@ -52,7 +53,8 @@ class Fed:
         self.feeder = Feeder(self.store, app, lambda: app, seed=SEED, for_spark=False, pause_seconds=0.0)
         for _ in range(25):
             self.feeder._step()
-        app.service_on(
+        streaming.service_on(
+            app,
             PlainEngine(self.store, metadata_columns=self.settings.metadata_columns),
             ListedManifests(self.store, self.layout.manifests_folder),
         ).run(once=True)

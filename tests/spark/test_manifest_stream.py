@@ -10,6 +10,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.job.results import Ending
+from compactor.wiring import streaming
 from tests.support.extras import NATIVE
 
 TIMEOUT_SECONDS = 120
@@ -57,7 +58,7 @@ def test_manifests_of_any_name_are_found_once(new_workspace, new_s3_workspace, k
     put(folder + "_hidden.json", b"{}")
     put(folder + ".hidden.json", b"{}")
     put(folder + "empty.json", b"")
-    report = workspace.app.service().run(once=True)
+    report = streaming.service(workspace.app).run(once=True)
     assert (report.committed, report.dead_lettered, report.failures) == (len(names), 3, {})
     assert rows(workspace) == sorted(str(number) for number in range(len(names)))
     reasons = {found.source_uri.removeprefix(folder): found.reason for found in outcomes(workspace).values()
@@ -65,7 +66,7 @@ def test_manifests_of_any_name_are_found_once(new_workspace, new_s3_workspace, k
     assert reasons == {"_hidden.json": "hidden_name", ".hidden.json": "hidden_name", "empty.json": "empty"}
     assert left(workspace) == [workspace.app.layout.keep_marker]
     workspace.check()
-    again = workspace.app.service().run(once=True)
+    again = streaming.service(workspace.app).run(once=True)
     assert (again.committed, again.dead_lettered) == (0, 0)
 
 
@@ -106,7 +107,7 @@ def test_bad_manifests_become_dead_letters_beside_good_ones(new_workspace):
         workspace.app.store.put(f"{workspace.app.layout.manifests_folder}{name}.json", data)
     good = [workspace.deliver(f"good-{number}", [workspace.write(f"g{number}", b'{"n":"g"}')]) for number in range(2)]
     workspace.app.store.copy(good[0], good[0].replace("good-0", "the-same-again"))
-    report = workspace.app.service().run(once=True)
+    report = streaming.service(workspace.app).run(once=True)
     assert (report.committed, report.dead_lettered, report.failures) == (2, len(BAD_MANIFESTS), {})
     dead = {found.manifest_id: found for found in outcomes(workspace).values() if isinstance(found, DeadLetter)}
     assert set(dead) == set(BAD_MANIFESTS)
@@ -131,7 +132,7 @@ def test_a_running_job_takes_what_comes_and_stops_when_told(new_workspace):
     workspace = new_workspace(on_crash_point=on_crash_point)
     arrived = Event()
     workspace.app.on_result = lambda result: arrived.set() if result.ending is Ending.COMMITTED else None
-    service = workspace.app.service()
+    service = streaming.service(workspace.app)
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(service.run, once=False)
         try:

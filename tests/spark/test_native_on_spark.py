@@ -7,6 +7,8 @@ from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError
 from compactor.engines.native.bin_task import BinTask
+from compactor.ndjson.lines import Limits
+from compactor.wiring import engines, streaming
 from tests.support.engine_workspace import EngineWorkspace
 from tests.support.extras import NATIVE
 from tests.support.native_rows import plan_of, rules_of, schema_of
@@ -21,7 +23,7 @@ def engine() -> str:
 
 def on_spark(workspace: EngineWorkspace, manifest_id: str, *uris: str):
     """Compact files by the engine that a job would have."""
-    return workspace.app.scheduler(workspace.app.engine()).run([workspace.deliver(manifest_id, uris)])
+    return streaming.scheduler(workspace.app, engines.engine(workspace.app)).run([workspace.deliver(manifest_id, uris)])
 
 
 def test_a_manifest_is_compacted_by_tasks_of_spark(new_s3_workspace):
@@ -47,7 +49,7 @@ def test_an_error_of_a_task_keeps_its_kind(new_s3_workspace):
         staging="s3://no-such-bucket-anywhere/staging/",
         number=0,
         plan=plan_of(schema_of({"id": "string"})),
-        rules=rules_of(workspace.app.limits),
+        rules=rules_of(Limits.of(workspace.app.settings)),
     )
     with pytest.raises(AccessError, match="no-such-bucket-anywhere"):
         SparkBinWorkers(session=workspace.app.spark, store_spec=workspace.app.store_spec).write_bins("m", [task])

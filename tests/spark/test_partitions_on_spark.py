@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from compactor.wiring import operating
 from tests.support.engine_workspace import NewWorkspace
 
 pytestmark = pytest.mark.full
@@ -36,4 +37,4 @@ def test_both_engines_divide_alike(new_workspace: NewWorkspace, spark: Any, colu
     rows = read.where("event_day = '2025-09-30'").select("who", "w", "who_bucket").distinct().collect()
     assert sorted((row.who, row.w) for row in rows) == [("a/b", "a/b"), ("é€😀", "é€😀")]
     assert read.where("event_day is null").count() == 2
-    assert workspace.app.verifier(deep=True).verify_all().discrepancies == []
+    assert operating.verifier(workspace.app, deep=True).verify_all().discrepancies == []

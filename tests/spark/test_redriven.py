@@ -7,7 +7,8 @@ import pytest
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 from tests.support.engine_workspace import DAY, EngineWorkspace, NewWorkspace
 
 LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
@@ -15,7 +16,7 @@ LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
 
 def redrive(workspace: EngineWorkspace, kind: Kind) -> str:
     """Redrive all there is of one manifest; the URI of the new one."""
-    report = workspace.app.redriver().redrive(find_redrivable(workspace.app.state, Scope(kind)))
+    report = operating.redriver(workspace.app).redrive(find_redrivable(workspace.app.state, Scope(kind)))
     assert report.refused == ()
     [redriven] = report.redriven
     assert redriven.manifest_id is not None

@@ -13,6 +13,7 @@ import pytest
 
 from compactor.adapters.memory.store import MemoryMetrics
 from compactor.job.results import Result
+from compactor.wiring import streaming
 from tests.support.engine_workspace import EngineWorkspace, NewWorkspace
 from tests.support.extras import NATIVE
 from tests.support.logged import events_logged
@@ -42,7 +43,7 @@ class Feed:
 
     def __init__(self, workspace: EngineWorkspace) -> None:
         self.app = workspace.app
-        self.source = self.app.service().source
+        self.source = streaming.service(self.app).source
         self.arrived: list[str] = []
         self.delivered: list[str] = []
         self.logged = self.checkpoints = self.moved_at = 0
@@ -164,7 +165,7 @@ def test_thirty_moves_of_a_whole_job(new_workspace: NewWorkspace) -> None:
     app.on_result = on_result
     for _ in range(12):
         deliver()
-    service = app.service()
+    service = streaming.service(app)
     with ThreadPoolExecutor(1) as pool, events_logged("stream.restarting") as restarts:
         run = pool.submit(service.run, once=False)
         try:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from compactor.adapters.spark.conversion import ConvertTask, convert
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 from tests.support.engine_workspace import EngineWorkspace, schema_file
 from tests.support.parquet_ids import field_ids
 

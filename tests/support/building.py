@@ -9,7 +9,8 @@ from compactor.core.ports import ObjectStore
 from compactor.sources.claiming import claim_key
 from compactor.sources.events.builder import Built
 from compactor.sources.events.sealer import SealedParts
-from compactor.wiring.components import Components
+from compactor.wiring import planning
+from compactor.wiring.app import App
 from tests.support.harness import Harness
 from tests.support.s3_messages import SHAPES
 
@@ -21,14 +22,14 @@ def new_harness(**builder: object) -> Harness:
     return Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB, **builder})
 
 
-def parts_of(harness: Harness, store: ObjectStore | None = None) -> Components:
+def parts_of(harness: Harness, store: ObjectStore | None = None) -> App:
     """The parts of one call of a function."""
-    return Components(harness.settings, clock=harness.clock, store=store or harness.store, claims=harness.claims)
+    return App(harness.settings, clock=harness.clock, store=store or harness.store, claims=harness.claims)
 
 
 def build(harness: Harness, *bodies: str, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> Built:
     """Build one group after the other, so that crash points come in order."""
-    builder = parts_of(harness).builder(on_crash_point=on_crash_point, groups_at_once=1)
+    builder = planning.builder(parts_of(harness), on_crash_point=on_crash_point, groups_at_once=1)
     return builder.build(dict(zip("abcdefghijklmnop", bodies, strict=False)))
 
 
@@ -36,7 +37,7 @@ def seal(
     harness: Harness, *, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, after_seconds: float = 0
 ) -> SealedParts:
     harness.clock.advance(after_seconds)
-    return parts_of(harness).sealer(on_crash_point=on_crash_point, groups_at_once=1).seal()
+    return planning.sealer(parts_of(harness), on_crash_point=on_crash_point, groups_at_once=1).seal()
 
 
 def put(key: str, size: int = MIB, etag: str = "e1", *, shape: str = "s3") -> str:

@@ -7,7 +7,8 @@ from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.sources.claiming import claim_key
-from compactor.wiring.components import Components
+from compactor.wiring import planning
+from compactor.wiring.app import App
 from tests.support.harness import Harness
 from tests.support.s3_messages import notification
 
@@ -39,23 +40,23 @@ class Race:
             self.messages[key] = notification("lake", key, size, info.etag)
         if parts:
             for key in ("raw/4.ndjson", "raw/5.ndjson"):
-                self._parts().builder().build({key: self.messages.pop(key)})
+                planning.builder(self._parts()).build({key: self.messages.pop(key)})
 
     def build(self, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, *, every: int = 1) -> None:
         """Take in what is in the queue, or every nth message, and acknowledge what is safe."""
         batch = dict(list(self.messages.items())[::every])
-        builder = self._parts().builder(on_crash_point=on_crash_point, groups_at_once=self.at_once)
+        builder = planning.builder(self._parts(), on_crash_point=on_crash_point, groups_at_once=self.at_once)
         report = builder.build(batch)
         for message_id in set(batch) - set(report.failed):
             self.messages.pop(message_id, None)
 
     def seal(self, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> None:
         """Seal all that waits."""
-        self._parts().sealer(on_crash_point=on_crash_point, groups_at_once=self.at_once).seal()
+        planning.sealer(self._parts(), on_crash_point=on_crash_point, groups_at_once=self.at_once).seal()
 
     def plan(self) -> None:
         """Look for what was never announced."""
-        self.harness.app().plan("s3://lake/raw")
+        planning.plan(self.harness.app(), "s3://lake/raw")
 
     def hold_up(self, who: str, step: PlanCrashPoint, meanwhile: Callable[[], object]) -> None:
         """Run a builder or a sealer, and do something else when it first reaches a crash point."""
@@ -92,6 +93,6 @@ class Race:
         expected = {f"{info.uri}#{info.etag}": 1 for info in self.harness.store.list("s3://lake/raw/")}
         assert named == expected
 
-    def _parts(self) -> Components:
+    def _parts(self) -> App:
         harness = self.harness
-        return Components(harness.settings, clock=harness.clock, store=harness.store, claims=harness.claims)
+        return App(harness.settings, clock=harness.clock, store=harness.store, claims=harness.claims)

@@ -11,7 +11,8 @@ from unittest.mock import patch
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import planning, streaming
+from compactor.wiring.app import App
 from tests.support.engines import DEFAULT, engine_without_spark
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,7 +75,7 @@ def make_lake(folder: Path) -> None:
             (raw / f"{DAY}-evening.ndjson").write_bytes(EVENING)
             (raw / f"{DAY}-lost.ndjson").write_bytes(EVENING)
             app = _app()
-            app.plan(app.settings.input.allowed_prefixes[0])
+            planning.plan(app, app.settings.input.allowed_prefixes[0])
             (raw / f"{DAY}-lost.ndjson").unlink()
             app.store.put(f"{app.layout.manifests_folder}broken.json", b"{")
             _run(app)
@@ -88,13 +89,13 @@ def _app() -> App:
 
 def _compact() -> None:
     app = _app()
-    app.plan(app.settings.input.allowed_prefixes[0])
+    planning.plan(app, app.settings.input.allowed_prefixes[0])
     _run(app)
 
 
 def _run(app: App) -> None:
     engine = engine_without_spark(DEFAULT, app, rows_per_file=1000, target_file_bytes=1 << 20)
-    app.service_on(engine, ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
+    streaming.service_on(app, engine, ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from compactor.engines.engine import Engine
 from compactor.job.results import Results
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import engines, operating, streaming
+from compactor.wiring.app import App
 from tests.support.harness import commit_of_ratio
 
 MASTER = "local[2]"
@@ -67,8 +68,8 @@ class EngineWorkspace:
     def engine(self) -> Engine:
         """The Spark engine, or the native one without Spark around it."""
         if self.engine_name == "native":
-            return self.app.native_engine(ThreadBinWorkers(self.app.store))
-        return self.app.engine()
+            return engines.native_engine(self.app, ThreadBinWorkers(self.app.store))
+        return engines.engine(self.app)
 
     def write(self, name: str, data: bytes) -> str:
         """Put one input file; returns its URI."""
@@ -89,7 +90,7 @@ class EngineWorkspace:
 
     def run(self, *uris: str) -> Results:
         """Work through these manifests as one micro-batch."""
-        return self.app.scheduler(self.engine()).run(uris)
+        return streaming.scheduler(self.app, self.engine()).run(uris)
 
     def compact(self, files: Mapping[str, bytes] | Sequence[str | ManifestFile], manifest_id: str = "m") -> Compacted:
         """Compact files, given by name with their bytes or as they are; fails unless they are committed and add up."""
@@ -125,7 +126,7 @@ class EngineWorkspace:
     def check(self) -> VerifyResult:
         """Compare ledger, outputs, rejects and inputs, value by value."""
         app = self.app
-        report = app.verifier(deep=True).verify_all()
+        report = operating.verifier(app, deep=True).verify_all()
         assert report.discrepancies == []
         assert list(app.store.list(app.layout.staging_folder)) == []
         return report

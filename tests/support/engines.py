@@ -8,7 +8,8 @@ import pytest
 from compactor.adapters.local.native.kernel import is_installed
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.engines.engine import Engine
-from compactor.wiring.job.app import App
+from compactor.wiring import engines
+from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
 
 PLAIN, NATIVE = "plain", "native"
@@ -50,4 +51,4 @@ def engine_without_spark(name: str, app: App, *, rows_per_file: int, target_file
         return PlainEngine(app.store, metadata_columns=app.settings.metadata_columns, rows_per_file=rows_per_file)
     output = app.settings.output.model_copy(update={"target_file_bytes": target_file_bytes})
     small = App(replace(app.settings, output=output), clock=app.clock, store=app.store)
-    return small.native_engine(ThreadBinWorkers(app.store))
+    return engines.native_engine(small, ThreadBinWorkers(app.store))

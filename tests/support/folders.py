@@ -5,6 +5,7 @@ from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder
 from compactor.sources.folders.planning import FolderPlanner, OnReplaced
+from compactor.wiring import planning
 from tests.support.harness import Harness
 
 
@@ -14,7 +15,7 @@ def folder_planner(
     """What plans one folder, of a fresh process that remembers nothing."""
     app = harness.app()
     return FolderPlanner(
-        planner=app.planner,
+        planner=planning.planner(app),
         allowed_prefixes=app.settings.input.allowed_prefixes,
         listing=lambda source: app.store.list(folder(source.folder)),
         sources=[SourcePlace(place)],

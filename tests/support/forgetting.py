@@ -14,7 +14,7 @@ from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Inputs
 from compactor.core.ports import ObjectStore
 from compactor.ops.forget.forgetter import ForgetReport
-from compactor.wiring.job.forgetting import forgetter
+from compactor.wiring.rebuilding import forgetter
 from tests.support.harness import Harness
 
 ALICE = "alice-7f3a"

@@ -25,11 +25,14 @@ from compactor.job.report import RunReport
 from compactor.job.scheduler import Scheduler
 from compactor.ledger.ledger import Ledger
 from compactor.ndjson.kinds.formats import Formats
+from compactor.ndjson.lines import Limits
 from compactor.ops.verify.report import VerifyResult
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import parse_settings
 from compactor.sources.plan import PlannedManifest
-from compactor.wiring.job.app import App
+from compactor.sources.planner import Planner
+from compactor.wiring import operating, planning, streaming
+from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
 from tests.support.recent_commits import recent_commit
 
@@ -58,10 +61,9 @@ def dying_at(step: StrEnum, occurrence: int = 1) -> Callable[[StrEnum, str], Non
     return on_crash_point
 
 
-def one_at_a_time(app: App) -> App:
-    """The components, whose planner writes one manifest after the other, so that its steps come in order."""
-    app.planner = replace(app.planner, groups_at_once=1)
-    return app
+def one_at_a_time(app: App) -> Planner:
+    """A planner that writes one manifest after the other, so that its steps come in order."""
+    return replace(planning.planner(app), groups_at_once=1)
 
 
 def written(harness: "Harness", planned: Iterable[PlannedManifest]) -> list[Manifest]:
@@ -150,7 +152,7 @@ class Harness:
             store or self.store,
             metadata_columns=self.settings.metadata_columns,
             rows_per_file=2,
-            reject_limits=self.app().limits.rejects,
+            reject_limits=Limits.of(self.settings).rejects,
             formats=formats or Formats(),
         )
 
@@ -162,7 +164,7 @@ class Harness:
         store: ObjectStore | None = None,
     ) -> Scheduler:
         """A fresh driver without its stream."""
-        return self.app(on_crash_point=on_crash_point, store=store).scheduler(engine or self.engine(store))
+        return streaming.scheduler(self.app(on_crash_point=on_crash_point, store=store), engine or self.engine(store))
 
     def run_once(
         self,
@@ -173,7 +175,9 @@ class Harness:
     ) -> RunReport:
         """A fresh driver that does all there is and ends."""
         source = ListedManifests(self.store, self.layout.manifests_folder)
-        job = self.app(store=store, catalog_table=catalog_table).service_on(engine or self.engine(store), source)
+        job = streaming.service_on(
+            self.app(store=store, catalog_table=catalog_table), engine or self.engine(store), source
+        )
         job.finish_check_seconds = FINISH_CHECK_SECONDS
         return job.run(once=True)
 
@@ -238,7 +242,7 @@ class Harness:
 
     def verification(self) -> VerifyResult:
         """What `verify --deep` says of everything."""
-        return self.app().verifier(deep=True).verify_all()
+        return operating.verifier(self.app(), deep=True).verify_all()
 
     def check_exact(self, uris: Sequence[str] | None = None) -> None:
         """Every line of these input files, or of all, is one row, one reject or blank; and nothing is left lying about.

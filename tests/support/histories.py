@@ -22,6 +22,7 @@ from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
 from compactor.ops.verify.report import VerifyResult
+from compactor.wiring import operating
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.rebuilding import WatchedStore, rebuild
@@ -33,12 +34,12 @@ QUIET_HOURS = 50
 
 def closed(harness: Harness, store: ObjectStore | None = None) -> ClosingReport:
     """What a fresh process closes."""
-    return harness.app(store=store).closer().close()
+    return operating.closer(harness.app(store=store)).close()
 
 
 def verified(harness: Harness, *, by_records: bool = False) -> VerifyResult:
     """What `verify` says, by the summaries or by all records."""
-    return harness.app().verifier().verify_all(closed=by_records)
+    return operating.verifier(harness.app()).verify_all(closed=by_records)
 
 
 def answer(report: VerifyResult) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def redrivable(harness: Harness, kind: Kind) -> list[tuple[str, int]]:
 
 def letters(harness: Harness) -> tuple[tuple[int, int], int]:
     """What `status` says of dead letters: how many are kept and were looked at, and how many are open."""
-    found = harness.app().status_reader.read().dead_letters
+    found = operating.status_reader(harness.app()).read().dead_letters
     assert sum(found.by_reason.values()) == found.open
     return (found.manifests, found.looked_at), found.open
 
@@ -103,12 +104,14 @@ def needing_a_person(harness: Harness) -> tuple[set[str], set[str]]:
     assert (_ids(whole.open_letters), _ids(whole.open_files)) == (letters, files)
     for each in (report, whole):
         assert each.needs_operator == bool(letters or files or each.discrepancies)
-    traces = {each: harness.app().tracer.trace_manifest(each) for each in _ids(whole.dead_letter_manifests)}
+    traces = {each: operating.tracer(harness.app()).trace_manifest(each) for each in _ids(whole.dead_letter_manifests)}
     assert {each for each, found in traces.items() if found.needs_operator} == letters
     assert {each for each, found in traces.items() if found.next_moves} == letters
-    of_files = (each for each in whole.quarantined_files if harness.app().tracer.trace(each.uri).needs_operator)
+    of_files = (
+        each for each in whole.quarantined_files if operating.tracer(harness.app()).trace(each.uri).needs_operator
+    )
     assert files <= _ids(of_files)
-    status, [*_, figures] = harness.app().status_reader.read(), reported(harness)
+    status, [*_, figures] = operating.status_reader(harness.app()).read(), reported(harness)
     assert (_ids(status.dead_letters.latest), status.dead_letters.open) == (letters, len(letters))
     assert _ids(status.quarantined_files.latest) == files
     assert _ids(each for each in figures.dead_letters.latest if not each.is_settled) == letters
@@ -125,7 +128,7 @@ def _ids(found: Iterable[Any]) -> set[str]:
 def rejected(harness: Harness) -> list[tuple[str, dict[str, int], int, int]]:
     """What `rejects` says, and how many lines it shows."""
     faults: list[str] = []
-    reader, query = harness.app().rejects_reader(faults.append), Query()
+    reader, query = operating.rejects_reader(harness.app(), faults.append), Query()
     found = [(each, len(list(reader.lines(each, query)))) for each in reader.manifests(query)]
     assert not faults, faults
     return [(each.commit.manifest_id, dict(each.counts), each.unkept, lines) for each, lines in found]
@@ -218,10 +221,10 @@ class History:
     def _redrive(self) -> None:
         kind: Kind = self._random.choice(("manifests", "files", "rejects"))
         if kind == "files":
-            for each in self.harness.app().verifier().verify_all(closed=True).quarantined_files:
+            for each in operating.verifier(self.harness.app()).verify_all(closed=True).quarantined_files:
                 self.harness.store.put(each.uri, GOOD)
         app = self.harness.app()
-        app.redriver().redrive(find_redrivable(app.state, Scope(kind)))
+        operating.redriver(app).redrive(find_redrivable(app.state, Scope(kind)))
 
     def _exhaust(self) -> None:
         """What waits becomes dead letters."""

@@ -9,7 +9,7 @@ from compactor.core.errors import StoreUnavailable
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import Batch, LiveLog, LogRecord, Partition, TopicFacts
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 from tests.support.settings_files import write_settings
 
 
@@ -109,4 +109,4 @@ def kafka_app(root: Path, log: MemoryKafka, **more: Any) -> App:
         "kafka": {"clusters": {"main": {"bootstrap.servers": "none:1"}}},
         **more,
     }
-    return App(load_settings(write_settings(root, **given), {}), kafka=log)
+    return App(load_settings(write_settings(root, **given), {}), kafka_log=log)

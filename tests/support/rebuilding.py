@@ -13,6 +13,7 @@ from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Engine
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.rebuild.rebuilder import RebuildReport
+from compactor.wiring import operating, rebuilding
 from tests.support.harness import DiedError, Harness, rows_of
 
 NEVER = -1
@@ -140,5 +141,7 @@ def rebuild(
 ) -> RebuildReport:
     """What a fresh process rebuilds."""
     app = harness.app(store=store, on_crash_point=on_crash_point)
-    scan = app.rebuild_scanner().scan(RebuildScope(manifest_ids, force=force))
-    return app.rebuilder(lambda rules: engine or harness.engine(store, rules.formats)).rebuild(scan, dry_run=dry_run)
+    scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids, force=force))
+    return rebuilding.rebuilder(app, lambda rules: engine or harness.engine(store, rules.formats)).rebuild(
+        scan, dry_run=dry_run
+    )

@@ -17,6 +17,7 @@ from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.redrive.redriver import RedriveReport
+from compactor.wiring import operating, planning
 from tests.support import fakes
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
@@ -47,7 +48,7 @@ def redrive(
     if not with_claims:
         app.claims_if_any = None
     scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, date))
-    return app.redriver(on_crash_point=on_crash_point).redrive(scan, dry_run=dry_run)
+    return operating.redriver(app, on_crash_point=on_crash_point).redrive(scan, dry_run=dry_run)
 
 
 def new_ids(report: RedriveReport) -> list[str | None]:
@@ -67,7 +68,7 @@ def exhaust(harness: Harness) -> None:
 
 def plan(harness: Harness) -> int:
     """Plan all input; returns how many files were not planned before."""
-    return harness.app().plan("/w/raw").files
+    return planning.plan(harness.app(), "/w/raw").files
 
 
 def rows_of(harness: Harness) -> Counter[str]:

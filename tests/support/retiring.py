@@ -8,6 +8,7 @@ from compactor.core.layout import is_data
 from compactor.core.ports import ObjectStore
 from compactor.ops.retire import retiring
 from compactor.ops.retire.retiring import RetireReport
+from compactor.wiring import operating
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
 
@@ -50,7 +51,7 @@ def retire(
     """One call, in a process of its own."""
     app = harness.app(store=store)
     scan = retiring.find_retirable(app.state, before, with_unsettled=with_unsettled)
-    expirer = app.retiring_expirer("ann@desk", on_crash_point=on_crash_point)
+    expirer = operating.retiring_expirer(app, "ann@desk", on_crash_point=on_crash_point)
     return retiring.retire(expirer, scan, dry_run=dry_run)
 
 

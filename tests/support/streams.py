@@ -14,7 +14,8 @@ from compactor.settings.settings import Settings, parse_settings
 from compactor.settings.toml import toml_of
 from compactor.sources.claiming import claim_key
 from compactor.sources.events.builder import Builder, Built
-from compactor.wiring.components import Components
+from compactor.wiring import planning
+from compactor.wiring.app import App
 
 MIB = 1024 * 1024
 TEN = tuple(f"kind-{number}" for number in range(10))
@@ -59,19 +60,19 @@ class StreamsInMemory:
         self.store: ObjectStore = store or MemoryStore(self.clock)
         self.claims = MemoryClaims()
 
-    def components(self, store: ObjectStore | None = None) -> Components:
+    def components(self, store: ObjectStore | None = None) -> App:
         """The components of one call of a function."""
-        return Components(self.settings, clock=self.clock, store=store or self.store, table_of_claims=self.claims)
+        return App(self.settings, clock=self.clock, store=store or self.store, table_of_claims=self.claims)
 
     def builder(self) -> Builder:
-        return self.components().builder()
+        return planning.builder(self.components())
 
     def build(self, *bodies: str) -> Built:
         return self.builder().build({f"m{number}": body for number, body in enumerate(bodies)})
 
     def seal(self, stream: str, *, after_seconds: float = 0) -> None:
         self.clock.advance(after_seconds)
-        self.components().of_streams[stream].sealer().seal()
+        planning.sealer(self.components().of_streams[stream]).seal()
 
     def in_effect(self, stream: str) -> list[Manifest]:
         """The manifests in the watched prefix of a stream that can take effect."""

@@ -10,8 +10,10 @@ from click.testing import CliRunner, Result
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.entry import compactor as command
 from compactor.engines.engine import Engine
+from compactor.ndjson.lines import Limits
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
 from tests.support.settings_files import write_settings
 
@@ -54,9 +56,14 @@ class Workspace:
         """Do all there is to do."""
         app = self.app
         source = ListedManifests(app.store, app.layout.manifests_folder)
-        app.service_on(
+        streaming.service_on(
+            app,
             engine
-            or PlainEngine(app.store, metadata_columns=app.settings.metadata_columns, reject_limits=app.limits.rejects),
+            or PlainEngine(
+                app.store,
+                metadata_columns=app.settings.metadata_columns,
+                reject_limits=Limits.of(app.settings).rejects,
+            ),
             source,
         ).run(once=True)
 

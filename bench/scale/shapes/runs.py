@@ -15,7 +15,8 @@ from bench.scale.shapes.table import REFERENCE, REFERENCE_S3, Compared, ShapeRow
 from bench.shapes import Shape, Written, write_shape
 from compactor.core.layout import ManifestKey
 from compactor.settings.settings import Settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 ENGINES = choose("compactor_native,compactor_spark")
 CONTENDERS = (*ENGINES, *choose("duckdb_columns"))
@@ -175,8 +176,8 @@ def compare(settings: Settings, sample: Written, timed_id: str) -> Compared:
         timed_id: The manifest of all input, of the last pass: each pass deletes the output of the one before.
     """
     app = App(settings)
-    deep = app.verifier(deep=True).verify_manifest(ManifestKey(DAY, SAMPLE_ID))
-    shallow = app.verifier().verify_manifest(ManifestKey(DAY, timed_id))
+    deep = operating.verifier(app, deep=True).verify_manifest(ManifestKey(DAY, SAMPLE_ID))
+    shallow = operating.verifier(app).verify_manifest(ManifestKey(DAY, timed_id))
     found = [str(each) for report in (deep, shallow) for each in report.discrepancies]
     if deep.inputs_compared != sample.files:
         found.append(f"{deep.inputs_compared} files of the sample could be compared, expected {sample.files}")

@@ -13,7 +13,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import LogGap
 from compactor.core.text.formatting import count
 from compactor.ops.accept.giving_up import InputsGivenUp, find_lost, given_up
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 
 
 @click.command("accept")

@@ -11,7 +11,8 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import by_name, count, size
 from compactor.core.text.safe_text import quoted
 from compactor.upkeep.cleaner import CleaningReport, Kind
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 SHOWN_KEPT = 20
 NAMES = {
@@ -69,14 +70,14 @@ def _cleaned(
     app: App, archive_days: int, archive_rule: str, *, checkpoints: bool, force: bool, dry_run: bool
 ) -> CleaningReport:
     if checkpoints:
-        app.cleaner.check_checkpoints(force=force)
+        operating.cleaner(app).check_checkpoints(force=force)
     with SafeConsole(stderr=True).status("cleaning") as progress:
 
         def show(report: CleaningReport) -> bool:
             progress.update(f"cleaning: {count(sum(report.removed.values()), 'object')}")
             return True
 
-        return app.cleaner_of(person()).clean(
+        return operating.cleaner(app, person()).clean(
             archive_days=archive_days,
             archive_rule=archive_rule,
             rejects_days=app.settings.retention.rejects_days,

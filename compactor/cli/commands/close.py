@@ -10,7 +10,8 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count
 from compactor.ops.closing.closer import ClosingReport, Summarised
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 
 @click.command("close")
@@ -31,7 +32,7 @@ def close(invocation: Invocation, *, as_json: bool) -> ExitCode:
     """
     app = App(invocation.settings())
     with run_in_log(app.run_id), waiting("closing dates") as show:
-        report = app.closer(lambda date: show(f"closing {date}")).close()
+        report = operating.closer(app, lambda date: show(f"closing {date}")).close()
     if as_json:
         print_json(report)
     else:

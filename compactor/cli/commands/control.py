@@ -11,11 +11,10 @@ from compactor.cli.ui.output import Field, print_fields, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.control.decisions import ActionKind
 from compactor.control.gathering import BreakerClosed
-from compactor.control.plane import Check
+from compactor.control.plane import Check, ControlPlane
 from compactor.control.snapshot import Heartbeats, Snapshot
-from compactor.core.ports import FLUSH_SECONDS
 from compactor.core.text.formatting import count, duration
-from compactor.wiring.control import ControlComponents
+from compactor.wiring.control import control_plane
 
 _SHOWN_RUNS = 5
 
@@ -44,12 +43,11 @@ def control(
     settings = invocation.deployment()
     settings.require_job()
     settings = settings.require_shard() if shard is None else settings.of_shard(shard)
-    components = ControlComponents(settings)
+    plane = control_plane(settings)
     if close_breaker:
-        return _close_breaker(components, as_json=as_json)
-    checked = components.plane.preview() if dry_run else components.plane.check()
-    for sink in filter(None, (components.metrics, components.sum_metrics)):
-        sink.flush(FLUSH_SECONDS)
+        return _close_breaker(plane, as_json=as_json)
+    checked = plane.preview() if dry_run else plane.check()
+    plane.flush_metrics()
     if as_json:
         print_json(checked)
     else:
@@ -59,9 +57,9 @@ def control(
     return ExitCode.NEEDS_OPERATOR if checked.alarms else ExitCode.DONE
 
 
-def _close_breaker(components: ControlComponents, *, as_json: bool) -> ExitCode:
-    now = components.clock.now()
-    components.sources.close_breaker(now)
+def _close_breaker(plane: ControlPlane, *, as_json: bool) -> ExitCode:
+    now = plane.clock.now()
+    plane.sources.close_breaker(now)
     if as_json:
         print_json(BreakerClosed(closed_at=now))
     else:

@@ -46,8 +46,8 @@ from compactor.ops.report.reader import read_figures
 from compactor.ops.report.report import measured_in
 from compactor.settings.sections import Builder, Control, Convert, Output, Stream
 from compactor.settings.settings import Settings
-from compactor.wiring.engine_choice import engine_of
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import engine_choice
 
 GLUE_LEAST_SECONDS = 60.0
 """What Glue bills at least for a run."""
@@ -259,15 +259,15 @@ def shape_of(
     output, stream = (settings.output, settings.stream) if settings else (Output(), Stream())
     control = settings.control if settings else Control()
     return Shape(
-        # Not `App.engine_name`: the wheel that the job has need not be installed here.
-        engine=engine or engine_of(convert),
+        # Not `installed_engine`: the wheel that the job has need not be installed here.
+        engine=engine or engine_choice(convert).name,
         target_manifest_bytes=builder.target_manifest_bytes,
         target_file_bytes=output.target_file_bytes,
         max_wait_seconds=builder.max_wait_seconds,
         trigger_interval_seconds=stream.trigger_interval_seconds,
         ratio=REFERENCE_RATIO if ratio is None else ratio,
         shards=shards or control.shards,
-        in_place=_is_in_place(output, engine or engine_of(convert)),
+        in_place=_is_in_place(output, engine or engine_choice(convert).name),
     )
 
 

@@ -8,7 +8,7 @@ import click
 from compactor.cli.invocation import Invocation, body
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.terminal import echo
-from compactor.wiring.job.engine_components import check_java
+from compactor.wiring.spark import check_java
 
 _SIZE = re.compile(r"(\d{1,6})\s*(mb|gb)", re.IGNORECASE)
 _UNIT_BYTES = {"mb": 1_000_000, "gb": 1_000_000_000}
@@ -66,8 +66,7 @@ def demo(
     Exit codes: 1 if the output differs from the input.
     """
     if source == "kafka":
-        from compactor.demo.kafka_broker import JARS  # noqa: PLC0415 - only this command needs it
-        from compactor.demo.kafka_day import run_kafka_demo  # noqa: PLC0415
+        from compactor.demo.kafka_day import JARS, run_kafka_demo  # noqa: PLC0415 - only this command needs it
 
         if folder is not None:
             raise click.UsageError("--local is for objects: the demo with --source kafka leaves nothing behind")

@@ -15,8 +15,8 @@ from compactor.core.errors import SettingsError
 from compactor.core.text.safe_text import quoted
 from compactor.ops.canary.checker import POLL_SECONDS, CanaryChecker, CanaryStopped
 from compactor.ops.canary.progress import HOPS, Hop, Progress, next_move
-from compactor.wiring.canary import canary_checker
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
+from compactor.wiring.operating import canary_checker
 
 CLEANING_LOOKS = 30
 

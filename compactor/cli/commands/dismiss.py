@@ -16,7 +16,7 @@ from compactor.core.text.formatting import count
 from compactor.ops.accept.giving_up import InputsGivenUp, find_files, given_up
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 from compactor.settings.settings import Settings
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 
 
 @click.command("dismiss")

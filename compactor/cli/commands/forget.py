@@ -16,8 +16,8 @@ from compactor.core.text.formatting import count
 from compactor.ops.forget.forgetter import ForgetReport
 from compactor.ops.forget.scan import ForgetScan, NotForgotten
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.job.app import App
-from compactor.wiring.job.forgetting import forgetter
+from compactor.wiring.app import App
+from compactor.wiring.rebuilding import forgetter
 
 MAX_VALUES = 1_000_000
 """So many values fit into memory with room to spare."""
@@ -153,5 +153,5 @@ def _warn(app: App) -> None:
     """Say what no call of this command can erase."""
     if is_s3(app.layout.state) or is_s3(app.layout.output):
         say("where a bucket keeps versions, earlier ones hold what was erased until its lifecycle rule deletes them")
-    if app.has_table:
+    if app.settings.has_table:
         say("what failed commits left may name erased values; `compactor table maintain` removes it a day later")

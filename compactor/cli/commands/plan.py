@@ -25,12 +25,13 @@ from compactor.core.logs.names import LogName, is_log
 from compactor.core.text.formatting import count, size
 from compactor.settings.places import parse_place
 from compactor.sources.candidates import SKIP_REASONS
+from compactor.sources.inventory.planning import Rate
 from compactor.sources.inventory.rows import INVENTORY_REASONS
 from compactor.sources.landing.lander import LandingResult
 from compactor.sources.plan import DatedFiles, Plan
 from compactor.sources.unplanned import FileScope
-from compactor.wiring.inventory import Rate
-from compactor.wiring.job.app import App
+from compactor.wiring import planning
+from compactor.wiring.app import App
 
 SHOWN_MANIFESTS = 20
 
@@ -131,8 +132,12 @@ def plan(
         )  # fmt: skip
         made = of_inventory.totals
     else:
-        made = app.plan(
-            prefix or "", scope, limit=max_manifests or app.settings.builder.max_manifests_per_plan, dry_run=dry_run
+        made = planning.plan(
+            app,
+            prefix or "",
+            scope,
+            limit=max_manifests or app.settings.builder.max_manifests_per_plan,
+            dry_run=dry_run,
         )
         made.skipped.update(skipped_links(prefix or "", app.settings.input.allowed_prefixes))
     result = result_of(made, of_inventory, of_log, dry_run=dry_run)

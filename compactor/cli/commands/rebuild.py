@@ -18,8 +18,10 @@ from compactor.core.text.formatting import count
 from compactor.ops.rebuild.damaged import RebuildScan, RebuildScope
 from compactor.ops.rebuild.rebuilder import RebuildReport
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.job.app import App
-from compactor.wiring.job.engine_components import check_java
+from compactor.wiring import operating, rebuilding
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import engine_choice, installed_engine
+from compactor.wiring.spark import check_java
 
 
 @click.command("rebuild")
@@ -57,7 +59,7 @@ def rebuild(
     app = App(invocation.settings())
     # It shows nothing unless stderr is a terminal.
     with SafeConsole(stderr=True).status("checking files"):
-        scan = app.rebuild_scanner().scan(RebuildScope(manifest_ids, day, force))
+        scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids, day, force))
     report = _rebuilt(app, scan, dry_run=dry_run)
     if as_json:
         print_json(report)
@@ -70,15 +72,15 @@ def rebuild(
 
 def _rebuilt(app: App, scan: RebuildScan, *, dry_run: bool) -> RebuildReport:
     with ExitStack() as stack:
-        if scan.damaged and not dry_run and app.engine_name != "native":
+        if scan.damaged and not dry_run and installed_engine(app.settings) != "native":
             from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
             check_java()
-            say(f"engine {app.engine_choice}; starting Spark ...")
+            say(f"engine {engine_choice(app.settings.convert)}; starting Spark ...")
             stack.callback(close_session)
         stack.enter_context(run_in_log(app.run_id))
         stack.enter_context(SafeConsole(stderr=True).status("rebuilding"))
-        return app.rebuilder().rebuild(scan, dry_run=dry_run)
+        return rebuilding.rebuilder(app).rebuild(scan, dry_run=dry_run)
 
 
 def _show(report: RebuildReport) -> None:

@@ -15,7 +15,8 @@ from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import REASONS, THINGS, Redrivable, find_redrivable
 from compactor.ops.redrive.redriver import Redriven, RedriveReport
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 ASKED_ABOVE = 1_000
 
@@ -60,7 +61,7 @@ def redrive(
     if not (dry_run or yes) and scan.things > ASKED_ABOVE and (refusal := _asked(scan)) is not None:
         return refusal
     with SafeConsole(stderr=True).status("redriving"):
-        report = app.redriver().redrive(scan, dry_run=dry_run)
+        report = operating.redriver(app).redrive(scan, dry_run=dry_run)
     if as_json:
         print_json(report)
     else:

@@ -21,7 +21,8 @@ from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, Priced
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
 from compactor.ops.report.report import Report, cost_of, judge
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 DEFAULT_HOURS = 24.0
 DEFAULT_OUT = "report.html"
@@ -158,8 +159,8 @@ def make_report(app: App, period: Period, job: PricedJob, *, is_job_named: bool,
         target_file_bytes=settings.output.target_file_bytes,
         sla_seconds=settings.sla_seconds,
         with_samples=with_samples,
-        table=app.listed_table,
-        logs=app.log_watch(),
+        table=operating.listed_table(app),
+        logs=operating.log_watch(app),
     )
     shape = shape_of(settings, None, figures.totals.output_bytes_per_input_byte)
     has_price = is_job_named or (is_s3(app.layout.state) and not settings.folder)

@@ -15,7 +15,8 @@ from compactor.core.text.formatting import count, size
 from compactor.ops.retire.retiring import RetiredDate, RetireReport, RetireScan, find_retirable
 from compactor.ops.retire.retiring import retire as retired
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 
 def _date(_context: click.Context, _option: click.Parameter, value: str) -> str:
@@ -51,7 +52,7 @@ def retire(
     Exit codes: 0 done; 1 cancelled at the prompt; 3 some dates were refused.
     """
     app = App(invocation.settings())
-    expirer = app.retiring_expirer(person())
+    expirer = operating.retiring_expirer(app, person())
     with waiting("searching"):
         scan = find_retirable(app.state, before, with_unsettled=with_unsettled)
     if scan.retirable and not (dry_run or yes) and (refusal := _asked(scan)) is not None:

@@ -19,9 +19,10 @@ from compactor.core.text.formatting import count, duration, rate, size
 from compactor.job.report import RunReport
 from compactor.job.results import log_result
 from compactor.telemetry.logs import log_event
-from compactor.wiring.job.app import App
-from compactor.wiring.job.engine_components import check_java
-from compactor.wiring.job.streams_app import StreamsApp
+from compactor.wiring import streaming
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import engine_choice, installed_engine, needs_spark, source_choice
+from compactor.wiring.spark import check_java
 
 
 @click.command("run")
@@ -48,14 +49,13 @@ def run(invocation: Invocation, *, once: bool, shard: str | None) -> ExitCode:
     settings = invocation.deployment()
     if shard is not None:
         settings = settings.of_shard(shard)
-    new_app = StreamsApp if settings.streams else App
     if not sys.stderr.isatty() or invocation.log_format != "auto":
         invocation.start_log(of_job=True)
-        return run_job(new_app(settings, on_result=log_result), once=once)
+        return run_job(App(settings, on_result=log_result), once=once)
     line = LiveLine()  # shows what the info events of the log would say
-    app = new_app(settings, on_crash_point=line.on_crash_point, on_result=line.on_result)
-    say(f"engine {app.engine_choice}; manifests from {app.source_choice}")
-    if app.needs_spark:
+    app = App(settings, on_crash_point=line.on_crash_point, on_result=line.on_result)
+    say(f"engine {engine_choice(app.settings.convert)}; manifests from {source_choice(app.settings)}")
+    if needs_spark(app.settings):
         say("starting Spark ...")
     if not once:
         say(f"watching {_watched(app)}; Ctrl-C stops after the manifests in flight")
@@ -77,32 +77,35 @@ def run_job(
         SettingsError: Spark cannot start, or the schema file has faults.
         CompactorError: The job failed.
     """
-    if app.needs_spark:
+    on_spark = needs_spark(app.settings)
+    if on_spark:
         check_java()
     started = time.monotonic()
     # Before Spark starts: the log tells why that is needed, and what the run will do.
     log_event(
         "run.engine_chosen",
-        engine=app.engine_name,
-        why=app.engine_choice.reason,
-        source=app.source_choice.name,
+        engine=installed_engine(app.settings),
+        why=engine_choice(app.settings.convert).reason,
+        source=source_choice(app.settings).name,
         watched="" if once else app.layout.manifests_folder,
     )
-    report = _run(app, once=once, session_context=session_context)
-    _show(report, time.monotonic() - started, with_spark=app.needs_spark)
+    report = _run(app, once=once, on_spark=on_spark, session_context=session_context)
+    _show(report, time.monotonic() - started, with_spark=on_spark)
     return _exit_code(report, once=once)
 
 
-def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractContextManager[object]]) -> RunReport:
+def _run(
+    app: App, *, once: bool, on_spark: bool, session_context: Callable[[App], AbstractContextManager[object]]
+) -> RunReport:
     with ExitStack() as stack:
         signals = stack.enter_context(StopSignals())
-        if app.needs_spark:
+        if on_spark:
             from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
             stack.callback(close_session)
-            service = app.job()
+            service = streaming.spark_job(app)
         else:
-            service = app.threaded_job(usable_threads())
+            service = streaming.threaded_job(app, usable_threads())
         stack.enter_context(session_context(app))  # only now: while Spark starts, the JVM writes to the terminal
         signals.attach(service.stop)
         return service.run(once=once)

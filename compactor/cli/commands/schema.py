@@ -19,7 +19,8 @@ from compactor.schema.catalog import Published
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
 from compactor.settings.compact_paths import Options
 from compactor.settings.validation import shown
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 SHOWN_VERSIONS = 20
 SHOWN_COLUMNS = 40  # of each version
@@ -140,7 +141,7 @@ def _show_all(app: App, *, as_json: bool) -> None:
 
 
 def _publish(app: App, *, as_json: bool) -> ExitCode:
-    done = app.publish_columns()
+    done = operating.publish_columns(app)
     if as_json:
         print_json(SchemaVersions([_change(version) for version in app.registry.versions()], done))
     else:
@@ -160,7 +161,7 @@ def _publish(app: App, *, as_json: bool) -> ExitCode:
 
 
 def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | None, options: Options) -> None:
-    from compactor.wiring.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
+    from compactor.wiring.suggesting import suggested_file  # noqa: PLC0415 - the other actions do without
 
     kept = invocation.settings() if invocation.has_settings else None
     if not sources and kept is not None:
@@ -170,8 +171,9 @@ def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | 
             "suggest: expected SRC: a folder, a file, a quoted pattern, s3://bucket/prefix, or a DST"
         )
     with waiting("reading") as show:
-        suggesting = suggesting_from(sources, options, kept, lambda files: show(f"read {count(files, 'file')}"))
-        document = suggesting.schema_file(max_records)
+        document = suggested_file(
+            sources, options, kept, max_records, lambda files: show(f"read {count(files, 'file')}")
+        )
     # The file is UTF-8 whatever the terminal shows; it holds nothing that acts on one.
     write_out(document.encode(), nl=False)
 

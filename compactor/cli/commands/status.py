@@ -23,7 +23,8 @@ from compactor.cli.ui.words import show_reading
 from compactor.core.errors import CompactorError
 from compactor.core.map_ordered import map_ordered
 from compactor.ops.status.values import Status, StatusFailure
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 
 T = TypeVar("T")
 
@@ -119,7 +120,9 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     Exit codes: 0 nothing to do; 3 a person has to act, as the first line says. --watch ends with 0.
     """
     settings = invocation.deployment()
-    readers = {each.name: App(each).status_reader for each in settings.streams or (settings.require_one_stream(),)}
+    readers = {
+        each.name: operating.status_reader(App(each)) for each in settings.streams or (settings.require_one_stream(),)
+    }
     canary = settings.canary.name if settings.canary else ""
 
     def read() -> Statuses:

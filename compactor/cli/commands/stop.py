@@ -12,7 +12,7 @@ from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.documents.records import RunHeartbeat
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 
 _POLL_SECONDS = 1.0
 

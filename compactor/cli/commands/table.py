@@ -16,7 +16,8 @@ from compactor.ops.table.keeper import StuckManifest, TableReport
 from compactor.ops.table.maintainer import UpkeepReport
 from compactor.ops.table.mergeable import MergeReport
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.job.app import App
+from compactor.wiring import table_sink
+from compactor.wiring.app import App
 
 if TYPE_CHECKING:
     from compactor.ops.table.maintainer import Maintainer
@@ -92,9 +93,9 @@ def table(
     if action == _MERGE:
         return _merged(app, dates=dates, undo=undo, dry_run=dry_run, as_json=as_json)
     if action == _MAINTAIN:
-        return _maintained(app, app.maintainer(keep_days, keep_snapshots), dry_run=dry_run, as_json=as_json)
+        return _maintained(app, table_sink.maintainer(app, keep_days, keep_snapshots), dry_run=dry_run, as_json=as_json)
     with run_in_log(app.run_id), waiting("reading the ledger") as show:
-        keeper = app.table_keeper(lambda number: show(f"applied batch {number:,}"))
+        keeper = table_sink.table_keeper(app, lambda number: show(f"applied batch {number:,}"))
         report = keeper.rebuild() if action == _REBUILD else keeper.compare()
     if as_json:
         print_json(report)
@@ -143,7 +144,7 @@ def _merged(app: App, *, dates: tuple[str, ...], undo: tuple[str, ...], dry_run:
     if wrong := [each for each in dates if not is_date(each)]:
         raise click.UsageError(f"--date: {wrong[0]!r} -> expected YYYY-MM-DD")
     with run_in_log(app.run_id), waiting("reading the table") as show:
-        merger = app.merger(lambda made: show(f"made {count(made, 'file')}"))
+        merger = table_sink.merger(app, lambda made: show(f"made {count(made, 'file')}"))
         report = merger.undo(undo) if undo else merger.merge(dates=dates or None, dry_run=dry_run)
     if as_json:
         print_json(report)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
+from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound, SettingsError
 from compactor.core.inputs.source_places import path_columns
 from compactor.core.layout import folder
 from compactor.core.ports import ObjectInfo, ObjectStore
@@ -88,7 +88,12 @@ class Survey:
     unreadable: list[tuple[str, str]] = field(default_factory=list)
 
     def schema_file(self, rules: SuggestionRules) -> str:
-        """The schema file that the survey suggests."""
+        """The schema file that the survey suggests.
+
+        Raises:
+            SettingsError: There is no record with a key.
+        """
+        self._check()
         base = folder(self.source)
         of = f"{len(self.read):,} of {count(self.files, 'file')}" if len(self.read) < self.files else "all files"
         header = [
@@ -103,6 +108,15 @@ class Survey:
             header.append(f"and {len(self.unreadable) - _SHOWN_FILES:,} more such files")
         names = [uri.removeprefix(base) for uri in self.read]
         return suggestion(self.profile, rules, header=header, file_name=names.__getitem__)
+
+    def _check(self) -> None:
+        if self.profile.columns:
+            return
+        if not self.files:
+            raise SettingsError([f"SRC: {self.source} holds no files with data -> expected NDJSON files"])
+        found = f"SRC: {self.source}: no record with a key in {len(self.read):,} of {self.files:,} files"
+        why = f"; {self.unreadable[0][0]}: {self.unreadable[0][1]}" if self.unreadable else ""
+        raise SettingsError([f"{found}{why} -> expected lines that are one JSON object each"])
 
 
 _SHOWN_FILES = 5

@@ -6,7 +6,8 @@ from concurrent.futures import wait
 import pytest
 
 from compactor.adapters.local.native.threads import FairThreads
-from compactor.wiring.job.streams_app import StreamsApp
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.support.streams import StreamsInMemory, stream_settings
 
 
@@ -48,8 +49,8 @@ def test_a_small_manifest_overtakes_a_large_one() -> None:
 def test_a_stream_that_works_alone_has_all_threads() -> None:
     """Ten streams share the threads of the job; the tasks of one of them run side by side."""
     streams = StreamsInMemory(stream_settings("one", "two", "three", stream={"source": "listing"}))
-    app = StreamsApp(streams.settings, clock=streams.clock, store=streams.store, table_of_claims=streams.claims)
-    job = app.threaded_job(2)
+    app = App(streams.settings, clock=streams.clock, store=streams.store, table_of_claims=streams.claims)
+    job = streaming.threaded_job(app, 2)
     workers = [make().runner.compactor.stager.engine.workers for make in job.new_services.values()]
     assert len({id(each._threads) for each in workers}) == 1
     assert [each._stream for each in workers] == ["one", "two", "three"]

@@ -15,7 +15,8 @@ from bench.scale.probe import settings_at
 from bench.scale.table import Measure, make_rows, plain, verdicts
 from compactor.adapters.local.store import LocalStore
 from compactor.core.layout import ManifestKey, digest
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 from tests.support.fakes import FaultyStore
 from tests.support.sampling import few
 
@@ -66,7 +67,7 @@ def test_status_asks_no_more_after_more(tmp_path: Path):
         settings = settings_at(tmp_path / str(manifests))
         write_finished(settings.layout(), manifests, "/raw")
         store = FaultyStore(LocalStore())
-        App(settings, store=store).status_reader.read()
+        operating.status_reader(App(settings, store=store)).read()
         asked.append(store.calls)
     assert asked[0] == asked[1]
 
@@ -144,7 +145,7 @@ def test_a_state_of_closed_dates(tmp_path: Path) -> None:
     make_state(tmp_path, 5, manifests=DAY_MANIFESTS, open_manifests=2)
 
     def look(app: App) -> None:
-        seen.append(app.verifier().verify_all())
+        seen.append(operating.verifier(app).verify_all())
         for key in app.ledger.manifests(closed_days(5)[2]):
             state, accepted = app.ledger.state(key), app.ledger.accepted(key.id)
             assert (state.is_done, state.outcome.key, accepted.key) == (True, key, key)

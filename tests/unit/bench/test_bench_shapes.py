@@ -29,7 +29,8 @@ from bench.scale.shapes.table import (
 )
 from bench.shapes import SHAPES, Shape, Written, write_shape
 from compactor.ndjson.codecs import sniff
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
 
 ROW = ShapeRow(
@@ -144,7 +145,7 @@ def test_every_value_of_the_sample_is_compared(tmp_path, is_changed):
     sample = write_shape(few_lines("small files"), tmp_path / "sample", 7)
     home = CompactorHome(tmp_path / "output", (sample.folder,))
     app = App(home.settings(engine="spark"))
-    runner = app.scheduler(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns))
+    runner = streaming.scheduler(app, PlainEngine(app.store, metadata_columns=app.settings.metadata_columns))
     for manifest_id in (SAMPLE_ID, "pass-1"):
         uri = app.layout.manifest(manifest_id)
         app.store.create(uri, home.manifest(manifest_id, sorted(sample.folder.iterdir())).to_json())

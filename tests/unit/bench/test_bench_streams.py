@@ -18,7 +18,7 @@ from bench.streams.traffic import FLOODING, LEAST_WAITING, LINES, STREAMS, Deliv
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import ManifestKey
 from compactor.settings.settings import parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
 
 LOAD = Load(seconds=0.2, every_seconds=0.1, flood=5)
 

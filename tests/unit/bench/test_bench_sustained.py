@@ -25,7 +25,8 @@ from bench.sustained.run import Result
 from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.records import Commit
 from compactor.settings.settings import parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
 
 DAY = "2026-01-02"
@@ -96,7 +97,7 @@ def test_what_is_fed_is_built_and_proved_and_removed(app: App, messages: list[st
     prover.check()
     assert prover.proved.manifests == 0
     assert (
-        not app.scheduler(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns))
+        not streaming.scheduler(app, PlainEngine(app.store, metadata_columns=app.settings.metadata_columns))
         .run(manifests)
         .failures
     )
@@ -115,7 +116,7 @@ def done(app: App, messages: list[str]) -> Commit:
     """The first commit, with everything done."""
     build(app, messages)
     manifests = [info.uri for info in app.store.list(app.layout.manifests_folder)]
-    app.scheduler(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)).run(manifests)
+    streaming.scheduler(app, PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)).run(manifests)
     commit = app.ledger.outcome(next(iter(app.ledger.manifests())))
     assert isinstance(commit, Commit)
     return commit

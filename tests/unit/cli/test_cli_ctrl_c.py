@@ -15,7 +15,8 @@ from compactor.cli.commands.run import run_job
 from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.job.report import RunReport
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.support.settings_files import write_settings
 
 PACKAGE = Path(compactor.__file__).parent
@@ -76,7 +77,7 @@ def test_a_signal_that_stops_spark_as_well(
             signal.raise_signal(number)
         raise ConnectionResetError
 
-    monkeypatch.setattr(App, "service", dying)
+    monkeypatch.setattr(streaming, "service", dying)
     assert exit_code_of(lambda: run_job(app, once=True)) is ExitCode.INTERRUPTED
     assert capsys.readouterr().err.splitlines()[-1] == "compactor: interrupted"
     number = 0

@@ -19,6 +19,7 @@ from compactor.core.errors import SettingsError
 from compactor.settings.sections import Convert
 from compactor.settings.settings import parse_settings, parse_toml
 from compactor.wiring import engine_choice as choices
+from compactor.wiring import streaming
 from tests.support.extras import NATIVE
 from tests.support.workspace import Workspace, make_workspace
 
@@ -156,8 +157,8 @@ def test_a_slow_engine_is_named_before_it_starts(tmp_path: Path, monkeypatch: py
         raise SettingsError(["no Spark here"])
 
     monkeypatch.setattr(folder_run, "check_java", lambda: None)
-    monkeypatch.setattr(folder_run.App, "service", no_spark)
-    monkeypatch.setattr(folder_run, "running", lambda: None)  # other tests may have one
+    monkeypatch.setattr(streaming, "service", no_spark)
+    monkeypatch.setattr(folder_run, "running_session", lambda: None)  # other tests may have one
     words = ["compact", str(tmp_path / "raw"), str(tmp_path / "rows"), "--engine", "spark"]
     shown = CliRunner().invoke(command, words).stderr
     assert 'compactor: engine spark: convert.engine is "spark"; starting Spark ...\n' in shown

@@ -13,7 +13,7 @@ from compactor.cli.commands import rebuild as rebuild_module
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import StoreUnavailable
 from compactor.engines.engine import Staged, StageRequest
-from compactor.wiring.job.app import App
+from compactor.wiring import rebuilding
 from tests.support import extras
 from tests.support.fakes import PlainEngine
 
@@ -132,8 +132,8 @@ def test_a_failure_ends_with_1(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> N
         def stage(self, _: StageRequest) -> Staged:
             raise StoreUnavailable("the disk is on fire")
 
-    made = App.rebuilder
-    monkeypatch.setattr(App, "rebuilder", lambda app: made(app, lambda _: Broken(app.store)))
+    made = rebuilding.rebuilder
+    monkeypatch.setattr(rebuilding, "rebuilder", lambda app: made(app, lambda _: Broken(app.store)))
     lake.outputs[0].unlink()
     result = lake.call("rebuild")
     assert result.exit_code == 1
@@ -147,9 +147,9 @@ def test_spark_is_started_only_for_work(lake: Lake, monkeypatch: pytest.MonkeyPa
     asked = []
     monkeypatch.setenv("COMPACTOR_CONVERT__ENGINE", "spark")
     monkeypatch.setattr(rebuild_module, "check_java", lambda: asked.append(1))
-    made = App.rebuilder
+    made = rebuilding.rebuilder
     monkeypatch.setattr(
-        App,
+        rebuilding,
         "rebuilder",
         lambda app: made(app, lambda _: PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)),
     )

@@ -15,7 +15,8 @@ from compactor.cli.commands import redrive as redrive_module
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import failures
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.support import fakes
 from tests.support.fakes import PlainEngine
 from tests.support.settings_files import write_settings
@@ -53,7 +54,8 @@ class Workspace:
     def compact(self) -> None:
         """Do all there is to do."""
         app = App(load_settings(self.config, {}))
-        app.service_on(
+        streaming.service_on(
+            app,
             PlainEngine(app.store, metadata_columns=app.settings.metadata_columns),
             ListedManifests(app.store, app.layout.manifests_folder),
         ).run(once=True)

@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import planning, streaming
+from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
 from tests.support.report_pages import read_page
 from tests.support.sampling import few
@@ -28,13 +29,13 @@ class Place:
         (root / "raw").mkdir()
         (root / "raw" / "2025-12-21-a.ndjson").write_bytes(LINES)
         self.app = App(load_settings(self.config, {}))
-        self.app.plan(f"{root}/raw")
+        planning.plan(self.app, f"{root}/raw")
         self.work()
 
     def work(self) -> None:
         source = ListedManifests(self.app.store, self.app.layout.manifests_folder)
-        self.app.service_on(
-            PlainEngine(self.app.store, metadata_columns=self.app.settings.metadata_columns), source
+        streaming.service_on(
+            self.app, PlainEngine(self.app.store, metadata_columns=self.app.settings.metadata_columns), source
         ).run(once=True)
 
     def call(self, *arguments: str) -> Result:

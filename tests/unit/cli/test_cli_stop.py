@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.support.fakes import ListSource, PlainEngine
 from tests.support.settings_files import write_settings
 
@@ -32,7 +33,7 @@ def job(config: Path) -> Iterator[threading.Thread]:
     app = App(load_settings(config, {}))
     began = threading.Event()
     source = ListSource(app.store, app.layout.manifests_folder, on_wait=began.set)
-    service = app.service_on(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns), source)
+    service = streaming.service_on(app, PlainEngine(app.store, metadata_columns=app.settings.metadata_columns), source)
     thread = threading.Thread(target=lambda: service.run(once=False))
     thread.start()
     assert began.wait(30)

@@ -11,7 +11,7 @@ from compactor.core.errors import AccessError, SettingsError
 from compactor.ledger.backlog import WaitingManifests
 from compactor.settings.settings import parse_settings
 from compactor.telemetry.metrics import CATALOGUE
-from compactor.wiring.control import ControlComponents
+from compactor.wiring.control import control_plane
 from tests.support.control_scene import LAYOUT, BrokenQueue, Scene, kinds
 from tests.support.fakes import FaultyStore
 from tests.support.harness import GOOD, Harness
@@ -336,9 +336,9 @@ def settings(**control: object) -> Any:
 def test_parts_from_the_settings() -> None:
     """The settings say which queues and which topic there are; parts that are given are used."""
     scene = Scene()
-    parts = ControlComponents(settings(), clock=scene.clock, store=scene.memory, job=scene.glue, metrics=scene.metrics)
-    assert (parts.sources.queue, parts.sources.dead_letter_queue) == (None, None)
-    assert parts.plane.check().done
+    plane = control_plane(settings(), clock=scene.clock, store=scene.memory, job=scene.glue, metrics=scene.metrics)
+    assert (plane.sources.queue, plane.sources.dead_letter_queue) == (None, None)
+    assert plane.check().done
     assert scene.glue.started == ["jr_000001"]
     assert scene.metrics.emitted
 

@@ -1,5 +1,6 @@
 """The control plane of several jobs that share the manifests: each is watched and restarted for itself."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,12 +9,12 @@ from compactor.adapters.aws.cloudwatch import CloudWatchMetrics
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.control.decisions import ActionKind
-from compactor.control.plane import Check
+from compactor.control.plane import Check, ControlPlane
 from compactor.core.documents.records import RunHeartbeat
 from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import taker
 from compactor.settings.settings import Settings, parse_settings
-from compactor.wiring.control import ControlComponents
+from compactor.wiring.control import control_plane
 from tests.support.recent_commits import recent_commit
 
 NAMES = [f"m-{number}" for number in range(40)]
@@ -33,17 +34,25 @@ class Scene:
         self.clock = ManualClock()
         self.store = MemoryStore(self.clock)
         self.settings = settings_of({"shards": 2, "job_name": "job", **control})
-        self.jobs = ControlComponents(self.settings, clock=self.clock, store=self.store).of_jobs
-        self.glue = {name: MemoryGlue(self.clock) for name in self.jobs}
-        self.metrics = {name: MemoryMetrics() for name in (*self.jobs, "sum")}
+        shards = {each.run_name: each for each in self.settings.by_shard}
+        self.glue = {name: MemoryGlue(self.clock) for name in shards}
+        self.metrics = {name: MemoryMetrics() for name in (*shards, "sum")}
         self.notifier = MemoryNotifier()
-        for name, each in self.jobs.items():
-            vars(each).update(job=self.glue[name], notifier=self.notifier, metrics=self.metrics[name])
-            if each.sum_metrics is not None:
-                vars(each)["sum_metrics"] = self.metrics["sum"]
+        self.jobs = {name: self._plane(name, each) for name, each in shards.items()}
+
+    def _plane(self, name: str, settings: Settings) -> ControlPlane:
+        made = control_plane(
+            settings,
+            job=self.glue[name],
+            notifier=self.notifier,
+            clock=self.clock,
+            store=self.store,
+            metrics=self.metrics[name],
+        )
+        return replace(made, sum_metrics=made.sum_metrics and self.metrics["sum"])
 
     def check(self) -> dict[str, Check]:
-        return {name: each.plane.check() for name, each in self.jobs.items()}
+        return {name: each.check() for name, each in self.jobs.items()}
 
     def minutes(self, number: int, *shards: str) -> dict[str, Check]:
         """Check once a minute, with heartbeats from the jobs of some shards."""
@@ -146,7 +155,7 @@ def test_a_check_is_of_one_job() -> None:
 
 def dimensions_of(settings: Settings) -> list[list[str]]:
     """The sets of dimensions that the metrics of a check are sent with: the values behind job and environment."""
-    found = ControlComponents(settings).metrics
+    found = control_plane(settings, job=MemoryGlue(ManualClock())).metrics
     assert isinstance(found, CloudWatchMetrics)
     assert all(list(each)[:2] == ["Job", "Environment"] for each in found.dimension_sets)
     return [[f"{name} {value}" for name, value in each.items()][2:] for each in found.dimension_sets]
@@ -158,7 +167,7 @@ def test_metrics_of_a_check_have_the_shard_as_a_dimension() -> None:
     only, several = (settings_of({"shards": shards}, **document) for shards in (1, 2))
     assert dimensions_of(only) == [[]]
     assert [dimensions_of(each) for each in several.by_shard] == [[["Shard 1"]], [["Shard 2"]]]
-    sums = [ControlComponents(each).sum_metrics for each in several.by_shard]
+    sums = [control_plane(each, job=MemoryGlue(ManualClock())).sum_metrics for each in several.by_shard]
     assert isinstance(sums[0], CloudWatchMetrics)
     assert [list(each) for each in sums[0].dimension_sets] == [["Job", "Environment"]]
     assert sums[1] is None

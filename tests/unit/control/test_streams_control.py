@@ -1,11 +1,13 @@
 """The control plane of several streams: one check of the job that they share, one of each job of a single stream."""
 
+from dataclasses import replace
+
 import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.adapters.memory.store import MemoryMetrics
 from compactor.core.errors import SettingsError
-from compactor.wiring.control import ControlComponents
+from compactor.wiring.control import control_plane
 from tests.support.streams import StreamsInMemory, stream_settings
 
 OWN = {"name": "clicks", "job": "own", "input": {"allowed_prefixes": ["s3://lake/raw/clicks"]}}
@@ -17,19 +19,23 @@ def test_each_job_has_its_backlog_and_each_stream_its_metrics() -> None:
     streams.store.put("s3://lake/manifests/orders/m1.json", b"{}")
     streams.clock.advance(100)
     streams.store.put("s3://lake/manifests/views/m2.json", b"{}")
-    components = ControlComponents(
-        streams.settings, clock=streams.clock, store=streams.store, table_of_claims=streams.claims
-    )
-    jobs = components.of_jobs
+    jobs = {each.run_name: each for each in streams.settings.jobs}
     assert set(jobs) == {"compactor", "compactor-clicks"}
     glue = {name: MemoryGlue(streams.clock) for name in jobs}
     metrics = {name: MemoryMetrics() for name in ("all", "orders", "views", "clicks")}
-    for name, each in jobs.items():
-        vars(each).update(job=glue[name], notifier=None)
-    vars(components)["metrics"] = metrics["all"]
-    for name, parts in components.of_streams.items():
-        vars(parts)["metrics"] = metrics[name]
-    checked = {name: each.plane.check() for name, each in jobs.items()}
+    planes = {
+        name: control_plane(
+            each,
+            job=glue[name],
+            clock=streams.clock,
+            store=streams.store,
+            metrics=metrics[each.name or "all"],
+        )
+        for name, each in jobs.items()
+    }
+    shared = {name: metrics[name] for name in planes["compactor"].stream_metrics}
+    planes["compactor"] = replace(planes["compactor"], stream_metrics=shared)
+    checked = {name: each.check() for name, each in planes.items()}
     assert {name: len(each.started) for name, each in glue.items()} == {"compactor": 1, "compactor-clicks": 0}
     assert checked["compactor"].snapshot.backlog is not None
     assert checked["compactor"].snapshot.backlog.manifests == 2

@@ -16,6 +16,7 @@ from compactor.engines.spark.input_files import InspectTask, inspect_files
 from compactor.job.shards import REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ndjson.files.object_reading import RANGE_BYTES
+from compactor.wiring import engines, streaming
 from tests.support import extras
 from tests.support.fakes import LIMITS, FaultyStore
 from tests.support.harness import FLAWED, GOOD, Harness
@@ -54,7 +55,7 @@ def test_a_manifest(contents: list[bytes], staged: int) -> None:
     """From delivered to archived, a manifest takes the calls that the estimate counts, engine apart."""
     harness = Harness()
     store = FaultyStore(harness.store)
-    runner = harness.app(store=store).scheduler(harness.engine())
+    runner = streaming.scheduler(harness.app(store=store), harness.engine())
     runner.run([harness.deliver("first", GOOD)])  # after which schema and sizes are known
     uri = harness.deliver("m1", *contents)
     store.calls.clear()
@@ -73,7 +74,7 @@ def test_a_manifest_in_place(contents: list[bytes], rejects: int) -> None:
     for publish in ("copy", "in_place"):
         harness = Harness(table={}, output={"publish": publish})
         store = FaultyStore(harness.store)
-        runner = harness.app(store=store).scheduler(harness.engine())
+        runner = streaming.scheduler(harness.app(store=store), harness.engine())
         runner.run([harness.deliver("first", GOOD)])  # after which schema and sizes are known
         uri = harness.deliver("m1", *contents)
         store.calls.clear()
@@ -100,7 +101,7 @@ def test_a_manifest_by_the_native_engine(contents: list[bytes]) -> None:
     harness = Harness()
     store = FaultyStore(harness.store)
     app = harness.app(store=store)
-    runner = app.scheduler(app.native_engine(ThreadBinWorkers(store)))
+    runner = streaming.scheduler(app, engines.native_engine(app, ThreadBinWorkers(store)))
     runner.run([harness.deliver("first", GOOD, FLAWED)])  # after which schema and sizes are known
     uri = harness.deliver("m1", *contents)
     store.calls.clear()

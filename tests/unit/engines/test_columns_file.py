@@ -13,6 +13,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import FIELD_ID
 from compactor.schema.schema import SchemaVersion
+from compactor.wiring import operating, streaming
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DiedError, Harness, dying_at
 from tests.support.sampling import few
@@ -44,7 +45,7 @@ def test_every_column_is_found(tmp_path: Path, output: dict[str, Any]) -> None:
     run(harness, "m2", SECOND)
     assert columns_of(harness) == ["id", "text", "late", "at"]
     assert ds.dataset(harness.layout.output).count_rows() == 2
-    assert not harness.app().verifier().verify_all().discrepancies
+    assert not operating.verifier(harness.app()).verify_all().discrepancies
     [found] = list(Path(harness.layout.output).rglob("columns.parquet"))
     assert len(found.relative_to(harness.layout.columns_folder).parts) == 1 + len(output.get("partition_by", ()))
     assert found == min(Path(harness.layout.output).rglob("*.parquet"), key=str)
@@ -71,7 +72,7 @@ def test_a_whole_file_is_not_written_again(tmp_path: Path) -> None:
     run(harness, "m2", SECOND)
     before = harness.store.stat(harness.layout.columns_file())
     app = local(tmp_path).app()
-    app.publisher.cover_columns(app.registry.latest().version)
+    streaming.publisher(app).cover_columns(app.registry.latest().version)
     assert before is not None
     assert harness.store.stat(harness.layout.columns_file()) == before
 
@@ -152,7 +153,7 @@ def test_steady_state_costs_nothing(tmp_path: Path) -> None:
     run(harness, "m1", FIRST)
     run(harness, "m2", SECOND)
     app = harness.app()
-    columns = app.columns_file
+    columns = streaming.publisher(app).columns
     assert columns is not None
     columns.cover(2)
     store = harness.store

@@ -11,6 +11,7 @@ from compactor.core.errors import FileError
 from compactor.engines.engine import Engine
 from compactor.ndjson.files.content_digest import digest_of_first
 from compactor.ndjson.files.object_reading import open_file
+from compactor.wiring import engines
 from tests.support import extras
 from tests.support.engines import NATIVE, PLAIN
 from tests.support.folders import folder_planner
@@ -30,7 +31,7 @@ def run(request: pytest.FixtureRequest) -> Callable[[Harness], None]:
 
     def on_engine(harness: Harness) -> Engine:
         app = harness.app()
-        return app.native_engine(ThreadBinWorkers(app.store)) if request.param == NATIVE else harness.engine()
+        return engines.native_engine(app, ThreadBinWorkers(app.store)) if request.param == NATIVE else harness.engine()
 
     def planned(harness: Harness) -> None:
         harness.clock.advance(60)

@@ -14,6 +14,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
 from compactor.job.results import Results
+from compactor.wiring import streaming
 from tests.support import extras
 from tests.support.engines import NATIVE, engine_without_spark
 from tests.support.fakes import FaultyStore
@@ -39,7 +40,7 @@ def drive(harness: Harness, uri: str, on_first_round: Callable[[], object]) -> R
     """Run a separate driver for one manifest, which waits when it has found its new keys."""
     app = harness.app(on_crash_point=lambda step, _: on_first_round() if step is CrashPoint.INSPECTED else None)
     engine = engine_without_spark(NATIVE, app, rows_per_file=2, target_file_bytes=TARGET_FILE_BYTES)
-    return app.scheduler(engine).run([uri])
+    return streaming.scheduler(app, engine).run([uri])
 
 
 def files(name: str, *keys: str) -> list[bytes]:

@@ -16,6 +16,7 @@ from compactor.engines.native import engine as native_engine
 from compactor.engines.native.bin_task import BinResult, BinTask
 from compactor.engines.native.engine import LEEWAY, bins_of
 from compactor.ledger.sizing import leeway, planned_files
+from compactor.wiring import engines, operating, streaming
 from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio
 from tests.support.sampling import few
@@ -90,9 +91,9 @@ def compact(harness: Harness, manifest_id: str, *contents: bytes) -> tuple[Commi
     uri = harness.deliver(manifest_id, *contents)
     app = harness.app()
     workers = Watched(app.store)
-    batch = app.scheduler(app.native_engine(workers)).run([uri])
+    batch = streaming.scheduler(app, engines.native_engine(app, workers)).run([uri])
     assert batch.failures == {}
-    report = app.verifier(deep=True).verify_all()
+    report = operating.verifier(app, deep=True).verify_all()
     assert report.discrepancies == []
     return harness.commit(manifest_id), workers.rounds
 
@@ -161,7 +162,9 @@ def test_a_schema_file_that_contradicts_the_record_is_told_without_new_keys():
     harness.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "double"\n')
     app = harness.app()
     with pytest.raises(SettingsError, match="which it has had"):
-        app.scheduler(app.native_engine(ThreadBinWorkers(app.store))).run([harness.deliver("b", b'{"n":2}\n')])
+        streaming.scheduler(app, engines.native_engine(app, ThreadBinWorkers(app.store))).run(
+            [harness.deliver("b", b'{"n":2}\n')]
+        )
 
 
 def test_a_declared_key_is_never_rescued_for_want_of_its_column():

@@ -8,6 +8,7 @@ import pytest
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.engines.native import bin_task
 from compactor.ledger.sizing import is_right_sized
+from compactor.wiring import engines, streaming
 from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio
 
@@ -32,7 +33,9 @@ def sizes(targets: list[float], *, taught: float = 1.0) -> list[int]:
     files = [b"".join(islice(cycle(LINES), each)) for each in lines]
     app = harness.app()
     app.ledger.remember(commit_of_ratio(taught))
-    batch = app.scheduler(app.native_engine(ThreadBinWorkers(app.store))).run([harness.deliver("m", *files)])
+    batch = streaming.scheduler(app, engines.native_engine(app, ThreadBinWorkers(app.store))).run(
+        [harness.deliver("m", *files)]
+    )
     assert batch.failures == {}
     return [file.size_bytes for file in harness.commit("m").outputs]
 

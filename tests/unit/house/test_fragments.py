@@ -19,7 +19,6 @@ FRAGMENTS = {
     "compactor/ops/status/failures.py",
     "compactor/ops/trace/landed.py",
     "compactor/ops/verify/landed.py",
-    "compactor/wiring/operator_components.py",
 }
 """Modules that may go into their only importer, and are not there yet. None is added."""
 

@@ -45,7 +45,7 @@ KEPT = {
     "expire": "of MemoryGlue and MemoryTable",
     "rewrite": "of MemoryTable",
     "trouble": "of MemoryGlue",
-    "forget_components": "functions keep their clients from call to call; tests need to begin anew",
+    "forget_clients": "functions keep their clients from call to call; tests need to begin anew",
     "model_config": "pydantic reads it",
     "getresponse": "urllib3 calls it",
     "_consume_headers": "botocore calls it",

@@ -24,7 +24,8 @@ OVERWRITES = {
     "ops/canary/checker.py": "a file of its own",
     "ops/doctor/rights.py": "an object for the trial of a place, which no reader takes for data",
     "ops/table/metadata_eraser.py": "names of files to remove: those that are known and those of this erasure",
-    "wiring/folder.py": "settings and a schema file, which are no records",
+    "api/folder_run.py": "a schema file, which is no record",
+    "wiring/folder.py": "settings, which are no record",
 }
 """The modules that overwrite objects, and why nothing is lost by it. All else is created once."""
 

@@ -26,8 +26,7 @@ SOURCES = [
     *(path for folder in SIMULATED for path in sorted((ROOT / folder).rglob("*.py"))),
     *sorted((ROOT / "adapters" / "memory").glob("*.py")),
     ROOT / "adapters" / "listed_manifests.py",
-    ROOT / "wiring" / "job" / "app.py",
-    ROOT / "wiring" / "components.py",
+    *(ROOT / "wiring" / f"{name}.py" for name in ("app", "planning", "streaming")),
 ]
 UNSEEN = {"_thread", "asyncio", "multiprocessing", "numpy.random", "queue", "sched", "select", "selectors"}
 CLOCKS = {"now", "today", "utcnow"}

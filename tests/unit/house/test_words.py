@@ -32,7 +32,7 @@ RETIRED = {
     r"nobody|somebody|anybody": "no one, or the name of the role",
     r"a (?:second |last |first )?look(?!-)": "a check",
     r"likewise\.": "shape, unit and meaning, or nothing",
-    r"ControlParts|function_parts|App\(Parts\)": "Components",
+    r"StreamsApp|(?-i:\w*Components)": "App, or a function that takes one",
     r"make_site|(?-i:Site)|new_world|twins?": "workspace, harness, fake",
 }
 """Patterns of whole words, each with what stands in its place."""

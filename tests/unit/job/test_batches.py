@@ -14,6 +14,7 @@ from compactor.core.rules.attempts import SUSPICIOUS_DEATHS
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.recovery import Recovery
 from compactor.job.scheduler import Scheduler
+from compactor.wiring import operating, streaming
 from tests.support.fakes import FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
@@ -50,7 +51,7 @@ class WatchedEngine(PlainEngine):
 
 
 def runner(harness: Harness, engine: PlainEngine) -> Scheduler:
-    return harness.app().scheduler(engine)
+    return streaming.scheduler(harness.app(), engine)
 
 
 def test_repeated_uris(harness: Harness) -> None:
@@ -71,7 +72,7 @@ def test_suspects_run_apart(harness: Harness) -> None:
         with pytest.raises(DiedError):
             harness.runner(on_crash_point=_die_after_staging).run(suspects)
         app = harness.app()
-        Recovery(app.state, app.runs, app.cleaner).find()
+        Recovery(app.state, app.runs, operating.cleaner(app)).find()
     engine = WatchedEngine(harness)
     runner(harness, engine).run([*suspects, *(harness.deliver(name, FLAWED) for name in ("x", "y", "z"))])
     assert {name for name, _ in engine.seen} - {"self-test"} == {"a", "b", "x", "y", "z"}
@@ -93,7 +94,7 @@ def test_the_last_attempt_of_a_killer_runs_with_nothing_else(harness: Harness) -
         except DiedError:
             last = [group for group in engine.together if "killer" in group]
         app = harness.app()
-        Recovery(app.state, app.runs, app.cleaner).find()
+        Recovery(app.state, app.runs, operating.cleaner(app)).find()
     assert last == [{"killer"}]
     runner(harness, engine).run(harness.waiting())
     assert harness.dead_letter("killer").reason == "retries_exhausted"
@@ -148,7 +149,7 @@ def test_operator_error_stops(harness: Harness) -> None:
     begun: list[str] = []
     uris = [harness.deliver(f"m{number}", GOOD) for number in range(8)]
     engine = TurnEngine(harness, {f"m{number}": AccessError("denied") for number in range(1, 8)})
-    runner = harness.app(on_crash_point=note).scheduler(engine)
+    runner = streaming.scheduler(harness.app(on_crash_point=note), engine)
     with pytest.raises(AccessError, match="denied"):
         runner.run(uris)
     assert isinstance(harness.outcome("m0"), Commit)
@@ -180,7 +181,7 @@ def test_results_are_told_once(harness: Harness) -> None:
     told: list[str] = []
     app = harness.app()
     app.on_result = lambda result: told.append(result.manifest_id)
-    scheduler = app.scheduler(harness.engine())
+    scheduler = streaming.scheduler(app, harness.engine())
     uri = harness.deliver("m1", GOOD)
     scheduler.run([uri])
     harness.put_manifest("again.json", harness.store.read(harness.layout.archived_manifest(ManifestKey(DAY, "m1"))))

@@ -15,6 +15,7 @@ from compactor.job.table_commits import PATIENCE_INTERVALS, CommitTurns, TableCo
 from compactor.ledger.table.progress import NOTED_MANIFESTS, ProgressNotes, noted_placed, read_progress
 from compactor.table.committer import Progress
 from compactor.table.named import Placed
+from compactor.wiring import streaming, table_sink
 from tests.support.harness import DAY, GOOD, Harness, sink_of
 
 SECONDS = 60.0
@@ -63,7 +64,7 @@ def job_of(harness: Harness) -> Iterator[JobOf]:
 
     def job_of(shard: int, *, leads: bool) -> Job:
         app = harness.app()
-        alone = app.table_commits(Publisher(app.state, app.on_crash_point, app.committer()), None)
+        alone = table_sink.table_commits(app, Publisher(app.state, app.on_crash_point, table_sink.committer(app)), None)
         assert alone is not None
         table = replace(
             alone,
@@ -71,7 +72,7 @@ def job_of(harness: Harness) -> Iterator[JobOf]:
             turns=CommitTurns(app.state, shard, lambda: leads),
             monotonic=lambda: harness.clock.now().timestamp(),
         )
-        made.append(Job(harness, table, app.scheduler(harness.engine(), table)))
+        made.append(Job(harness, table, streaming.scheduler(app, harness.engine(), table)))
         return made[-1]
 
     yield job_of

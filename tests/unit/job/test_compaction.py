@@ -21,6 +21,7 @@ from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service
 from compactor.job.attempts import COMMON_FAILURES
 from compactor.job.report import ManifestsUnfinished
+from compactor.wiring import streaming
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.interleaving import interleave
@@ -290,7 +291,7 @@ def test_a_driver_that_lives_is_no_death(harness: Harness) -> None:
 
     def work() -> None:
         with other.heartbeat:
-            other.scheduler(SlowEngine(harness.store, rows_per_file=2)).run([uri])
+            streaming.scheduler(other, SlowEngine(harness.store, rows_per_file=2)).run([uri])
 
     thread = threading.Thread(target=work)
     thread.start()

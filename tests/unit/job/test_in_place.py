@@ -15,6 +15,7 @@ from compactor.core.layout import ManifestKey
 from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.upkeep.cleaner import CleaningReport, Kind
+from compactor.wiring import engines, operating, streaming
 from tests.support.extras import NATIVE
 from tests.support.fakes import FaultyStore
 from tests.support.forgetting import check_tidy, deliver, forget, holding
@@ -38,7 +39,7 @@ def outputs(harness: Harness) -> list[str]:
 
 
 def clean(harness: Harness, *, all_orphans: bool = True, dry_run: bool = False) -> CleaningReport:
-    return harness.app().cleaner.clean(archive_days=30, all_orphans=all_orphans, dry_run=dry_run)
+    return operating.cleaner(harness.app()).clean(archive_days=30, all_orphans=all_orphans, dry_run=dry_run)
 
 
 def orphan(harness: Harness, key: ManifestKey = M1, attempt: int = 9, generation: int = 1) -> str:
@@ -52,7 +53,7 @@ def run_to(harness: Harness, on_crash_point: Callable[[CrashPoint, str], None]) 
     """A driver that dies or is held up on its way."""
     source = ListedManifests(harness.store, harness.layout.manifests_folder)
     with suppress(DiedError):
-        harness.app(on_crash_point=on_crash_point).service_on(harness.engine(), source).run(once=True)
+        streaming.service_on(harness.app(on_crash_point=on_crash_point), harness.engine(), source).run(once=True)
 
 
 def settle(harness: Harness) -> None:
@@ -92,8 +93,9 @@ def test_the_native_engine_samples_in_staging(monkeypatch: pytest.MonkeyPatch) -
             found.append(len(sampled))
 
     app = harness.app(on_crash_point=on_crash_point)
-    app.service_on(
-        app.native_engine(ThreadBinWorkers(harness.store)),
+    streaming.service_on(
+        app,
+        engines.native_engine(app, ThreadBinWorkers(harness.store)),
         ListedManifests(harness.store, harness.layout.manifests_folder),
     ).run(once=True)
     assert written == [{file.final.partition("/1/")[2] for file in harness.commit("m1").outputs}]
@@ -205,7 +207,7 @@ def test_a_file_that_a_stranger_deletes_before_it_is_published() -> None:
     assert accepted is not None
     app = harness.app()
     with pytest.raises(StagingLost, match=r"m1 is committed, but .* is gone .*compactor rebuild m1"):
-        app.scheduler(harness.engine()).compactor.publisher.place(accepted, commit)
+        streaming.scheduler(app, harness.engine()).compactor.publisher.place(accepted, commit)
     assert sink_of(harness).commits == 0
     assert [each.generation for each in rebuild(harness, "m1").rebuilt] == [2]
     settle(harness)
@@ -360,7 +362,7 @@ def test_what_the_job_may_not_delete_holds_up_nothing() -> None:
                 raise AccessError("access denied")
             super().delete(found)
 
-    cleaner = harness.app(store=Refusing(harness.store)).cleaner
+    cleaner = operating.cleaner(harness.app(store=Refusing(harness.store)))
     report = cleaner.clean(archive_days=0)
     assert (report.removed[Kind.ORPHANED], report.removed[Kind.ARCHIVED]) == (0, 1)
     assert report.kept["the store does not let the job delete orphans there"] == 1
@@ -376,8 +378,8 @@ def test_verify_tells_orphans_from_rows_too_many() -> None:
     uri = orphan(harness)
     found = harness.verification()
     assert (found.orphans, found.orphaned_bytes, found.discrepancies) == (1, 23, [])
-    assert harness.app().verifier().verify_manifest(M1).orphans == 1
-    assert harness.app().verifier().verify_date(DAY).orphans == 1
+    assert operating.verifier(harness.app()).verify_manifest(M1).orphans == 1
+    assert operating.verifier(harness.app()).verify_date(DAY).orphans == 1
     unknown = orphan(harness, ManifestKey(DAY, "never"))
     assert [each.where for each in harness.verification().discrepancies] == [unknown]
     harness.store.delete([unknown])

@@ -7,6 +7,7 @@ import pytest
 
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest
+from compactor.wiring import streaming
 from tests.support.fakes import ListSource, PlainEngine
 from tests.support.harness import DAY, GOOD, Harness
 
@@ -34,7 +35,9 @@ def test_ctrl_c_blames_no_manifest() -> None:
         raise KeyboardInterrupt
 
     app = harness.app()
-    service = app.service_on(engine, ListSource(harness.store, harness.layout.manifests_folder, on_wait=on_wait))
+    service = streaming.service_on(
+        app, engine, ListSource(harness.store, harness.layout.manifests_folder, on_wait=on_wait)
+    )
     halt = service.runner.halt
 
     def halted(*_: Any) -> None:

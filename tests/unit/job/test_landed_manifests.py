@@ -16,6 +16,7 @@ from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.landing.chains import LogChains
 from compactor.ops.redrive.redrivable import Scope, find_redrivable
 from compactor.ops.verify import landed
+from compactor.wiring import operating, streaming
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app
 from tests.unit.sources.test_topic_landing import LAYOUT, TOPIC, Scene
@@ -139,34 +140,34 @@ def test_a_planned_manifest_that_is_lost(
     [partition] = log.create(TOPIC, "one", 1)
     partition.append(*[b'{"id": "%d"}' % each for each in range(3)])
     app = kafka_app(tmp_path, log)
-    [plan] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
+    [plan] = streaming.lander(app, "kafka").land(TOPIC, max_manifests=9).manifests
     uri = app.layout.manifest(plan.manifest_id)
     data = app.store.read(uri)
     found = LOST[how](data)
     app.store.delete([uri]) if found is None else app.store.put(uri, found)
     if is_taken_in:
-        app.threaded_job(1).run(once=True)
-    early = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
+        streaming.threaded_job(app, 1).run(once=True)
+    early = operating.verifier(kafka_app(tmp_path, log)).verify_all().discrepancies
     assert len(early) == (found is not None and not is_taken_in)
     monkeypatch.setattr(landed, "REWRITE_SECONDS", 0.0)
-    [told] = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
+    [told] = operating.verifier(kafka_app(tmp_path, log)).verify_all().discrepancies
     assert (told.manifest_id, told.where) == (plan.manifest_id, uri)
     assert f"`compactor plan {TOPIC}` writes it again" in told.expected
-    refused = kafka_app(tmp_path, log).redriver().redrive(find_redrivable(app.state, Scope("manifests")))
+    refused = operating.redriver(kafka_app(tmp_path, log)).redrive(find_redrivable(app.state, Scope("manifests")))
     assert refused.redriven == ()
     partition.append(b'{"id": "3"}')
     for _ in range(2):  # an overwritten one has to be refused first
-        app.lander("kafka").land(TOPIC, max_manifests=9)
-        kafka_app(tmp_path, log).threaded_job(1).run(once=True)
-    app.lander("kafka").land(TOPIC, max_manifests=9)
+        streaming.lander(app, "kafka").land(TOPIC, max_manifests=9)
+        streaming.threaded_job(kafka_app(tmp_path, log), 1).run(once=True)
+    streaming.lander(app, "kafka").land(TOPIC, max_manifests=9)
     rows = [each for path in (tmp_path / "o").rglob("*.parquet") for each in pq.read_table(path).to_pylist()]
     assert sorted(each["id"] for each in rows) == ["0", "1", "2", "3"]
-    report = kafka_app(tmp_path, log).verifier(deep=True).verify_all()
+    report = operating.verifier(kafka_app(tmp_path, log), deep=True).verify_all()
     assert report.discrepancies == []
     reasons = {"deleted": [], "overwritten": ["not_json"], "changed": ["not_planned"]}[how]
     assert [each.reason for each in report.dead_letter_manifests] == reasons
     assert not report.open_letters
-    again = app.redriver().redrive(find_redrivable(app.state, Scope("manifests")))
+    again = operating.redriver(app).redrive(find_redrivable(app.state, Scope("manifests")))
     assert again.redriven == ()
     assert not [info for info in app.store.list(app.layout.logs_folder) if "/drafts/" in info.uri]
 
@@ -240,28 +241,28 @@ def test_the_id_of_a_planned_manifest_is_taken(tmp_path: Path, content: bytes) -
     for number, partition in enumerate(partitions):
         partition.append(*[b'{"id": "%d"}' % each for each in range(3 * number, 3 * number + 3)])
     app = kafka_app(tmp_path, log)
-    [plan] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
+    [plan] = streaming.lander(app, "kafka").land(TOPIC, max_manifests=9).manifests
     uri = app.layout.manifest(plan.manifest_id)
     data = app.store.read(uri)
     app.store.delete([uri, app.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
     part = part_of(Manifest.model_validate_json(data), slice(1))
     app.store.put(uri, part.to_json() if content == b"part" else content)
-    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
-    told = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
+    streaming.threaded_job(kafka_app(tmp_path, log), 1).run(once=True)
+    told = operating.verifier(kafka_app(tmp_path, log)).verify_all().discrepancies
     assert {each.manifest_id for each in told} == {plan.manifest_id}
     assert any(f"`compactor plan {TOPIC}` writes it as a redrive of this id" in each.expected for each in told) or (
         content == b"part"
     )
-    [again] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
+    [again] = streaming.lander(app, "kafka").land(TOPIC, max_manifests=9).manifests
     assert again.manifest_id == f"{plan.manifest_id}-r1"
-    assert kafka_app(tmp_path, log).verifier().verify_all().discrepancies == []
-    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
-    app.lander("kafka").land(TOPIC, max_manifests=9)
+    assert operating.verifier(kafka_app(tmp_path, log)).verify_all().discrepancies == []
+    streaming.threaded_job(kafka_app(tmp_path, log), 1).run(once=True)
+    streaming.lander(app, "kafka").land(TOPIC, max_manifests=9)
     assert rows_of(tmp_path) == ["0", "1", "2", "3", "4", "5"]
-    report = kafka_app(tmp_path, log).verifier(deep=True).verify_all()
+    report = operating.verifier(kafka_app(tmp_path, log), deep=True).verify_all()
     assert report.discrepancies == []
     assert all(each.is_settled for each in report.dead_letter_manifests)
-    assert app.redriver().redrive(find_redrivable(app.state, Scope("manifests"))).redriven == ()
+    assert operating.redriver(app).redrive(find_redrivable(app.state, Scope("manifests"))).redriven == ()
     assert not [info for info in app.store.list(app.layout.logs_folder) if "/drafts/" in info.uri]
 
 
@@ -273,21 +274,21 @@ def test_a_redrive_of_what_was_planned_is_gone_or_damaged(tmp_path: Path, damage
     [partition] = log.create(TOPIC, "one", 1)
     partition.append(b'{"id": "0"}')
     app = kafka_app(tmp_path, log)
-    [plan] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
+    [plan] = streaming.lander(app, "kafka").land(TOPIC, max_manifests=9).manifests
     uri = app.layout.manifest(plan.manifest_id)
     app.store.delete([uri, app.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
     app.store.put(uri, b"no manifest")
-    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
-    [again] = app.lander("kafka").land(TOPIC, max_manifests=9).manifests
+    streaming.threaded_job(kafka_app(tmp_path, log), 1).run(once=True)
+    [again] = streaming.lander(app, "kafka").land(TOPIC, max_manifests=9).manifests
     holder = app.ledger.accepted(plan.manifest_id)
     assert holder is not None
     if damage == "deleted":
         app.store.delete([app.layout.manifest(again.manifest_id)])
     else:
         app.store.put(app.layout.redrive(holder.key, 1), b"{")
-    expected = [each.expected for each in kafka_app(tmp_path, log).verifier().verify_all().discrepancies]
+    expected = [each.expected for each in operating.verifier(kafka_app(tmp_path, log)).verify_all().discrepancies]
     told = {"deleted": "writes it as a redrive of this id", "unreadable": "records of the manifest that can be read"}
     assert any(told[damage] in each for each in expected)
     app.store.delete([info.uri for info in app.store.list(app.layout.logs_folder) if "/drafts/" in info.uri])
-    found = [each.found for each in kafka_app(tmp_path, log).verifier().verify_all().discrepancies]
+    found = [each.found for each in operating.verifier(kafka_app(tmp_path, log)).verify_all().discrepancies]
     assert "no such manifest" in found

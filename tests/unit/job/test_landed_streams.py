@@ -16,7 +16,8 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
 from compactor.ops.verify import landed
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.support.extras import NATIVE
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
 from tests.support.settings_files import write_settings
@@ -33,8 +34,8 @@ class Lake:
         self.kinesis = MemoryKinesis(ManualClock())
         [self.shard] = self.kinesis.create()
         self.kinesis.put(*values)
-        self.app = App(load_settings(self.config, {}), kinesis=self.kinesis.log())
-        self.plan = self.app.lander("kinesis").land(STREAM, max_manifests=9)
+        self.app = App(load_settings(self.config, {}), kinesis_log=self.kinesis.log())
+        self.plan = streaming.lander(self.app, "kinesis").land(STREAM, max_manifests=9)
         self.run()
 
     def settle(self, **given: Any) -> None:
@@ -47,7 +48,7 @@ class Lake:
         self.config = write_settings(self.root, **{name: keys | given.get(name, {}) for name, keys in usual.items()})
 
     def run(self) -> None:
-        App(load_settings(self.config, {})).threaded_job(2).run(once=True)
+        streaming.threaded_job(App(load_settings(self.config, {})), 2).run(once=True)
 
     def result(self, *words: str) -> Result:
         return CliRunner().invoke(command, ["--config", str(self.config), *words, "--json"])
@@ -104,7 +105,7 @@ def test_what_retention_took_is_quarantined_until_it_is_accepted(lake: Lake) -> 
     lake.kinesis.put(b'{"id": 3}')
     lake.kinesis.clock.advance(2 * 86_400)
     lake.kinesis.put(b'{"id": 4}')
-    lake.app.lander("kinesis").land(STREAM, max_manifests=9)
+    streaming.lander(lake.app, "kinesis").land(STREAM, max_manifests=9)
     lake.run()
     gap = f"{STREAM}/{lake.shard}?after=35&before=49"
     verified = lake.call("verify", code=3)
@@ -188,14 +189,14 @@ def test_landed_objects_are_redriven(tmp_path: Path) -> None:
 def test_a_manifest_of_landed_objects_that_is_lost(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """`verify` says what to do, and the next plan writes it again, although the stream is deleted meanwhile."""
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).manifests
+    [plan] = streaming.lander(lake.app, "kinesis").land(STREAM, max_manifests=9).manifests
     lake.app.store.delete([lake.layout.manifest(plan.manifest_id)])
     monkeypatch.setattr(landed, "REWRITE_SECONDS", 0.0)
     [told] = lake.call("verify", code=3)["discrepancies"]
     assert f"`compactor plan {STREAM}` writes it again" in told["expected"]
     lake.kinesis.streams.clear()
     with suppress(SettingsError):
-        lake.app.lander("kinesis").land(STREAM, max_manifests=9)
+        streaming.lander(lake.app, "kinesis").land(STREAM, max_manifests=9)
     lake.run()
     found = lake.call("verify", "--deep")
     assert (found["rows"], found["discrepancies"]) == (3, [])
@@ -204,7 +205,7 @@ def test_a_manifest_of_landed_objects_that_is_lost(lake: Lake, monkeypatch: pyte
 def test_landed_objects_stay_for_a_redrive_of_what_was_planned(lake: Lake) -> None:
     """The id of their manifest is committed with another file, and what was planned for it waits."""
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).manifests
+    [plan] = streaming.lander(lake.app, "kinesis").land(STREAM, max_manifests=9).manifests
     uri = lake.layout.manifest(plan.manifest_id)
     manifest = json.loads(lake.app.store.read(uri))
     lake.app.store.delete([uri, lake.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
@@ -214,7 +215,7 @@ def test_landed_objects_stay_for_a_redrive_of_what_was_planned(lake: Lake) -> No
     own = {"uri": str(lake.root / "in" / "own.ndjson")}
     lake.app.store.put(uri, json.dumps({**manifest, "version": 1, "files": [own]}).encode())
     lake.run()
-    lake.app.lander("kinesis").land(STREAM, max_manifests=9)
+    streaming.lander(lake.app, "kinesis").land(STREAM, max_manifests=9)
     lake.call("clean", "--archive-days", "0")
     lake.run()
     found = lake.call("verify", "--deep")
@@ -263,14 +264,14 @@ def test_what_a_planned_manifest_was_overwritten_with(lake: Lake, how: str) -> N
     """It is a dead letter of its own, settled with the planned one if it adds nothing to it, as each command says."""
     write, is_open = OVERWRITTEN[how]
     lake.kinesis.put(b'{"id": 3}')
-    [plan] = lake.app.lander("kinesis").land(STREAM, max_manifests=9).manifests
+    [plan] = streaming.lander(lake.app, "kinesis").land(STREAM, max_manifests=9).manifests
     uri = lake.layout.manifest(plan.manifest_id)
     lake.app.store.put(uri, write(lake, lake.app.store.read(uri)))
     lake.run()
     [refused] = lake.call("verify", code=3)["dead_letter_manifests"]
     assert refused["manifest_id"].startswith(f"{plan.manifest_id}-dup-")
     assert open_letters(lake) == {1}
-    lake.app.lander("kinesis").land(STREAM, max_manifests=9)
+    streaming.lander(lake.app, "kinesis").land(STREAM, max_manifests=9)
     lake.run()
     assert open_letters(lake) == {int(is_open)}
     found = lake.call("verify", "--deep", code=3 if is_open else 0)

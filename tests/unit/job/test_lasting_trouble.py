@@ -14,6 +14,7 @@ from compactor.core.errors import CompactorError, EngineFailed, StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo
 from compactor.engines.engine import Staged, StageRequest
+from compactor.wiring import streaming
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 
@@ -244,7 +245,7 @@ def test_a_failed_manifest_is_tried_again_while_its_batch_goes_on() -> None:
         harness.deliver(name, GOOD)
     source = ListedManifests(harness.store, harness.layout.manifests_folder, poll_seconds=0.05)
     app = harness.app()
-    job = app.service_on(Slow(harness.store, StoreUnavailable("503"), {"fails-once": 1}), source)
+    job = streaming.service_on(app, Slow(harness.store, StoreUnavailable("503"), {"fails-once": 1}), source)
     app.on_result = lambda result: job.stop() if result.manifest_id == "a-slow" else None
     job.runner.on_result = app.on_result
     job.run(once=False)
@@ -338,6 +339,8 @@ def test_a_flood_of_tiny_manifests_leaves_the_others_their_turns() -> None:
     order: list[str] = []
     app = harness.app()
     app.on_result = lambda result: order.append(result.manifest_id)
-    app.service_on(harness.engine(), ListedManifests(harness.store, harness.layout.manifests_folder)).run(once=True)
+    streaming.service_on(app, harness.engine(), ListedManifests(harness.store, harness.layout.manifests_folder)).run(
+        once=True
+    )
     last = max(place for place, name in enumerate(order) if name.startswith("honest"))
     assert (len(order), last < 40) == (125, True), last

@@ -7,6 +7,7 @@ import pytest
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.control.diagnosis.health import Condition
 from compactor.engines.engine import Engine
+from compactor.wiring import engines, operating
 from tests.support.engines import NATIVE, engines_without_spark
 from tests.support.harness import Harness
 from tests.support.logged import events_logged
@@ -19,7 +20,7 @@ def engine_name(request: pytest.FixtureRequest) -> str:
 
 def engine(harness: Harness, name: str) -> Engine:
     app = harness.app()
-    return app.native_engine(ThreadBinWorkers(app.store)) if name == NATIVE else harness.engine()
+    return engines.native_engine(app, ThreadBinWorkers(app.store)) if name == NATIVE else harness.engine()
 
 
 def metric(harness: Harness, name: str) -> list[object]:
@@ -35,7 +36,7 @@ def compact(harness: Harness, engine_name: str, manifest_id: str, *keys: str) ->
     harness.deliver(manifest_id, record(*keys))
     assert harness.run_once(engine=engine(harness, engine_name)).committed == 1
     app = harness.app()
-    assert app.verifier(deep=True).verify_all().discrepancies == []
+    assert operating.verifier(app, deep=True).verify_all().discrepancies == []
     return [column.key for column in app.registry.latest().columns]
 
 
@@ -68,7 +69,7 @@ def test_columns_that_are_nearly_full_are_told(engine_name: str) -> None:
     """By a log event, a metric, the control plane's source and `status`; nine of ten are enough."""
     harness = Harness(schema={"max_columns": 10})
     compact(harness, engine_name, "m1", *"abcdefgh")
-    assert harness.app().status_reader.read().state.condition is not Condition.COLUMNS_NEARLY_FULL
+    assert operating.status_reader(harness.app()).read().state.condition is not Condition.COLUMNS_NEARLY_FULL
     with events_logged("columns.nearly_full") as full, events_logged("columns.refused") as refused:
         compact(harness, engine_name, "m2", "i", "x" * 300)
     assert [(each["columns"], each["max_columns"]) for each in full] == [(9, 10)]
@@ -76,5 +77,5 @@ def test_columns_that_are_nearly_full_are_told(engine_name: str) -> None:
     assert metric(harness, "ColumnsUsedPercent") == [80, 90]
     latest = harness.ledger.recent()[-1]
     assert (latest.columns, latest.max_columns) == (9, 10)
-    state = harness.app().status_reader.read().state
+    state = operating.status_reader(harness.app()).read().state
     assert state.reason.startswith("9 of 10 columns are taken")

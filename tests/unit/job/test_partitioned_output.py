@@ -13,6 +13,7 @@ from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.schema.registry import partition_faults
+from compactor.wiring import engines, operating, streaming
 from tests.support.engines import DEFAULT, PLAIN
 from tests.support.extras import NATIVE
 from tests.support.harness import DAY, Harness, sink_of
@@ -37,8 +38,8 @@ MAKES_FEW_FILES = NATIVE.needed
 
 def engine(harness: Harness) -> Engine:
     app = harness.app()
-    plain = app.partitioned(harness.engine())
-    return plain if DEFAULT == PLAIN else app.native_engine(ThreadBinWorkers(app.store))
+    plain = engines.partitioned(app, harness.engine())
+    return plain if DEFAULT == PLAIN else engines.native_engine(app, ThreadBinWorkers(app.store))
 
 
 def compacted(harness: Harness, *names: str) -> Harness:
@@ -120,7 +121,7 @@ def test_a_row_in_another_partition_is_found() -> None:
     harness = compacted(Harness(output=BY_DAY), "m1")
     one, two, none = harness.commit("m1").outputs
     harness.store.copy(none.final, one.final)
-    found = harness.app().verifier(deep=True).verify_all().discrepancies
+    found = operating.verifier(harness.app(), deep=True).verify_all().discrepancies
     assert any((each.where, each.found) == (one.final, "2 of others") for each in found)
     assert two.final not in {each.where for each in found}
 
@@ -136,7 +137,7 @@ def test_settings_that_change(later: Mapping[str, object]) -> None:
     rows = after.output_rows()
     lost = after.commit("m1").outputs[0].final
     after.store.delete([lost])
-    [found] = after.app().verifier(deep=False).verify_manifest(ManifestKey(DAY, "m1")).discrepancies
+    [found] = operating.verifier(after.app(), deep=False).verify_manifest(ManifestKey(DAY, "m1")).discrepancies
     assert found.where == lost
     assert [each.manifest_id for each in rebuild(after, "m1", engine=engine(after)).rebuilt] == ["m1"]
     assert after.output_rows() == rows
@@ -154,9 +155,12 @@ def test_files_that_no_commit_names() -> None:
     one = harness.commit("m1").outputs[0].final
     surplus = one.replace("2025-09-30", "2025-09-29")
     harness.store.copy(one, surplus)
-    for report in (harness.verification(), harness.app().verifier(deep=False).verify_manifest(ManifestKey(DAY, "m1"))):
+    for report in (
+        harness.verification(),
+        operating.verifier(harness.app(), deep=False).verify_manifest(ManifestKey(DAY, "m1")),
+    ):
         assert [(each.manifest_id, each.where) for each in report.discrepancies] == [("m1", surplus)]
-    assert harness.app().verifier(deep=False).verify_manifest(ManifestKey(DAY, "m2")).discrepancies == []
+    assert operating.verifier(harness.app(), deep=False).verify_manifest(ManifestKey(DAY, "m2")).discrepancies == []
 
 
 def test_what_the_table_gets() -> None:
@@ -218,7 +222,7 @@ def test_death_and_delay_at_every_step(step: CrashPoint) -> None:
 
     def process(made: Harness, on_crash_point: OnCrashPoint) -> None:
         source = ListedManifests(made.store, made.layout.manifests_folder)
-        made.app(on_crash_point=on_crash_point).service_on(engine(made), source).run(once=True)
+        streaming.service_on(made.app(on_crash_point=on_crash_point), engine(made), source).run(once=True)
 
     def others(made: Harness) -> None:
         for _ in range(2):

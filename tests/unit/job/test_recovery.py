@@ -7,6 +7,7 @@ from compactor.core.errors import StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.job.recovery import Recovery
 from compactor.upkeep.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS, Kind
+from compactor.wiring import operating, streaming
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.logged import events_logged
@@ -14,7 +15,7 @@ from tests.support.logged import events_logged
 
 def recovery(harness: Harness, store: FaultyStore | None = None) -> Recovery:
     app = harness.app(store=store)
-    return Recovery(app.state, app.runs, app.cleaner)
+    return Recovery(app.state, app.runs, operating.cleaner(app))
 
 
 def ids_found(harness: Harness, store: FaultyStore | None = None) -> list[str]:
@@ -98,7 +99,7 @@ def test_a_run_that_was_asked_to_end_has_killed_no_one(how: str) -> None:
     app.on_crash_point = stop
     app.heartbeat._write_heartbeat()
     with pytest.raises(DiedError):
-        app.scheduler(harness.engine()).run([uri])
+        streaming.scheduler(app, harness.engine()).run([uri])
     harness.clock.advance(60)
     with events_logged("run.died") as events:
         ids_found(harness)
@@ -129,7 +130,7 @@ def test_an_attempt_of_a_run_that_lives_is_no_death() -> None:
     uri = harness.deliver("m1", GOOD)
     with other.heartbeat:
         with pytest.raises(DiedError):
-            other.scheduler(FailingEngine(harness.store, DiedError(), {"m1": 1})).run([uri])
+            streaming.scheduler(other, FailingEngine(harness.store, DiedError(), {"m1": 1})).run([uri])
         assert ids_found(harness) == ["m1"]
         assert deaths(harness, "m1") == [(False, False)]
 
@@ -153,7 +154,7 @@ def test_a_record_of_deaths_that_was_cut_short_shifts_no_blame() -> None:
     for name in ("a", "b"):
         app = harness.app()
         app.run_id = "gone"
-        runner, uri = app.scheduler(FailingEngine(harness.store, DiedError())), harness.deliver(name, GOOD)
+        runner, uri = streaming.scheduler(app, FailingEngine(harness.store, DiedError())), harness.deliver(name, GOOD)
         with pytest.raises(DiedError):
             runner.run([uri])
     store = FaultyStore(harness.store)

@@ -10,7 +10,8 @@ from compactor.core.errors import SettingsError
 from compactor.engines.engine import Engine
 from compactor.engines.native import engine as native_engine
 from compactor.schema.schema import RESCUED_COLUMN
-from compactor.wiring.job.app import App
+from compactor.wiring import engines, operating, streaming
+from compactor.wiring.app import App
 from tests.support.engines import NATIVE, engine_without_spark, engines_without_spark
 from tests.support.harness import Harness, commit_of_ratio
 
@@ -21,14 +22,14 @@ def engine_name(request: pytest.FixtureRequest) -> str:
 
 
 def engine(app: App, harness: Harness, name: str) -> Engine:
-    return app.native_engine(ThreadBinWorkers(app.store)) if name == NATIVE else harness.engine()
+    return engines.native_engine(app, ThreadBinWorkers(app.store)) if name == NATIVE else harness.engine()
 
 
 def compact(harness: Harness, engine_name: str, manifest_id: str, *lines: bytes) -> list[dict[str, object]]:
     """Compact a manifest with one file; returns its rows without nulls."""
     uri = harness.deliver(manifest_id, b"".join(line + b"\n" for line in lines))
     app = harness.app()
-    assert app.scheduler(engine(app, harness, engine_name)).run([uri]).failures == {}
+    assert streaming.scheduler(app, engine(app, harness, engine_name)).run([uri]).failures == {}
     return rows(harness, manifest_id)
 
 
@@ -40,7 +41,7 @@ def rows(harness: Harness, manifest_id: str) -> list[dict[str, object]]:
 
 def verified(harness: Harness) -> list[object]:
     app = harness.app()
-    return list(app.verifier(deep=True).verify_all().discrepancies)
+    return list(operating.verifier(app, deep=True).verify_all().discrepancies)
 
 
 def test_a_place_is_given_back(engine_name: str) -> None:
@@ -66,7 +67,7 @@ def test_a_running_job_takes_the_place(engine_name: str) -> None:
     """Its table is full, so that no key makes a version; it finds the version that made room."""
     harness = Harness(schema={"max_columns": 1})
     app = harness.app()
-    runner = app.scheduler(engine(app, harness, engine_name))
+    runner = streaming.scheduler(app, engine(app, harness, engine_name))
     for number, line in enumerate((b'{"junk":1}\n', b'{"id":1}\n', b'{"id":2}\n')):
         if number == 2:
             harness.app().job_registry.retire(["junk"])
@@ -93,7 +94,7 @@ def test_a_column_is_retired_while_a_manifest_has_it(engine_name: str) -> None:
     small = engine_without_spark(engine_name, app, rows_per_file=2, target_file_bytes=200)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native_engine, "SAMPLE_BYTES", 1)
-        assert app.scheduler(small).run([uri]).failures == {}
+        assert streaming.scheduler(app, small).run([uri]).failures == {}
     found = rows(harness, "m2")
     junk = [row.get("junk") or dict(row[RESCUED_COLUMN])["junk"] for row in found]
     assert sorted(junk) == ["3", "3", "3", "3", "4"]

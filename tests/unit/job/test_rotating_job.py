@@ -13,7 +13,8 @@ from compactor.core.errors import CompactorError
 from compactor.core.layout import base_name
 from compactor.job.rotating_source import RotatingSource
 from compactor.job.service import Service
-from compactor.wiring.job.app import App
+from compactor.wiring import streaming
+from compactor.wiring.app import App
 from tests.support.harness import GOOD, DiedError, Harness, counted
 from tests.support.logged import events_logged
 
@@ -33,9 +34,9 @@ def job(
     app: App,
     on_rotation: Callable[[RotationCrashPoint], None] = ignore_rotation_crash_point,
 ) -> Service:
-    source = app.rotating_source(lambda checkpoint: FiledStream(harness, checkpoint))
+    source = streaming.rotating_source(app, lambda checkpoint: FiledStream(harness, checkpoint))
     source.on_crash_point = on_rotation
-    service = app.service_on(harness.engine(), source)
+    service = streaming.service_on(app, harness.engine(), source)
     service.poll_seconds = 0.01
     return service
 
@@ -146,7 +147,7 @@ def test_a_stream_that_cannot_start_is_the_jobs_to_restart(harness: Harness, mon
         return FiledStream(harness, checkpoint)
 
     monkeypatch.setattr("compactor.job.service.FIRST_PAUSE_SECONDS", 0.001)
-    service = app.service_on(harness.engine(), app.rotating_source(new_source))
+    service = streaming.service_on(app, harness.engine(), streaming.rotating_source(app, new_source))
     service.poll_seconds = 0.01
     with events_logged("stream.restarting") as restarts:
         run_until(service, done)

@@ -8,6 +8,7 @@ from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.errors import AccessError, EngineFailed
 from compactor.engines.engine import Engine, Staged, StageRequest
 from compactor.job.attempts import SELF_TEST_PAUSE_SECONDS, SelfTest
+from compactor.wiring import engines
 from tests.support.extras import NATIVE
 from tests.support.fakes import FailingEngine
 from tests.support.harness import Harness
@@ -36,7 +37,7 @@ def test_it_leaves_nothing(harness: Harness) -> None:
 def test_on_the_native_engine(harness: Harness) -> None:
     """The sample passes with the metadata columns of the settings."""
     app = harness.app()
-    engine = app.native_engine(ThreadBinWorkers(app.store))
+    engine = engines.native_engine(app, ThreadBinWorkers(app.store))
     assert self_test(harness, engine).has_passed_since(harness.clock.now())
 
 

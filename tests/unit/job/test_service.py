@@ -20,6 +20,7 @@ from compactor.job.service import (
     SWEEP_SECONDS,
     Service,
 )
+from compactor.wiring import streaming
 from tests.support.fakes import FailingEngine, FaultyStore, ListSource
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, counted
 
@@ -32,7 +33,7 @@ def harness() -> Harness:
 
 
 def service(harness: Harness, source: ListSource, engine: Engine | None = None) -> Service:
-    return harness.app().service_on(engine or harness.engine(), source)
+    return streaming.service_on(harness.app(), engine or harness.engine(), source)
 
 
 def source(
@@ -174,7 +175,7 @@ def test_new_work_arrives(harness: Harness) -> None:
             job.stop()
 
     stream = source(harness, on_wait)
-    job = app.service_on(harness.engine(), stream)
+    job = streaming.service_on(app, harness.engine(), stream)
     assert job.run(once=False).committed == 1
     harness.check_exact()
 
@@ -185,7 +186,7 @@ def test_stop_finishes_what_is_in_flight(harness: Harness) -> None:
         harness.deliver(f"m{number}", GOOD)
     app = harness.app(on_crash_point=lambda step, _: job.stop() if step == CrashPoint.INSPECTED else None)
     stream = source(harness, batch_size=2)
-    job = app.service_on(harness.engine(), stream)
+    job = streaming.service_on(app, harness.engine(), stream)
     report = job.run(once=False)
     assert 1 <= report.committed <= harness.settings.stream.manifests_in_flight
     assert len(harness.waiting()) == 4 - report.committed
@@ -381,7 +382,7 @@ def test_an_error_that_ends_the_run_is_not_hidden(harness: Harness) -> None:
     stream = HidingSource([harness.deliver("m1", GOOD)])
     engine = FailingEngine(harness.store, AccessError("s3://lake: denied"), {"m1": 1})
     with pytest.raises(AccessError, match="denied"):
-        harness.app().service_on(engine, stream).run(once=True)
+        streaming.service_on(harness.app(), engine, stream).run(once=True)
 
 
 def test_a_manifest_that_could_not_be_received_comes_again_although_the_stream_is_busy(harness: Harness) -> None:
@@ -397,7 +398,7 @@ def test_a_manifest_that_could_not_be_received_comes_again_although_the_stream_i
     store = ClosedOnce(harness.store, harness.layout.manifests_folder + "m1.json")
     stream = BusySource(harness.store, harness.layout.manifests_folder, on_wait=on_wait)
     app = harness.app(store=store)
-    job = app.service_on(harness.engine(), stream)
+    job = streaming.service_on(app, harness.engine(), stream)
     report = job.run(once=False)
     assert (report.committed, report.failures) == (1, {})
     harness.check_exact()
@@ -408,7 +409,7 @@ def test_a_failure_of_an_object_under_another_name_is_over_once_it_was_received(
     data = harness.manifest("m1", [harness.file("a", GOOD)]).to_json()
     store = ClosedOnce(harness.store, harness.put_manifest("another-name.json", data))
     app = harness.app(store=store)
-    report = app.service_on(harness.engine(), source(harness)).run(once=True)
+    report = streaming.service_on(app, harness.engine(), source(harness)).run(once=True)
     assert (report.committed, report.failures) == (1, {})
 
 

@@ -22,6 +22,7 @@ from compactor.job.road import LEFT_SECONDS
 from compactor.job.service import Service
 from compactor.job.shards import JOIN_SECONDS, REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, LIFE_SECONDS, Runs
+from compactor.wiring import streaming
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import GOOD, DiedError, Harness, dying_at
 
@@ -290,7 +291,9 @@ class SomeShare:
 def service_with(harness: Harness, share: SomeShare, source: Any = None) -> Service:
     app = harness.app()
     vars(app)["share"] = share
-    return app.service_on(harness.engine(), source or ListedManifests(harness.store, harness.layout.manifests_folder))
+    return streaming.service_on(
+        app, harness.engine(), source or ListedManifests(harness.store, harness.layout.manifests_folder)
+    )
 
 
 def test_a_job_works_on_its_own_share_only() -> None:
@@ -315,9 +318,9 @@ def test_the_stream_shows_a_job_what_is_of_others() -> None:
     store.deny(uris[1])
     app = harness.app(store=store)
     vars(app)["share"] = SomeShare({"a"})
-    report = app.service_on(harness.engine(store), ListedManifests(store, harness.layout.manifests_folder)).run(
-        once=True
-    )
+    report = streaming.service_on(
+        app, harness.engine(store), ListedManifests(store, harness.layout.manifests_folder)
+    ).run(once=True)
     assert (report.committed, report.stuck) == (1, {})
 
 
@@ -347,7 +350,7 @@ def test_what_another_shard_has_taken_meanwhile_is_left_to_it() -> None:
     share = SomeShare(set())
     app = harness.app()
     vars(app)["share"] = share
-    batch = app.scheduler(harness.engine()).run([uri])
+    batch = streaming.scheduler(app, harness.engine()).run([uri])
     assert (batch.finished, batch.failures) == ([], {})
     assert [*harness.ledger.open_ids()] == []
 
@@ -368,12 +371,12 @@ def test_what_a_living_run_works_on_is_left_to_it(age_seconds: float, *, lives: 
     uri = harness.deliver("a", GOOD)
     first = harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED))
     with pytest.raises(DiedError):
-        first.scheduler(harness.engine()).run([uri])
+        streaming.scheduler(first, harness.engine()).run([uri])
     harness.clock.advance(age_seconds)
     app = harness.app()
     vars(app)["share"] = SomeShare({"a"}, alive={first.run_id} if lives else set())
     expected = Ending.ELSEWHERE if is_left else Ending.COMMITTED
-    assert [each.ending for each in app.scheduler(harness.engine()).run([uri]).all] == [expected]
+    assert [each.ending for each in streaming.scheduler(app, harness.engine()).run([uri]).all] == [expected]
     harness.runner().run([uri])
     harness.check_exact()
 
@@ -382,7 +385,7 @@ def test_an_attempt_that_another_run_forestalled_counts_as_wasted() -> None:
     """A job that was paused amid an attempt wakes after its manifest was taken over: no row twice."""
     harness = Harness()
     uri = harness.deliver("a", GOOD)
-    woken = harness.app(on_crash_point=taken_over_at(harness, uri)).scheduler(harness.engine())
+    woken = streaming.scheduler(harness.app(on_crash_point=taken_over_at(harness, uri)), harness.engine())
     batch = woken.run([uri])
     assert [result.wasted for result in batch.finished] == [True]
     harness.check_exact()

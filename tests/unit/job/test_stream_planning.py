@@ -12,7 +12,8 @@ from compactor.core.errors import StoreUnavailable
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import LiveLog
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating, streaming
+from compactor.wiring.app import App
 from tests.support.extras import NATIVE
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
 from tests.support.settings_files import write_settings
@@ -31,7 +32,7 @@ def app_of(root: Path, kinesis: MemoryKinesis, log: Any = None) -> App:
         "builder": {"max_wait_seconds": 0.05},
         "stream": {"source": "listing", "trigger_interval_seconds": 0.05},
     }
-    return App(load_settings(write_settings(root, **given), {}), kinesis=log or kinesis.log())
+    return App(load_settings(write_settings(root, **given), {}), kinesis_log=log or kinesis.log())
 
 
 @pytest.fixture
@@ -44,15 +45,15 @@ def kinesis() -> MemoryKinesis:
 
 
 def rows(app: App) -> int:
-    return app.verifier().verify_all().rows
+    return operating.verifier(app).verify_all().rows
 
 
 def test_run_once_plans_before_it_works(tmp_path: Path, kinesis: MemoryKinesis) -> None:
     """So all that the streams had is in the output."""
     app = app_of(tmp_path, kinesis)
-    app.threaded_job(1).run(once=True)
+    streaming.threaded_job(app, 1).run(once=True)
     assert rows(app) == 2
-    seen = app.status_reader.read().logs
+    seen = operating.status_reader(app).read().logs
     assert [(each.name, each.words[:14], each.is_behind) for each in seen] == [
         (str(each), "all was landed", False) for each in (STREAM, OTHER)
     ]
@@ -63,7 +64,7 @@ def test_a_stream_that_is_not_there_fails_the_run_and_no_other_stream(tmp_path: 
     del kinesis.streams[OTHER.name]
     app = app_of(tmp_path, kinesis)
     with pytest.raises(Exception, match="expected a log that is there"):
-        app.threaded_job(1).run(once=True)
+        streaming.threaded_job(app, 1).run(once=True)
     assert rows(app) == 1
 
 
@@ -89,7 +90,7 @@ def test_a_stream_that_hangs_holds_up_nothing(tmp_path: Path, kinesis: MemoryKin
     """A running job plans and compacts the other one beside it, again and again, and any job can be stopped."""
     log = Hanging(kinesis)
     app = app_of(tmp_path, kinesis, log)
-    job = app.threaded_job(1)
+    job = streaming.threaded_job(app, 1)
     working = threading.Thread(target=job.run, kwargs={"once": once})
     working.start()
     assert log.asked.wait(SECONDS)

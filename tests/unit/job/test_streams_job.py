@@ -11,9 +11,9 @@ from compactor.core.layout import is_within
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import StageRequest
 from compactor.job.streams_job import StreamsJob
-from compactor.wiring.job import engine_components
-from compactor.wiring.job.app import App
-from compactor.wiring.job.streams_app import StreamsApp
+from compactor.wiring import operating, spark, streaming
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import converts_on_spark
 from tests.support.fakes import PlainEngine
 from tests.support.logged import events_logged
 from tests.support.s3_messages import notification
@@ -45,14 +45,16 @@ class BrokenEngine(PlainEngine):
 
 
 def job(streams: StreamsInMemory, broken: dict[str, Exception] | None = None) -> StreamsJob:
-    app = StreamsApp(streams.settings, clock=streams.clock, store=streams.store, table_of_claims=streams.claims)
+    app = App(streams.settings, clock=streams.clock, store=streams.store, table_of_claims=streams.claims)
 
     def service(of: App) -> Any:
         name = of.settings.name
         engine = BrokenEngine(streams.store, broken[name]) if broken and name in broken else PlainEngine(streams.store)
-        return of.service_on(engine, ListedManifests(streams.store, of.layout.manifests_folder, poll_seconds=0.01))
+        return streaming.service_on(
+            of, engine, ListedManifests(streams.store, of.layout.manifests_folder, poll_seconds=0.01)
+        )
 
-    return app.job_of(service)
+    return streaming.streams_job(app, service)
 
 
 def app_of(streams: StreamsInMemory, name: str) -> App:
@@ -66,7 +68,7 @@ def test_each_stream_has_its_own_output_ledger_and_schema() -> None:
     fill(streams, *names)
     fill(streams, "clicks", files=range(3, 8), lines=b'{"page": "x"}\n')
     report = job(streams).run(once=True)
-    verified = {name: app_of(streams, name).verifier().verify_all() for name in names}
+    verified = {name: operating.verifier(app_of(streams, name)).verify_all() for name in names}
     assert {name: (each.rows, each.rejected_lines) for name, each in verified.items()} == {
         "orders": (6, 3),
         "clicks": (11, 3),
@@ -85,7 +87,7 @@ def test_a_stream_that_fails_holds_up_no_other() -> None:
     with events_logged("stream.failed") as failed, pytest.raises(AccessError):
         job(streams, {"orders": AccessError("s3://lake/output/orders: denied")}).run(once=True)
     assert [each["stream"] for each in failed] == ["orders"]
-    assert app_of(streams, "clicks").verifier().verify_all().rows == 6
+    assert operating.verifier(app_of(streams, "clicks")).verify_all().rows == 6
     assert job(streams).run(once=True).records == 6
 
 
@@ -120,7 +122,7 @@ def test_a_stream_is_tried_again_until_the_job_is_stopped() -> None:
         assert done.wait(10)
         thread.join()
     assert len(failed) >= 1
-    assert app_of(streams, "orders").verifier().verify_all().rows == 6
+    assert operating.verifier(app_of(streams, "orders")).verify_all().rows == 6
 
 
 def test_a_job_whose_streams_all_fail_ends() -> None:
@@ -135,7 +137,7 @@ def test_the_job_needs_a_stream_to_share_it() -> None:
     """Where each stream has its own job, there is nothing for a common one."""
     entry = {"name": "orders", "job": "own", "input": {"allowed_prefixes": ["s3://lake/raw/orders"]}}
     with pytest.raises(SettingsError, match="expected one of orders"):
-        StreamsApp(stream_settings(entry)).threaded_job(2)
+        streaming.threaded_job(App(stream_settings(entry)), 2)
 
 
 def test_work_from_before_there_were_streams_is_told() -> None:
@@ -143,9 +145,9 @@ def test_work_from_before_there_were_streams_is_told() -> None:
     streams = StreamsInMemory(stream_settings("orders", stream={"source": "listing"}))
     streams.store.put("s3://lake/manifests/m1.json", b"{}")
     streams.store.put("s3://lake/manifests/orders/m2.json", b"{}")
-    app = StreamsApp(streams.settings, clock=streams.clock, store=streams.store, table_of_claims=streams.claims)
+    app = App(streams.settings, clock=streams.clock, store=streams.store, table_of_claims=streams.claims)
     with events_logged("manifests.of_no_stream") as told:
-        app.threaded_job(1)
+        streaming.threaded_job(app, 1)
     assert told == [{"objects": 1, "first": "s3://lake/manifests/m1.json"}]
 
 
@@ -153,7 +155,7 @@ def test_work_from_before_there_were_streams_is_told() -> None:
 def test_spark_converts_rows_if_one_stream_says_so(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All streams share it: the engine at the top is that of those that name none."""
     entry = {"name": "own", "input": {"allowed_prefixes": ["s3://lake/raw/own"]}, "convert": {"engine": engine}}
-    app = StreamsApp(stream_settings("orders", entry, convert={"engine": "native"}))
-    assert app.converts_on_spark is (engine == "spark")
-    monkeypatch.setattr(engine_components, "opened", lambda _settings, *, converts_rows: converts_rows)
+    app = App(stream_settings("orders", entry, convert={"engine": "native"}))
+    assert converts_on_spark(app.settings) is (engine == "spark")
+    monkeypatch.setattr(spark, "opened", lambda _settings, *, converts_rows: converts_rows)
     assert app.spark is (engine == "spark")

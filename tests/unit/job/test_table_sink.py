@@ -18,6 +18,7 @@ from compactor.job import scheduler, table_commits
 from compactor.job import service as service_module
 from compactor.job.report import ManifestsUnfinished
 from compactor.job.service import Service
+from compactor.wiring import streaming
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.interleaving import interleave
 
@@ -120,7 +121,7 @@ def test_a_run_that_is_to_end_gives_up_with_more_than_fits(monkeypatch: pytest.M
         harness.deliver(f"m{number}", GOOD)
     sink_of(harness).is_down = True
     source = ListedManifests(harness.store, harness.layout.manifests_folder, 1, 0.01)
-    service = harness.app().service_on(harness.engine(), source)
+    service = streaming.service_on(harness.app(), harness.engine(), source)
     service.poll_seconds = 0.01
     with Running(service, once=True) as running:
         assert running.ends(), "it gives up on the table"
@@ -144,7 +145,9 @@ def test_a_run_that_has_given_up_still_takes_what_there_is_room_for(monkeypatch:
 
             super().start(late, once=once)
 
-    service = harness.app().service_on(harness.engine(), LateSource(harness.store, harness.layout.manifests_folder))
+    service = streaming.service_on(
+        harness.app(), harness.engine(), LateSource(harness.store, harness.layout.manifests_folder)
+    )
     service.poll_seconds = 0.01
     service.run(once=True)
     check_table(harness, "m1")
@@ -160,7 +163,7 @@ def test_an_object_that_only_a_listing_finds_waits_for_no_room(monkeypatch: pyte
         harness.deliver(name, GOOD)
     sink_of(harness).is_down = True
     source = ListedManifests(harness.store, harness.layout.manifests_folder, 8, 0.01)
-    service = harness.app().service_on(harness.engine(), source)
+    service = streaming.service_on(harness.app(), harness.engine(), source)
     service.poll_seconds = 0.01
     assert service.table is not None
     with Running(service, once=False):
@@ -180,11 +183,13 @@ def test_after_a_death_the_first_manifests_wait_for_no_room(monkeypatch: pytest.
     harness.deliver(names[0], GOOD)
     source = ListedManifests(harness.store, harness.layout.manifests_folder, 8, 0.01)
     with suppress(DiedError):
-        harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED)).service_on(harness.engine(), source).run(once=True)
+        streaming.service_on(harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED)), harness.engine(), source).run(
+            once=True
+        )
     harness.clock.advance(3600)
     for name in names[1:]:
         harness.deliver(name, GOOD)
-    service = harness.app().service_on(harness.engine(), source)
+    service = streaming.service_on(harness.app(), harness.engine(), source)
     service.poll_seconds = 0.01
     with Running(service, once=False):
         assert eventually(lambda: not harness.waiting()), "it goes on"
@@ -248,7 +253,7 @@ def test_death_and_delay_at_every_step(step: CrashPoint) -> None:
 
     def process(made: Harness, on_crash_point: OnCrashPoint) -> None:
         source = ListedManifests(made.store, made.layout.manifests_folder)
-        made.app(on_crash_point=on_crash_point).service_on(made.engine(), source).run(once=True)
+        streaming.service_on(made.app(on_crash_point=on_crash_point), made.engine(), source).run(once=True)
 
     def others(made: Harness) -> None:
         for _ in range(2):
@@ -293,7 +298,7 @@ def watched_service(harness: Harness, is_reached: Callable[[], bool]) -> Service
             return super().wait(min(timeout_seconds, 0.01))
 
     source = Source(harness.store, harness.layout.manifests_folder, 10, 0.01)
-    service: Service = harness.app().service_on(harness.engine(), source)
+    service: Service = streaming.service_on(harness.app(), harness.engine(), source)
     return service
 
 

@@ -5,6 +5,7 @@ import pytest
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.records import FileStatus
 from compactor.engines.engine import Engine
+from compactor.wiring import engines, operating
 from tests.support.engines import NATIVE, PLAIN, engines_without_spark
 from tests.support.harness import Harness
 from tests.support.redriving import redrive
@@ -22,7 +23,7 @@ def engine_name(request: pytest.FixtureRequest) -> str:
 
 def engine(harness: Harness, name: str) -> Engine:
     app = harness.app()
-    return app.native_engine(ThreadBinWorkers(app.store)) if name == NATIVE else harness.engine()
+    return engines.native_engine(app, ThreadBinWorkers(app.store)) if name == NATIVE else harness.engine()
 
 
 def new_harness(**reading: object) -> Harness:
@@ -32,7 +33,7 @@ def new_harness(**reading: object) -> Harness:
 def checked(harness: Harness):
     """The verification of everything, with the inputs."""
     app = harness.app()
-    report = app.verifier(deep=True).verify_all()
+    report = operating.verifier(app, deep=True).verify_all()
     assert report.discrepancies == []
     assert report.lines == report.rows + report.rejected_lines + report.blank_lines
     return report
@@ -84,5 +85,5 @@ def test_a_lost_line_is_found_among_those_that_are_only_counted() -> None:
         harness.layout.outcome(commit.key), commit.model_copy(update={"files": [wrong]}).model_dump_json().encode()
     )
     app = harness.app()
-    found = app.verifier(deep=True).verify_all().discrepancies
+    found = operating.verifier(app, deep=True).verify_all().discrepancies
     assert [(each.where, each.expected) for each in found] == [(file.uri, "10 rejects")]

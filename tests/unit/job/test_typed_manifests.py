@@ -15,6 +15,7 @@ from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.layout import ManifestKey
 from compactor.job.report import batch_metrics
+from compactor.wiring import streaming
 from tests.support.harness import GOOD, Harness
 
 FILE = "/w/columns.toml"
@@ -115,7 +116,7 @@ def test_a_file_that_contradicts_the_record() -> None:
     later.store.put(FILE, COLUMNS.encode())
     before = [info.uri for info in harness.store.list("/w/")]
     with pytest.raises(SettingsError) as caught:
-        later.app().service()  # which would start Spark if it got so far
+        streaming.service(later.app())  # which would start Spark if it got so far
     assert [fault.partition(" ->")[0] for fault in caught.value.faults] == [
         "schema.file: the column of key 'id': type 'long'",
         "schema.file: the column of key 'x': type 'double'",
@@ -133,7 +134,7 @@ def test_a_file_that_is_wrong(data: bytes | None, expected: str) -> None:
     if data is not None:
         harness.store.put(FILE, data)
     with pytest.raises(SettingsError) as caught:
-        harness.app().service()
+        streaming.service(harness.app())
     assert expected in str(caught.value)
     assert harness.app().registry.latest().version == 0
 

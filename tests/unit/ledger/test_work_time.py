@@ -9,6 +9,7 @@ from compactor.core.layout import redriven_id
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.work_time import arrival_seconds
 from compactor.ops.redrive.redrivable import find_redrivable
+from compactor.wiring import operating, planning
 from tests.support.harness import GOOD, Harness
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -20,7 +21,7 @@ def planned(harness: Harness) -> str:
     harness.clock.set(LONG_AGO)
     harness.store.put("/w/raw/2025-12-21-a.ndjson", GOOD)
     harness.clock.set(now)
-    [manifest] = harness.app().plan("/w/raw").manifests
+    [manifest] = planning.plan(harness.app(), "/w/raw").manifests
     harness.clock.set(now + timedelta(minutes=1))
     return manifest.manifest_id
 
@@ -63,6 +64,6 @@ def test_a_redriven_file_waits_since_it_was_found() -> None:
     harness.store.put(uri, GOOD)
     harness.clock.set(now + timedelta(hours=1))
     app = harness.app()
-    app.redriver().redrive(find_redrivable(app.state, Scope("files")))
+    operating.redriver(app).redrive(find_redrivable(app.state, Scope("files")))
     harness.run_once()
     assert seconds_of(harness, redriven_id(manifest_id, 1)) == [pytest.approx(3660, abs=10)]

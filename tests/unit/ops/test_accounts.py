@@ -12,6 +12,7 @@ from compactor.ledger.accounts.reading import Detail, Scope, account_of, account
 from compactor.ledger.accounts.settling import settled
 from compactor.ops.accept.giving_up import find_files, given_up
 from compactor.ops.redrive.redrivable import find_redrivable
+from compactor.wiring import operating
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, needing_a_person, redrivable, reported, verified
@@ -61,7 +62,7 @@ def redriven(kind: Kind, make: Callable[[Harness], None]) -> Callable[[Harness],
         make(harness)
         harness.file("m-1.ndjson", GOOD)
         app = harness.app()
-        app.redriver().redrive(find_redrivable(app.state, Scope(kind)))
+        operating.redriver(app).redrive(find_redrivable(app.state, Scope(kind)))
 
     return made
 
@@ -139,7 +140,7 @@ def test_all_commands_say_the_same(harness: Harness, name: str) -> None:
     """What waits for a person does so in each of them, and once the date is closed as well."""
     expected = CASES[name]
     expected.make(harness)
-    reader = harness.app().status_reader  # one that goes on
+    reader = operating.status_reader(harness.app())  # one that goes on
     waiting = tuple({"m"} if kind in expected.left else set() for kind in ("manifests", "files"))
     for _ in range(2):
         assert needing_a_person(harness) == waiting

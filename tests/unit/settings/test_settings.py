@@ -23,7 +23,8 @@ from compactor.core.logs.names import LogName
 from compactor.settings.settings import SECTIONS, Settings, load_settings, parse_settings
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import read_document, read_environment, validate
-from compactor.wiring.job.app import App
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import engine_choice, is_in_place
 from compactor.wiring.settings_files import job_arguments, overriding, settings_at
 from tests.support.aws_stand_in import REGION
 from tests.support.settings_files import write_settings
@@ -45,7 +46,7 @@ def published(output: Mapping[str, object], root: str = "/w", engine: str = "aut
 def in_place(**given: str) -> bool:
     output = {"table": given.get("table", "iceberg"), "publish": given.get("publish", "auto")}
     settings = parse_settings(published(output, given.get("root", "/w"), given.get("engine", "auto")))
-    return App(settings).is_in_place
+    return is_in_place(App(settings).settings)
 
 
 @pytest.mark.skipif(not is_installed(), reason="needs the native engine")
@@ -73,9 +74,11 @@ def test_why_not_in_place() -> None:
 def test_an_engine_that_is_not_installed() -> None:
     """Where "auto" is Spark's engine, nothing can be written in place: the job says so before it begins."""
     app = App(parse_settings(published({"table": "iceberg", "publish": "in_place"})))
-    app.__dict__["engine_choice"] = replace(app.engine_choice, name="spark", reason="it is not installed")
+    app.__dict__["engine_choice"] = replace(
+        engine_choice(app.settings.convert), name="spark", reason="it is not installed"
+    )
     with pytest.raises(SettingsError, match="because the engine is spark"):
-        _ = app.is_in_place
+        _ = is_in_place(app.settings)
 
 
 def loaded(root: Path, source: dict[str, Any], prefix: str = "kinesis://main/orders") -> Settings:

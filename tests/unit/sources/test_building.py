@@ -9,6 +9,7 @@ from compactor.core.layout import base_name
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceState
+from compactor.wiring import operating, planning
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
@@ -113,7 +114,7 @@ def test_plan_leaves_announced_files_alone(harness: Harness) -> None:
         build(harness, put(base_name(uri), 1, etags[uri]))
         seal(harness, after_seconds=60 if uri == uris[0] else 0)
     app = harness.app()
-    plan = app.plan("s3://lake/raw")
+    plan = planning.plan(app, "s3://lake/raw")
     assert (plan.files, plan.planned_before) == (1, 2)
     written = Manifest.model_validate_json(harness.store.read(harness.layout.manifest(plan.manifests[0].manifest_id)))
     assert [file.uri for file in written.files] == uris[2:]
@@ -126,18 +127,18 @@ def test_trace_and_redrive_follow_parts(harness: Harness) -> None:
         harness.store.put(uri, b'{"a": 1}\n')
     for info in list(harness.store.list("s3://lake/raw/")):
         build(harness, put(base_name(info.uri), info.size_bytes, info.etag))
-    waiting = harness.app().tracer.trace(uris[0])
+    waiting = operating.tracer(harness.app()).trace(uris[0])
     assert (waiting.state, waiting.manifest_uri in pending(harness)) == (TraceState.PENDING, True)
     [manifest] = seal(harness, after_seconds=60).manifests
-    assert harness.app().tracer.trace(uris[0]).manifest_id == manifest.manifest_id
-    assert harness.app().tracer.trace_manifest(waiting.manifest_id).manifest_id == manifest.manifest_id
+    assert operating.tracer(harness.app()).trace(uris[0]).manifest_id == manifest.manifest_id
+    assert operating.tracer(harness.app()).trace_manifest(waiting.manifest_id).manifest_id == manifest.manifest_id
     closed = FaultyStore(harness.store)
     closed.deny(uris[0])
     harness.run_once(store=closed)
-    assert harness.app().tracer.trace(uris[0]).state is TraceState.QUARANTINED
+    assert operating.tracer(harness.app()).trace(uris[0]).state is TraceState.QUARANTINED
     app = harness.app()
-    report = app.redriver().redrive(find_redrivable(app.state, Scope("files")))
+    report = operating.redriver(app).redrive(find_redrivable(app.state, Scope("files")))
     assert report.refused == ()
     harness.run_once()
     harness.check_exact(uris)
-    assert harness.app().tracer.trace(uris[0]).state is TraceState.DONE
+    assert operating.tracer(harness.app()).trace(uris[0]).state is TraceState.DONE

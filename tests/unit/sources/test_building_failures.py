@@ -5,6 +5,7 @@ import pytest
 from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.errors import AccessError
 from compactor.core.layout import base_name
+from compactor.wiring import planning
 from tests.support.building import MIB, build, new_harness, parts_of, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DiedError, Harness
@@ -49,7 +50,7 @@ def test_trouble_with_the_store_fails_what_it_concerns(harness: Harness) -> None
     """If a manifest cannot be written, its messages come again; if writing is denied, no message is acknowledged."""
     store = FaultyStore(harness.store)
     store.unavailable_at(1, "create")
-    builder = parts_of(harness, store).builder(groups_at_once=1)
+    builder = planning.builder(parts_of(harness, store), groups_at_once=1)
     report = builder.build({"a": put("2026-01-05-a.ndjson"), "b": put("2026-01-06-b.ndjson")})
     assert set(report.failed) == {"a"}
     assert "passing trouble" in report.failed["a"]
@@ -59,7 +60,7 @@ def test_trouble_with_the_store_fails_what_it_concerns(harness: Harness) -> None
             raise AccessError(f"{uri}: access denied")
 
     with pytest.raises(AccessError):
-        parts_of(harness, Closed(harness.store)).builder().build({"c": put("c.ndjson")})
+        planning.builder(parts_of(harness, Closed(harness.store))).build({"c": put("c.ndjson")})
 
 
 @pytest.mark.parametrize("size", [MIB, 5 * MIB], ids=["part", "manifest"])

@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import PlanCrashPoint
+from compactor.wiring import planning
 from tests.support.building import MIB, in_effect, new_harness, parts_of, pending, places
 from tests.support.harness import DiedError, Harness
 from tests.support.s3_messages import bridged, record, wrapped
@@ -48,12 +49,12 @@ class OneStream(Storm):
     def build(self) -> None:
         while batch := self._queue.receive(150):
             with suppress(DiedError):
-                report = parts_of(self._harness).builder(on_crash_point=self.die_sometimes).build(batch)
+                report = planning.builder(parts_of(self._harness), on_crash_point=self.die_sometimes).build(batch)
                 self._queue.delete(set(batch) - set(report.failed))
 
     def seal(self) -> None:
         with suppress(DiedError):
-            parts_of(self._harness).sealer(on_crash_point=self.die_sometimes).seal()
+            planning.sealer(parts_of(self._harness), on_crash_point=self.die_sometimes).seal()
 
 
 @pytest.mark.timeout(240)

@@ -9,10 +9,11 @@ from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import SettingsError
 from compactor.settings.compact_paths import parse_exclusions
 from compactor.settings.settings import parse_settings
+from compactor.sources.inventory.planning import Rate
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.unplanned import EVERYTHING
-from compactor.wiring.inventory import Rate, plan_inventory
+from compactor.wiring import operating, planning
 from tests.support.building import build, put
 from tests.support.harness import Harness
 from tests.support.inventories import BUCKET, MANIFEST, put_inventory, row
@@ -71,9 +72,12 @@ def test_announced_listed_and_inventoried_files() -> None:
     app = harness.app()
     report = build(harness, put("a.ndjson"), put("b.csv"))
     assert (report.plans[""].candidates, report.plans[""].skipped) == (1, {"excluded": 1})
-    plan = app.plan("s3://lake/raw", dry_run=True)
+    plan = planning.plan(app, "s3://lake/raw", dry_run=True)
     assert (plan.files, plan.skipped) == (1, {"excluded": 1})
-    assert app.tracer.trace("s3://lake/raw/b.csv").message == "no plan takes it: matches a pattern of input.exclude"
+    assert (
+        operating.tracer(app).trace("s3://lake/raw/b.csv").message
+        == "no plan takes it: matches a pattern of input.exclude"
+    )
     harness = Harness(root=f"s3://{BUCKET}", reading={"exclude": ["*.csv"]})
     rows = [row(f"raw/{name}", modified_at=DAY) for name in ("a.ndjson", "b.csv")]
     put_inventory(harness.store, rows)
@@ -82,5 +86,5 @@ def test_announced_listed_and_inventoried_files() -> None:
     found = partial(
         files_in_scope, inventory, reader.rows(inventory), (f"s3://{BUCKET}/raw/",), EVERYTHING, app.state.rules
     )
-    plan = plan_inventory(app, found, Rate(is_paced=False), on_wait=lambda _: None, dry_run=True)
+    plan = planning.plan_inventory(app, found, Rate(is_paced=False), on_wait=lambda _: None, dry_run=True)
     assert plan.skipped == {"excluded": 1}

@@ -29,6 +29,7 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.job.results import Result
 from compactor.sources.folders.planning import FolderPlanner, OnReplaced, changed_files
 from compactor.sources.plan import LeftOut
+from compactor.wiring import planning, rebuilding, streaming
 from tests.support.harness import DiedError, Harness, dying_at
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
@@ -179,7 +180,7 @@ class FolderLife(RuleBasedStateMachine):
     def planner(self, policy: OnReplaced, dies: CrashPoint | None = None) -> FolderPlanner:
         app = self.harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
         return FolderPlanner(
-            planner=app.planner,
+            planner=planning.planner(app),
             allowed_prefixes=app.settings.input.allowed_prefixes,
             listing=SourceListing(app.store, [str(self.raw)]),
             sources=[SourcePlace(str(self.raw))],
@@ -191,12 +192,12 @@ class FolderLife(RuleBasedStateMachine):
     def _call(self, policy: OnReplaced, dies: CrashPoint | None) -> list[LeftOut]:
         harness = self.harness
         app = harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
-        changed_files(self._work(None), app.claimer)
+        changed_files(self._work(None), planning.claimer(app))
         planner = self.planner(policy, dies)
         plan = planner.plan()
-        left_out = [*plan.left_out, *changed_files(self._work(dies), app.claimer)]
+        left_out = [*plan.left_out, *changed_files(self._work(dies), planning.claimer(app))]
         if plan.replacements:
-            replaced = app.replacer(lambda _: harness.engine()).replace(plan.replacements)
+            replaced = rebuilding.replacer(app, lambda _: harness.engine()).replace(plan.replacements)
             left_out += [LeftOut(each.file.uri, "replaced", why) for each, why in replaced.refused]
         return left_out
 
@@ -213,7 +214,7 @@ class FolderLife(RuleBasedStateMachine):
         job = harness.app()
         job.on_result = on_result
         source = ListedManifests(harness.store, harness.layout.manifests_folder)
-        job.service_on(harness.engine(), source).run(once=True)
+        streaming.service_on(job, harness.engine(), source).run(once=True)
         return commits
 
     def _check(self, left_out: list[LeftOut]) -> None:

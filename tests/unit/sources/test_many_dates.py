@@ -22,6 +22,7 @@ from compactor.sources.claiming import part_key
 from compactor.sources.events.builder import BUILD_SECONDS
 from compactor.sources.packing import Packing
 from compactor.sources.unplanned import FileScope
+from compactor.wiring import operating, planning
 from tests.support.building import MIB, build, new_harness, parts_of, pending, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, Harness
@@ -65,14 +66,14 @@ def test_a_plan_reads_each_waiting_manifest_once() -> None:
     for number in range(3):
         harness.deliver(f"by-hand-{number}", ROW)
     store = SlowStore(harness.store)
-    plan = harness.app(store=store).plan("/w/raw")
+    plan = planning.plan(harness.app(store=store), "/w/raw")
     assert [manifest.date for manifest in plan.manifests] == DAYS
     assert plan.planned_before == 3
     # Three manifests, and whether each is accepted.
     assert store.calls["read"] == 6
     assert store.most_at_once > 4
     again = SlowStore(harness.store)
-    assert harness.app(store=again).plan("/w/raw").planned_before == 63
+    assert planning.plan(harness.app(store=again), "/w/raw").planned_before == 63
     # What each claim's manifest was accepted as, and each waiting manifest with what became of it.
     assert again.calls["read"] <= 5 * len(DAYS) + 16
 
@@ -83,8 +84,8 @@ def test_the_bound_on_manifests() -> None:
     for day in DAYS[:5]:
         harness.file(f"{day}-a.ndjson", ROW)
     for days, left in ((DAYS[:2], 3), (DAYS[2:4], 1), (DAYS[4:5], 0)):
-        shown = harness.app().plan("/w/raw", limit=2, dry_run=True)
-        plan = harness.app().plan("/w/raw", limit=2)
+        shown = planning.plan(harness.app(), "/w/raw", limit=2, dry_run=True)
+        plan = planning.plan(harness.app(), "/w/raw", limit=2)
         assert (plan.left_manifests, plan.left_files) == (shown.left_manifests, shown.left_files) == (left, left)
         assert [each.date for each in shown.manifests] == [each.date for each in plan.manifests] == days
     harness.run_once()
@@ -97,18 +98,18 @@ def test_a_wrong_date_is_the_day_of_arrival_for_a_plan(wrong: str) -> None:
     harness = Harness()
     file = harness.file(f"{wrong}-a.ndjson", ROW)
     harness.file(f"{DAY}-b.ndjson", ROW)
-    shown = harness.app().plan("/w/raw", dry_run=True)
+    shown = planning.plan(harness.app(), "/w/raw", dry_run=True)
     assert (shown.misdated, shown.first_misdated) == (1, file.uri)
-    assert harness.app().plan("/w/raw", FileScope(date=DAY), dry_run=True).skipped == {}
+    assert planning.plan(harness.app(), "/w/raw", FileScope(date=DAY), dry_run=True).skipped == {}
     with events_logged("files.misdated") as events:
-        plan = harness.app().plan("/w/raw")
+        plan = planning.plan(harness.app(), "/w/raw")
     assert [manifest.date for manifest in plan.manifests] == [DAY]
     assert [(event["files"], event["first"]) for event in events] == [(1, file.uri)]
     harness.run_once()
     harness.check_exact()
     harness.claims = MemoryClaims()
-    assert harness.app().tracer.trace(file.uri, days=1).state is TraceState.DONE
-    assert harness.app().plan("/w/raw").planned_before == 2
+    assert operating.tracer(harness.app()).trace(file.uri, days=1).state is TraceState.DONE
+    assert planning.plan(harness.app(), "/w/raw").planned_before == 2
 
 
 @pytest.mark.parametrize("is_wider", [False, True])
@@ -120,13 +121,13 @@ def test_another_window_plans_no_file_again(is_wider: bool) -> None:
     narrow = with_window(harness, earliest_date="2025-01-01")
     before, after = (narrow, harness.settings) if is_wider else (harness.settings, narrow)
     harness.settings = before
-    plan = harness.app().plan("/w/raw")
+    plan = planning.plan(harness.app(), "/w/raw")
     assert [manifest.date for manifest in plan.manifests] == [DAY if is_wider else "2024-05-05", "2026-01-03"]
     harness.run_once()
     harness.claims, harness.settings = MemoryClaims(), after
-    again = harness.app().plan("/w/raw")
+    again = planning.plan(harness.app(), "/w/raw")
     assert (again.manifests, again.planned_before) == ([], 2)
-    assert harness.app().tracer.trace(file.uri, days=2).state is TraceState.DONE
+    assert operating.tracer(harness.app()).trace(file.uri, days=2).state is TraceState.DONE
     harness.check_exact()
 
 
@@ -137,11 +138,11 @@ def test_a_wrong_date_is_redriven_into_the_day_of_arrival() -> None:
     harness.file(f"{DAY}-b.ndjson", ROW)
     closed = FaultyStore(harness.store)
     closed.deny(file.uri)
-    harness.app().plan("/w/raw")
+    planning.plan(harness.app(), "/w/raw")
     harness.run_once(store=closed)
     harness.claims = MemoryClaims()
     app = harness.app()
-    report = app.redriver().redrive(find_redrivable(app.state, Scope("files")))
+    report = operating.redriver(app).redrive(find_redrivable(app.state, Scope("files")))
     assert report.refused == ()
     harness.run_once()
     harness.check_exact()
@@ -176,12 +177,12 @@ def test_a_builder_writes_many_dates_at_once() -> None:
     harness = new_harness()
     bodies = {day: put(f"{day}-a.ndjson", 1) for day in DAYS}
     store = SlowStore(harness.store)
-    report = parts_of(harness, store).builder().build(bodies)
+    report = planning.builder(parts_of(harness, store)).build(bodies)
     assert (len(report.plans[""].parts), report.failed) == (len(DAYS), {})
     assert store.most_at_once > 4
     harness.clock.advance(60)
     store = SlowStore(harness.store)
-    sealed = parts_of(harness, store).sealer().seal()
+    sealed = planning.sealer(parts_of(harness, store)).seal()
     assert sorted(manifest.date for manifest in sealed.manifests) == DAYS
     assert (sealed.sealed_parts, pending(harness)) == (len(DAYS), [])
     assert store.most_at_once > 4
@@ -225,13 +226,13 @@ def test_tiny_dates_do_not_starve_the_others() -> None:
                 begun += 1
 
     with events_logged("groups.left") as events:
-        report = parts_of(harness).builder(on_crash_point=take_long).build(bodies)
+        report = planning.builder(parts_of(harness), on_crash_point=take_long).build(bodies)
     plan = report.plans[""]
     assert [each.files for each in plan.manifests] == [2, 2]
     assert len(report.failed) == plan.left_manifests > 20
     assert set(report.failed) <= set(DAYS)
     assert [event["groups"] for event in events] == [plan.left_manifests]
-    again = parts_of(harness).builder().build({day: bodies[day] for day in report.failed})
+    again = planning.builder(parts_of(harness)).build({day: bodies[day] for day in report.failed})
     assert again.failed == {}
     seal(harness, after_seconds=60)
     assert {each.date for each in again.plans[""].parts} == {*report.failed}

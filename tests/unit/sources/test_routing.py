@@ -9,6 +9,7 @@ from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import AccessError
 from compactor.core.inputs.source_places import Routes
 from compactor.core.ports import ObjectInfo
+from compactor.wiring import planning
 from tests.support.harness import DiedError, Harness, dying_at
 from tests.support.logged import events_logged
 from tests.support.s3_messages import notification
@@ -71,7 +72,7 @@ def test_a_prefix_that_moves_doubles_and_loses_nothing(*, writes: bool) -> None:
     before = StreamsInMemory(stream_settings("orders"))
     with nullcontext() if writes else pytest.raises(DiedError):
         dies = ignore_plan_crash_point if writes else dying_at(PlanCrashPoint.CLAIMED)
-        before.components().builder(on_crash_point=dies).build({"m": put("orders/returns/a")})
+        planning.builder(before.components(), on_crash_point=dies).build({"m": put("orders/returns/a")})
     after = StreamsInMemory(stream_settings(*NESTED), before.store)
     after.clock, after.claims = before.clock, before.claims
     first = after.build(put("orders/returns/a"))
@@ -104,10 +105,10 @@ def test_a_plan_leaves_the_files_of_other_streams() -> None:
     streams = StreamsInMemory(stream_settings(*NESTED))
     for key in ("orders/a", "orders/returns/b"):
         streams.store.put(f"s3://lake/raw/{key}", b"{}\n")
-    from compactor.wiring.job.app import App  # noqa: PLC0415
+    from compactor.wiring.app import App  # noqa: PLC0415
 
     app = App(streams.settings.of_stream("orders"), clock=streams.clock, store=streams.store, claims=streams.claims)
-    plan = app.plan("s3://lake/raw/orders")
+    plan = planning.plan(app, "s3://lake/raw/orders")
     [written] = [streams.store.read(app.layout.manifest(each.manifest_id)) for each in plan.manifests]
     assert [file.uri for file in Manifest.model_validate_json(written).files] == ["s3://lake/raw/orders/a"]
     assert plan.skipped == {"other_stream": 1}

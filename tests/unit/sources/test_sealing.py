@@ -10,6 +10,7 @@ from compactor.core.crash_points import PlanCrashPoint
 from compactor.core.errors import AccessError
 from compactor.core.layout import base_name
 from compactor.sources.events.sealer import SEAL_INTERVAL_SECONDS, SealedParts
+from compactor.wiring import planning
 from tests.support.building import MIB, build, in_effect, new_harness, parts_of, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DiedError, Harness, written
@@ -137,11 +138,11 @@ def test_a_part_that_the_store_denies_holds_up_no_other(harness: Harness) -> Non
     denied, other = pending(harness)
     store = FaultyStore(harness.store)
     store.deny(denied)
-    report = parts_of(harness, store).sealer().seal()
+    report = planning.sealer(parts_of(harness, store)).seal()
     assert (len(report.manifests), set(report.unreadable)) == (1, {denied})
     assert pending(harness) == [denied]
     with pytest.raises(AccessError):
-        parts_of(harness, store).sealer().seal()
+        planning.sealer(parts_of(harness, store)).seal()
     assert other not in pending(harness)
     seal(harness)
     assert (set(places(harness).values()), len(places(harness)), pending(harness)) == ({1}, 2, [])
@@ -154,7 +155,7 @@ def test_trouble_with_one_day_seals_the_others(harness: Harness) -> None:
     harness.clock.advance(60)
     store = FaultyStore(harness.store)
     store.unavailable_at(1, "create")
-    report = parts_of(harness, store).sealer(groups_at_once=1).seal()
+    report = planning.sealer(parts_of(harness, store), groups_at_once=1).seal()
     assert (len(report.manifests), report.waiting_parts) == (1, 1)
     seal(harness)
     assert set(places(harness).values()) == {1}
@@ -201,7 +202,7 @@ def test_parts_are_sealed_before_all_are_read(harness: Harness, bound: str) -> N
         if step is PlanCrashPoint.PLANNED:
             unread_when_sealed.append(len(unread))
 
-    sealer = parts_of(harness, Watched(harness.store)).sealer(on_crash_point=note, groups_at_once=1)
+    sealer = planning.sealer(parts_of(harness, Watched(harness.store)), on_crash_point=note, groups_at_once=1)
     report = replace(sealer, **{bound: 10}).seal()
     assert unread_when_sealed[0] > 0
     assert (report.sealed_parts, report.waiting_parts, pending(harness)) == (60, 0, [])
@@ -214,7 +215,7 @@ def test_parts_that_are_not_due_wait_for_those_that_are_read_later(harness: Harn
     for number in range(5):
         build(harness, put(f"{number}.ndjson", 3 * MIB))
         harness.clock.advance(1)
-    report = replace(parts_of(harness).sealer(), files_at_once=files_at_once).seal()
+    report = replace(planning.sealer(parts_of(harness)), files_at_once=files_at_once).seal()
     assert [each.files for each in report.manifests] == [3]
     assert (report.sealed_parts, report.waiting_parts) == (3, 2)
     assert 0 < report.oldest_seconds <= 5

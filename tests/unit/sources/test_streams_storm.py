@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import PlanCrashPoint
+from compactor.wiring import planning
 from tests.support.harness import DiedError
 from tests.support.s3_messages import bridged, notification
 from tests.support.storms import Queue, Storm
@@ -25,14 +26,14 @@ class OfStreams(Storm):
 
     def build(self) -> None:
         while batch := self._queue.receive(300):
-            builder = self._streams.components().builder(on_crash_point=self.die_sometimes)
+            builder = planning.builder(self._streams.components(), on_crash_point=self.die_sometimes)
             with suppress(DiedError):
                 self._queue.delete(set(batch) - set(builder.build(batch).failed))
 
     def seal(self) -> None:
         for parts in self._streams.components().of_streams.values():
             with suppress(DiedError):
-                parts.sealer(on_crash_point=self.die_sometimes).seal()
+                planning.sealer(parts, on_crash_point=self.die_sometimes).seal()
 
 
 @pytest.mark.timeout(240)

@@ -12,6 +12,7 @@ from compactor.sources.folders.history import NothingSummarised
 from compactor.sources.folders.planning import FolderPlanner
 from compactor.sources.folders.stored_history import StoredSummarisedFiles
 from compactor.sources.plan import Plan
+from compactor.wiring import planning
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.folders import folder_planner
 from tests.support.harness import Harness
@@ -37,7 +38,9 @@ class Bucket:
         own = store or harness.store
         harness.claims = JournalClaims(own, harness.layout.claims_folder)  # type: ignore[assignment]
         planner = folder_planner(harness, f"{ROOT}/raw")
-        inner = replace(planner.planner, state=harness.app(store=own).state, claimer=harness.app(store=own).claimer)
+        inner = replace(
+            planner.planner, state=harness.app(store=own).state, claimer=planning.claimer(harness.app(store=own))
+        )
         return replace(planner, planner=inner, summarised=StoredSummarisedFiles(own, harness.layout))
 
     def compare(self) -> Plan:

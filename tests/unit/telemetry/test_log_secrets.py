@@ -19,6 +19,7 @@ from compactor.engines.native.bin_task import BinTask, write_bin
 from compactor.engines.native.kernel import RefusedPlace
 from compactor.job.results import log_result
 from compactor.telemetry.logs import LOGGER, configure_logs
+from compactor.wiring import engines, streaming
 from tests.support import extras
 from tests.support.engines import PLAIN, WITHOUT_SPARK
 from tests.support.fakes import FailingEngine
@@ -69,7 +70,9 @@ def run(harness: Harness, engine: Engine) -> str:
     app = harness.app()
     app.on_result = log_result
     try:
-        report = app.service_on(engine, ListedManifests(harness.store, harness.layout.manifests_folder)).run(once=True)
+        report = streaming.service_on(app, engine, ListedManifests(harness.store, harness.layout.manifests_folder)).run(
+            once=True
+        )
     except CompactorError as exc:
         return str(exc)
     return repr((report.failures, report.stuck))
@@ -87,7 +90,7 @@ def engine_of(name: str, harness: Harness) -> Engine:
     if name == PLAIN:
         return harness.engine()
     extras.NATIVE.need()
-    return harness.app().native_engine(ThreadBinWorkers(harness.store))
+    return engines.native_engine(harness.app(), ThreadBinWorkers(harness.store))
 
 
 @pytest.mark.parametrize("name", WITHOUT_SPARK)
@@ -139,7 +142,7 @@ def test_a_kernel_that_refuses_a_record_does_not_quote_it() -> None:
 
     harness = Harness()
     harness.deliver("m", DATA)
-    batch = harness.runner(engine=harness.app().native_engine(Workers(harness.store))).run(harness.waiting())
+    batch = harness.runner(engine=engines.native_engine(harness.app(), Workers(harness.store))).run(harness.waiting())
     error = batch.failures["m"]
     assert isinstance(error, StagingError)
     assert "refused a record of" in str(error)

@@ -7,6 +7,7 @@ from compactor.core.errors import AccessError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.upkeep.cleaner import ORPHAN_AGE_SECONDS, CleaningReport, Kind
+from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, rebuild
@@ -19,7 +20,7 @@ M0 = ManifestKey(DAY, "m0")
 def clean(
     harness: Harness, days: float = 30, rejects_days: float = 0, store: ObjectStore | None = None
 ) -> CleaningReport:
-    return harness.app(store=store).cleaner.clean(archive_days=days, rejects_days=rejects_days)
+    return operating.cleaner(harness.app(store=store)).clean(archive_days=days, rejects_days=rejects_days)
 
 
 def world(age_days: float = 31, manifests: int = 2) -> Harness:
@@ -72,7 +73,7 @@ def test_what_no_rule_took_is_missing() -> None:
     gone = harness.commit("m1").rejects[0].final
     harness.store.delete([gone])
     clean(harness, rejects_days=31)
-    report = harness.app().verifier().verify_all()
+    report = operating.verifier(harness.app()).verify_all()
     assert [each.where for each in report.discrepancies] == [gone]
     assert sum(each.files for each in report.expired) == 1
 
@@ -85,7 +86,7 @@ def test_a_cleaning_that_dies_anywhere() -> None:
         harness = world()
 
         def check(harness: Harness = harness) -> None:
-            assert harness.app().verifier().verify_all().discrepancies == []
+            assert operating.verifier(harness.app()).verify_all().discrepancies == []
 
         with pytest.raises(DiedError):
             clean(harness, rejects_days=31, store=WatchedStore(harness.store, change, check))
@@ -118,7 +119,7 @@ def test_what_may_not_be_deleted_keeps_nothing_else() -> None:
         assert [each.why for each in records(harness)] == [Why.ARCHIVE, Why.REJECTS]
     assert listed(harness, harness.layout.staging_folder) == []
     assert listed(harness, harness.layout.rejects_folder) == []
-    assert harness.app().verifier().verify_all().expiring == 1
+    assert operating.verifier(harness.app()).verify_all().expiring == 1
     clean(harness, days=1000)
     assert listed(harness, harness.layout.archive_folder) == []
     assert listed(harness, harness.layout.changing_folder) == []

@@ -23,6 +23,7 @@ from compactor.upkeep.cleaner import (
     CleaningReport,
     Kind,
 )
+from compactor.wiring import operating, streaming
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 
@@ -33,7 +34,7 @@ DAY_SECONDS = 24 * HOUR_SECONDS
 
 
 def clean(harness: Harness, *, days: float = 30, store: ObjectStore | None = None, **how: bool) -> CleaningReport:
-    return harness.app(store=store).cleaner.clean(archive_days=days, **how)
+    return operating.cleaner(harness.app(store=store)).clean(archive_days=days, **how)
 
 
 def world_after(age_seconds: float, manifests: int = 1) -> Harness:
@@ -286,7 +287,7 @@ def test_rotating_checkpoints(age_seconds: float, force: bool, lives: bool) -> N
     if lives:
         beat(harness, "run-1")
     may = not lives and (force or age_seconds >= STILL_SECONDS)
-    cleaner = harness.app().cleaner
+    cleaner = operating.cleaner(harness.app())
     if may:
         cleaner.check_checkpoints(force=force)
         assert clean(harness, all_checkpoints=True).removed == {Kind.CHECKPOINT: 2}
@@ -324,7 +325,7 @@ def test_a_long_archive_is_streamed() -> None:
         at.append(store.listed)
         return True
 
-    report = harness.app(store=store).cleaner.clean(archive_days=30, on_chunk=on_chunk)
+    report = operating.cleaner(harness.app(store=store)).clean(archive_days=30, on_chunk=on_chunk)
     assert len(at) > 8
     assert report.kept == {"its manifest is not committed": 2_000}
     assert len(report.kept_named) == KEPT_NAMED
@@ -347,7 +348,7 @@ def with_archived(manifests: int) -> Harness:
 def test_deletion_in_chunks() -> None:
     """Cleaning ends between two chunks if it is told to, and the next call goes on."""
     harness = with_archived(501)
-    cleaner = harness.app().cleaner
+    cleaner = operating.cleaner(harness.app())
     cleaner.clean(archive_days=30, on_chunk=lambda _: False)
     assert len(archived(harness)) == 501 - 200
     assert cleaner.clean(archive_days=30).removed == {Kind.ARCHIVED: 301}
@@ -362,7 +363,7 @@ def daily(harness: Harness, on_wait: Callable[[Service], None], *, store: Object
             return False
 
     source = BusySource(harness.store, harness.layout.manifests_folder, on_wait=lambda: on_wait(job))
-    job = harness.app(store=store).service_on(harness.engine(), source)
+    job = streaming.service_on(harness.app(store=store), harness.engine(), source)
     job.run(once=False)
 
 
@@ -441,7 +442,7 @@ def test_files_of_no_attempt_are_passed_over_one_by_one() -> None:
                     listed.append(uri)
                     yield ObjectInfo(uri, 1, "1", harness.clock.now() - timedelta(days=300))
 
-    cleaner, at = harness.app(store=LongOutput(harness.store)).cleaner, [0]
+    cleaner, at = operating.cleaner(harness.app(store=LongOutput(harness.store))), [0]
 
     def on_chunk(_report: CleaningReport) -> bool:
         assert len(listed) - at[-1] <= 2_000

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from compactor.upkeep.tasks import CHECK_SECONDS, Tasks
+from compactor.wiring import streaming, table_sink
 from tests.support.fakes import ListSource
 from tests.support.harness import GOOD, Harness, sink_of
 from tests.unit.ops.table.test_merger import check, live, rows
@@ -30,7 +31,7 @@ def later(harness: Harness, tasks: Tasks, seconds: float) -> None:
 
 def begun(harness: Harness) -> Tasks:
     """The tasks of a run that has just begun, and has had its first look."""
-    made = Tasks(harness.app().state, harness.app().table_tasks(lambda: True))
+    made = Tasks(harness.app().state, table_sink.table_tasks(harness.app(), lambda: True))
     made.step()
     later(harness, made, CHECK_SECONDS)
     return made
@@ -63,7 +64,7 @@ def test_none_by_default() -> None:
     harness = filled()
     later(harness, begun(harness), 10_000 * HOUR)
     assert len(live(harness)) == 4
-    assert Harness().app().table_tasks(lambda: True) == []
+    assert table_sink.table_tasks(Harness().app(), lambda: True) == []
 
 
 def test_beside_the_work_of_a_run() -> None:
@@ -80,7 +81,7 @@ def test_beside_the_work_of_a_run() -> None:
             job.stop()
 
     stream = ListSource(harness.store, harness.layout.manifests_folder, on_wait=on_wait)
-    job = harness.app().service_on(harness.engine(), stream)
+    job = streaming.service_on(harness.app(), harness.engine(), stream)
     before = rows(harness)
     job.run(once=False)
     assert len(live(harness)) == 1

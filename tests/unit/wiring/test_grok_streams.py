@@ -14,8 +14,9 @@ from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.wiring.job.app import App
-from compactor.wiring.job.forgetting import forgetter
+from compactor.wiring import engines, operating, rebuilding
+from compactor.wiring.app import App
+from compactor.wiring.rebuilding import forgetter
 from tests.support import extras
 from tests.support.engine_workspace import DAY, EngineWorkspace, engine_workspace, schema_file
 
@@ -38,7 +39,7 @@ def changed(place: EngineWorkspace, pattern: str) -> EngineWorkspace:
 
 
 def redriven(place: EngineWorkspace, kind: Kind) -> str:
-    report = place.app.redriver().redrive(find_redrivable(place.app.state, Scope(kind)))
+    report = operating.redriver(place.app).redrive(find_redrivable(place.app.state, Scope(kind)))
     assert report.refused == ()
     (found,) = report.redriven
     assert found.manifest_id is not None
@@ -112,7 +113,7 @@ def test_columns_keep_their_types(tmp_path: Path) -> None:
 )
 def test_faults_of_patterns(tmp_path: Path, pattern: str, fault: str) -> None:
     with pytest.raises(SettingsError, match=fault) as raised:
-        workspace(tmp_path, pattern).app.engine_rules  # noqa: B018 - it reads the pattern
+        engines.engine_rules(workspace(tmp_path, pattern).app)
     assert str(raised.value).startswith("input.grok: ")
 
 
@@ -120,7 +121,7 @@ def test_the_native_module_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Also for Spark's engine. Other streams do without."""
     monkeypatch.delattr("compactor_native.INTERFACE")
     with pytest.raises(SettingsError, match=r'input.format: "grok": .* -> install one with it'):
-        workspace(tmp_path).app.engine_rules  # noqa: B018 - it needs the module
+        engines.engine_rules(workspace(tmp_path).app)
 
 
 def test_rejected_lines_are_redriven_by_the_pattern_of_today(tmp_path: Path) -> None:
@@ -143,8 +144,10 @@ def test_rows_are_made_again_by_the_pattern_of_their_commit(tmp_path: Path) -> N
     for file in first.commit.outputs:
         place.app.store.delete([file.final])
     now = changed(place, "^%{WORD:another}")
-    scan = now.app.rebuild_scanner().scan(RebuildScope(("m",)))
-    report = now.app.rebuilder(lambda rules: now.app.native_engine(_workers(now), rules)).rebuild(scan)
+    scan = operating.rebuild_scanner(now.app).scan(RebuildScope(("m",)))
+    report = rebuilding.rebuilder(now.app, lambda rules: engines.native_engine(now.app, _workers(now), rules)).rebuild(
+        scan
+    )
     assert [each.manifest_id for each in report.rebuilt] == ["m"]
     again = now.outcome("m")
     assert isinstance(again, Commit)

@@ -10,6 +10,7 @@ from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.change_log import changes_about
 from compactor.ops.accept.giving_up import InputsGivenUp, find_lost, given_up
 from compactor.ops.redrive.redrivable import find_redrivable
+from compactor.wiring import operating, streaming
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app
 
@@ -32,8 +33,8 @@ class Scene:
         self.plan_and_run()
 
     def plan_and_run(self) -> None:
-        self.app.lander("kafka").land(TOPIC, max_manifests=9)
-        self.app.threaded_job(1).run(once=True)
+        streaming.lander(self.app, "kafka").land(TOPIC, max_manifests=9)
+        streaming.threaded_job(self.app, 1).run(once=True)
 
     def accept(self, found: InputsGivenUp, why: str = "late", by: str = "ann@host") -> None:
         given_up(self.app.state, found.inputs, "accepted", why, by=by)
@@ -50,7 +51,7 @@ def partition_range(first: int, end: int) -> str:
 
 def test_a_lost_range_is_settled_once_it_is_accepted(scene: Scene) -> None:
     """For `verify`, `status` and `redrive`; it says who accepted it, and why."""
-    before = scene.app.verifier().verify_all()
+    before = operating.verifier(scene.app).verify_all()
     assert (len(before.open_files), [each.uri for each in before.quarantined_files]) == (
         1,
         [partition_range(3, 6)],
@@ -58,12 +59,12 @@ def test_a_lost_range_is_settled_once_it_is_accepted(scene: Scene) -> None:
     found = find_lost(scene.app.state)
     scene.accept(found)
     assert [each.uri for each in found.inputs] == [partition_range(3, 6)]
-    after = scene.app.verifier().verify_all()
+    after = operating.verifier(scene.app).verify_all()
     assert (after.needs_operator, after.rows) == (False, 5)
     [file] = after.quarantined_files
     assert file.settled_by.startswith("loss accepted by ann@host at ")
     assert file.settled_by.endswith(": late")
-    assert scene.app.status_reader.read().quarantined_files.open == 0
+    assert operating.status_reader(scene.app).read().quarantined_files.open == 0
     assert not any(source.things for source in find_redrivable(scene.app.state, Scope("files")).sources)
 
 

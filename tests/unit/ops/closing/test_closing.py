@@ -18,6 +18,7 @@ from compactor.ledger.housekeeping import TaskNote
 from compactor.ops.closing.closer import ClosingReport, report_of
 from compactor.ops.closing.draft import VersionIndex
 from compactor.ops.redrive.redrivable import find_redrivable
+from compactor.wiring import operating, streaming
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, answer, closed, reported, verified
@@ -79,7 +80,7 @@ def test_a_quiet_date_is_closed_once() -> None:
     assert marks(harness) == []
     assert closed(harness) == report_of([])
     store = FaultyStore(harness.store)
-    report = harness.app(store=store).verifier().verify_all()
+    report = operating.verifier(harness.app(store=store)).verify_all()
     assert report.closed_dates == 2
     assert (report.manifests, report.dead_letters, report.lines, report.rows) == (2, 1, 14, 8)
     check(harness)
@@ -158,7 +159,7 @@ def test_a_redriven_file_of_a_closed_date_needs_no_operator() -> None:
     assert verified(harness).needs_operator
     harness.store.put(gone, GOOD)
     app = harness.app()
-    app.redriver().redrive(find_redrivable(app.state, Scope("files")))
+    operating.redriver(app).redrive(find_redrivable(app.state, Scope("files")))
     check(harness)
     harness.run_once()
     assert not verified(harness).needs_operator
@@ -204,7 +205,7 @@ def test_a_closing_that_dies_anywhere(*, is_lost: bool) -> None:
             for method in ("create", "put", "delete"):
                 store.lose_answer_at(at + 1, method)
             with suppress(CompactorError):
-                harness.app(store=store).closer().close()
+                operating.closer(harness.app(store=store)).close()
             has_ended = max(store.calls[method] for method in ("create", "put", "delete")) <= at
         else:
             watched = WatchedStore(harness.store, at)
@@ -283,7 +284,7 @@ def test_what_happens_before_a_summary_is_written(other: str) -> None:
 
 def closed_date(harness: Harness, day: str, store: ObjectStore | None = None) -> ClosingReport:
     """What a process does that closes one date alone."""
-    closer = harness.app(store=store).closer()
+    closer = operating.closer(harness.app(store=store))
     dates = ClosedDates(store or harness.store, harness.layout)
     found = closer._candidates(day, [each for each in dates.marks() if each.key.date == day])
     return report_of(closer._close_date(found, 0, VersionIndex(dates)))
@@ -446,7 +447,7 @@ def test_a_summary_that_is_in_the_sums_and_cannot_be_read(is_lost: bool) -> None
     def answers() -> list[object]:
         scopes = [Scope(kind) for kind in ("files", "rejects", "manifests")]
         scans = [find_redrivable(harness.app().state, each) for each in scopes]
-        letters = harness.app().status_reader.read().dead_letters.open
+        letters = operating.status_reader(harness.app()).read().dead_letters.open
         return [[each.key.id for each in scan.sources] for scan in scans] + [reported(harness), letters]
 
     before = answers()
@@ -464,11 +465,11 @@ def test_the_job_closes_once_a_day() -> None:
     """Once an operator has begun."""
     harness = quiet()
     app = harness.app()
-    app.close_quiet_dates()
+    operating.close_quiet_dates(app)
     assert summaries(harness) == {}
     closed(harness)
     compacted(harness, "late")
-    tasks = app.tasks()
+    tasks = streaming.tasks(app)
     for _ in range(4):
         tasks.step()
         tasks.wait()
@@ -481,4 +482,4 @@ def test_a_note_of_the_daily_closing_closes_nothing() -> None:
     """What became of a closing is not that dates may be closed."""
     harness = Harness()
     TaskNote(harness.app().state, "closing").finished()
-    assert not harness.app().closer().has_begun()
+    assert not operating.closer(harness.app()).has_begun()

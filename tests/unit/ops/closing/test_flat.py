@@ -9,6 +9,7 @@ from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
+from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
@@ -46,11 +47,11 @@ def report(harness: Harness, store: FaultyStore) -> object:
 
 
 COMMANDS: dict[str, Callable[[Harness, FaultyStore], object]] = {
-    "verify": lambda harness, store: harness.app(store=store).verifier().verify_all(),
-    "close": lambda harness, store: harness.app(store=store).closer().close(),
+    "verify": lambda harness, store: operating.verifier(harness.app(store=store)).verify_all(),
+    "close": lambda harness, store: operating.closer(harness.app(store=store)).close(),
     "report": report,
     "redrive": lambda harness, store: find_redrivable(harness.app(store=store).state, Scope("files")),
-    "status": lambda harness, store: harness.app(store=store).status_reader.read(),
+    "status": lambda harness, store: operating.status_reader(harness.app(store=store)).read(),
     "start": lambda harness, store: harness.run_once(store=store),
 }
 
@@ -72,5 +73,5 @@ def test_all_records_cost_more(histories: tuple[Harness, Harness]) -> None:
     """So the test above can tell: by all records, `verify` costs several times as much."""
     few, many = (FaultyStore(harness.store) for harness in histories)
     for harness, store in zip(histories, (few, many), strict=True):
-        harness.app(store=store).verifier().verify_all(closed=True)
+        operating.verifier(harness.app(store=store)).verify_all(closed=True)
     assert many.calls.total() > 3 * few.calls.total()

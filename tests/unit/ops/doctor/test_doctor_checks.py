@@ -21,7 +21,8 @@ from compactor.ops.doctor.machine_checks import Disk, SparkFound, disks, native,
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
 from compactor.ops.verify.files import surplus
 from compactor.settings.settings import load_settings, parse_settings
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 from tests.contract.doctor.workspace import ANSWER, install_java
 from tests.support.extras import NATIVE
 
@@ -139,7 +140,7 @@ def test_a_probe_is_not_taken_for_data() -> None:
             assert not is_delivery(uri)
             assert not is_seen_by_stream(uri.removeprefix(f"{place}/"), 6)
             app.store.put(uri, b"doctor")
-    status = app.status_reader.read()
+    status = operating.status_reader(app).read()
     assert (status.backlog.manifests, status.backlog.begun_manifests, status.dead_letters.manifests) == (0, 0, 0)
     assert not list(surplus(app.state))
 

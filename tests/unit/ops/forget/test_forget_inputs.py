@@ -3,6 +3,7 @@
 from compactor.adapters.memory.store import MemoryStore
 from compactor.ops.forget.inputs import HeldInput
 from compactor.upkeep.cleaner import Kind
+from compactor.wiring import operating
 from tests.support.forgetting import ALICE, OTHERS, PLAIN, check_tidy, forget, holding
 from tests.support.harness import DAY, Harness
 from tests.support.redriving import exhaust, new_harness
@@ -59,7 +60,7 @@ def test_rows_whose_rejects_expired() -> None:
     harness.deliver("m1", PLAIN, OTHERS)
     harness.run_once()
     harness.clock.advance(32 * 24 * 3600.0)
-    assert harness.app().cleaner.clean(archive_days=30, rejects_days=31).removed[Kind.REJECTS] == 1
+    assert operating.cleaner(harness.app()).clean(archive_days=30, rejects_days=31).removed[Kind.REJECTS] == 1
     report = forget(harness)
     assert [(each.rows, each.rejected_lines) for each in report.forgotten] == [(1, 0)]
     assert (report.failed, report.refused, report.discrepancies) == ((), (), ())

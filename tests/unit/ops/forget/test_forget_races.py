@@ -9,6 +9,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Erasure, Why
 from compactor.core.errors import AccessError, CompactorError, OperatorError, StuckError, TryAgainError
 from compactor.ops.table.maintainer import Maintainer
+from compactor.wiring import table_sink
 from tests.support.forgetting import PLAIN, ROWS, check_tidy, deliver, forget, holding
 from tests.support.harness import DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
@@ -92,7 +93,7 @@ def test_a_table_that_does_not_answer(kind: type[CompactorError], monkeypatch: p
     done = harness.ledger.record(harness.layout.change(Why.ERASED, "", report.erasure), Erasure)
     assert (len(done.manifests), done.left) == (2, report.left)
     assert forget(harness).left == 0
-    assert harness.app().table_keeper().compare().rows == harness.verification().rows
+    assert table_sink.table_keeper(harness.app()).compare().rows == harness.verification().rows
 
 
 def test_a_table_that_takes_nothing() -> None:
@@ -118,5 +119,5 @@ def test_rows_that_the_table_never_had() -> None:
     harness = Harness(table={}, store=plain.store)
     assert forget(harness).left == 0
     assert holding(harness) == []
-    assert harness.app().table_keeper().rebuild().adopted == 1
+    assert table_sink.table_keeper(harness.app()).rebuild().adopted == 1
     check_tidy(harness)

@@ -8,6 +8,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.documents.records import Erasure, Why
 from compactor.ops.rebuild.damaged import RebuildScope
+from compactor.wiring import operating
 from tests.support.forgetting import ALICE, OTHERS, PLAIN, REJECTS, ROWS, check_tidy, deliver, forget, holding, others
 from tests.support.harness import DiedError, Harness, dying_at
 from tests.support.rebuilding import rebuild
@@ -140,7 +141,7 @@ def test_erased_rows_do_not_come_back() -> None:
     harness.store.delete([lost])
     assert ["erased on request" in each.why for each in rebuild(harness).refused] == [True]
     assert rebuild(harness, "m2", force=True).rebuilt == ()
-    assert harness.app().rebuild_scanner().scan(RebuildScope(("m3",))).refused == ()
+    assert operating.rebuild_scanner(harness.app()).scan(RebuildScope(("m3",))).refused == ()
 
 
 def test_all_rows_of_a_file() -> None:
@@ -271,11 +272,11 @@ def test_closed_dates() -> None:
     """A manifest of a closed date is erased, and comes into the sums with the next closing."""
     harness = compacted()
     harness.clock.advance(10 * 24 * 3600)
-    assert harness.app().closer().close().summarised
+    assert operating.closer(harness.app()).close().summarised
     forget(harness)
-    found = harness.app().verifier().verify_all()
+    found = operating.verifier(harness.app()).verify_all()
     assert (found.closed_dates, found.erased_lines, found.discrepancies) == (1, 2 * (ROWS + REJECTS), [])
     harness.clock.advance(10 * 24 * 3600)
-    harness.app().closer().close()
-    summed = harness.app().verifier().verify_all()
+    operating.closer(harness.app()).close()
+    summed = operating.verifier(harness.app()).verify_all()
     assert (summed.erased_lines, summed.rows, summed.discrepancies) == (2 * (ROWS + REJECTS), found.rows, [])

@@ -8,6 +8,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import ObjectNotFound
 from compactor.upkeep.cleaner import ORPHAN_AGE_SECONDS, CleaningReport, Kind
+from compactor.wiring import operating
 from tests.support.fakes import PlainEngine
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.rebuilding import WatchedStore, rebuild, visible_rows
@@ -34,7 +35,7 @@ def test_a_rebuild_that_is_held_up_for_a_day_keeps_what_it_staged(held_up_at: Cr
     def on_crash_point(point: CrashPoint, _manifest_id: str) -> None:
         if point == held_up_at:
             harness.clock.advance(ORPHAN_AGE_SECONDS + 1)
-            swept.append(harness.app().cleaner.sweep())
+            swept.append(operating.cleaner(harness.app()).sweep())
 
     report = rebuild(harness, "m1", on_crash_point=on_crash_point)
     assert len(report.rebuilt) == 1, report
@@ -49,7 +50,7 @@ def test_a_later_rebuild_clears_the_staging_of_one_that_died() -> None:
     layout = harness.layout
     harness.store.put(f"{layout.staging('m1', 7, 2)}part-0.parquet", b"of a rebuild that died")
     harness.clock.advance(ORPHAN_AGE_SECONDS + 1)
-    assert harness.app().cleaner.sweep().kept == {LATER: 1}
+    assert operating.cleaner(harness.app()).sweep().kept == {LATER: 1}
     assert len(rebuild(harness, "m1").rebuilt) == 1
     assert list(harness.store.list(layout.staging_of("m1"))) == []
     harness.check_exact()

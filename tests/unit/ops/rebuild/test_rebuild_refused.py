@@ -11,6 +11,7 @@ from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import find_redrivable
+from compactor.wiring import operating, rebuilding
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import rebuild, visible_rows
@@ -204,7 +205,7 @@ def test_redriven_files_stay_out() -> None:
     harness.run_once()
     harness.store.put(uri, GOOD)
     for kind in ("files", "rejects"):
-        harness.app().redriver().redrive(find_redrivable(harness.app().state, Scope(kind)))  # type: ignore[arg-type]
+        operating.redriver(harness.app()).redrive(find_redrivable(harness.app().state, Scope(kind)))  # type: ignore[arg-type]
         harness.run_once()
     before, rejects = visible_rows(harness), harness.rejects()
     commit = harness.commit("m1")
@@ -225,7 +226,7 @@ def test_limits_of_the_commit(harness: Harness) -> None:
     commit = app.ledger.outcome(M1)
     assert isinstance(commit, Commit)
     strict = commit.model_copy(update={"max_line_bytes": 77, "max_decompressed_bytes": 88})
-    app.rebuilder(lambda rules: seen.append(rules) or harness.engine()).stager_for(strict)  # type: ignore[func-returns-value]
+    rebuilding.rebuilder(app, lambda rules: seen.append(rules) or harness.engine()).stager_for(strict)  # type: ignore[func-returns-value]
     [rules] = seen
     assert (rules.limits.max_line_bytes, rules.limits.max_decompressed_bytes) == (77, 88)
     assert rules.on_changed_file == "skip"

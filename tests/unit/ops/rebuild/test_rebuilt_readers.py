@@ -9,6 +9,7 @@ from compactor.core.layout import ManifestKey
 from compactor.job.publication import Publisher
 from compactor.ops.report.period import Period
 from compactor.ops.trace.trace import TraceState
+from compactor.wiring import operating
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import rebuild
 from tests.support.report_day import report_on
@@ -42,7 +43,7 @@ def test_verify_beside_a_rebuild(step: CrashPoint) -> None:
     found = harness.verification()
     is_done = AFTER_DECISION.index(step) >= AFTER_DECISION.index(CrashPoint.DONE)
     assert (found.discrepancies, found.unfinished) == ([], 0 if is_done else 1)
-    trace = harness.app().tracer.trace_manifest("m1")
+    trace = operating.tracer(harness.app()).trace_manifest("m1")
     assert trace.state is (TraceState.DONE if is_done else TraceState.DECIDED)
     assert trace.outputs == [file.final for file in harness.commit("m1").outputs]
     assert [each.manifest_id for each in rebuild(harness).rebuilt] == ([] if is_done else ["m1"])
@@ -87,9 +88,9 @@ def test_trace_of_a_lost_output() -> None:
     harness = damaged()
     uri = harness.commit("m1").outputs[2 - 1].final
     harness.store.delete([uri])
-    assert harness.app().tracer.trace(uri).next_moves[0] == "compactor rebuild m1"
+    assert operating.tracer(harness.app()).trace(uri).next_moves[0] == "compactor rebuild m1"
     rebuild(harness)
-    assert "compactor rebuild m1" not in harness.app().tracer.trace(uri).next_moves
+    assert "compactor rebuild m1" not in operating.tracer(harness.app()).trace(uri).next_moves
 
 
 @pytest.mark.parametrize("generation", [1, 2], ids=["the first commit", "a rebuild"])
@@ -141,7 +142,7 @@ def test_retention() -> None:
     with pytest.raises(DiedError):
         rebuild(harness, on_crash_point=die)
     harness.clock.advance(3 * 24 * 3600)
-    keep = harness.app().cleaner.retention
+    keep = operating.cleaner(harness.app()).retention
     harness.store.delete([uri for uri, _, _ in harness.ledger.open_rebuilds("m1")])
     assert keep.why_keep_staged("m1") == "its commit is not done"
     archived = harness.layout.archived_manifest(M1)

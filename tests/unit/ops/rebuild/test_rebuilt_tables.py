@@ -7,6 +7,7 @@ import pytest
 from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import CompactorError
+from compactor.wiring import table_sink
 from tests.support.harness import GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 
@@ -32,7 +33,7 @@ def check(harness: Harness, before: list[str]) -> None:
     assert {info.uri for info in harness.store.list(harness.layout.output + "/")} == set(files)
     assert not {file.final for file in harness.commit("m1").outputs} & set(before)
     assert harness.verification().discrepancies == []
-    assert not harness.app().table_keeper().compare().needs_operator
+    assert not table_sink.table_keeper(harness.app()).compare().needs_operator
 
 
 def test_new_names_in_one_change() -> None:

@@ -14,6 +14,7 @@ from compactor.core.ports import ObjectStore
 from compactor.ops.rebuild.replacing import Replaced
 from compactor.sources.claiming import claim_key
 from compactor.sources.plan import Replacement
+from compactor.wiring import planning, rebuilding
 from tests.support.folders import folder_planner
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, rebuild, visible_rows
@@ -45,7 +46,7 @@ def replace(
     on_crash_point: OnCrashPoint = ignore_crash_point,
 ) -> Replaced:
     app = harness.app(store=store, on_crash_point=on_crash_point)
-    return app.replacer(lambda _: harness.engine(store)).replace(found)
+    return rebuilding.replacer(app, lambda _: harness.engine(store)).replace(found)
 
 
 def check(harness: Harness) -> None:
@@ -95,7 +96,7 @@ def test_the_earlier_version_can_come_back(harness: Harness) -> None:
 def test_the_claim_of_the_earlier_version_is_given_up(harness: Harness) -> None:
     """On S3 the same bytes have the same version again."""
     key = claim_key(harness.named(f"/w/raw/{DAY}-0.ndjson"))
-    claimer = harness.app().claimer
+    claimer = planning.claimer(harness.app())
     assert claimer.states([key])[key][0] == "taken"
     harness.file(f"{DAY}-0.ndjson", OTHER)
     replace(harness, replacements(harness))

@@ -9,6 +9,7 @@ from compactor.ledger.accounts.reading import kept_letters
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.history.unsummarised import members_with_rejects, read_unsummarised
 from compactor.ops.rejects.reader import Query
+from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, rejected, unclosed
@@ -73,7 +74,7 @@ def test_rejects_cost_nothing_where_there_are_none(harness: Harness) -> None:
     harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
     closed(harness)
     store = FaultyStore(harness.store)
-    reader = harness.app(store=store).rejects_reader(print)
+    reader = operating.rejects_reader(harness.app(store=store), print)
     assert list(reader.manifests(Query())) == []
     assert store.calls["read_range"] == 0
 

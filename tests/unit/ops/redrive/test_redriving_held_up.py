@@ -6,6 +6,7 @@ from compactor.core.crash_points import RedriveCrashPoint
 from compactor.core.documents.manifest import ManifestFile
 from compactor.ops.redrive.planner import RedriveClaims
 from compactor.sources.claiming import claim_key
+from compactor.wiring import planning
 from tests.support.harness import DAY, GOOD, DiedError
 from tests.support.redriving import exhaust, new_harness, new_ids, plan, redrive
 
@@ -32,7 +33,7 @@ def test_a_late_redrive_leaves_the_files_of_a_later_one(monkeypatch: pytest.Monk
 
     def held_up(self: RedriveClaims, files: list[ManifestFile], manifest_id: str, is_own: object) -> dict[str, str]:
         if manifest_id == f"{source}-r1" and not reports:
-            harness.app().planner.claimer.revoke(manifest_id)
+            planning.claimer(planning.planner(harness.app())).revoke(manifest_id)
             reports.append(None)
             reports[0] = redrive(harness, "manifests")
             harness.run_once()
@@ -41,7 +42,9 @@ def test_a_late_redrive_leaves_the_files_of_a_later_one(monkeypatch: pytest.Monk
     monkeypatch.setattr(RedriveClaims, "take", held_up)
     late = redrive(harness, "manifests")
     assert new_ids(reports[0]) == [f"{source}-r2"]
-    claimed = harness.app().planner.claimer.claim([claim_key(file)], "of a builder that is told again")
+    claimed = planning.claimer(planning.planner(harness.app())).claim(
+        [claim_key(file)], "of a builder that is told again"
+    )
     assert (claimed.won, claimed.taken) == (set(), {claim_key(file)})
     assert new_ids(late) == []
     harness.check_exact()

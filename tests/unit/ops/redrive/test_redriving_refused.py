@@ -20,7 +20,8 @@ from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import Refused, find_redrivable
 from compactor.settings.settings import load_settings
 from compactor.sources.claiming import claim_key
-from compactor.wiring.job.app import App
+from compactor.wiring import operating, streaming
+from compactor.wiring.app import App
 from tests.support.extras import NATIVE
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
@@ -264,7 +265,7 @@ def test_a_closed_file_stays_for_later(harness: Harness) -> None:
     still = FaultyStore(harness.store)
     still.deny(denied[0])
     app = harness.app(store=still)
-    report = app.redriver().redrive(find_redrivable(app.state, Scope("files")))
+    report = operating.redriver(app).redrive(find_redrivable(app.state, Scope("files")))
     assert [(each.counts, each.files) for each in report.redriven] == [({"forbidden": 1}, 1)]
     assert [each.uri for each in report.refused] == denied[:1]
     assert new_ids(redrive(harness, "files")) == ["m1-r2"]
@@ -336,24 +337,24 @@ def test_a_redrive_that_a_job_with_older_settings_refuses(tmp_path: Path, change
     def redrive_all() -> None:
         for kind in KINDS:
             now = app("a", "b")
-            now.redriver().redrive(find_redrivable(now.state, Scope(kind)))
+            operating.redriver(now).redrive(find_redrivable(now.state, Scope(kind)))
 
     waiting = Path(app("a").state.layout.manifests_folder)
     waiting.mkdir(parents=True, exist_ok=True)
     document = {"version": 1, "manifest_id": "m1", "date": DAY, "files": [{"uri": str(source)}]}
     (waiting / "m1.json").write_text(json.dumps(document))
-    app("a").threaded_job(1).run(once=True)
+    streaming.threaded_job(app("a"), 1).run(once=True)
     redrive_all()
     if changed:
         [path] = waiting.glob("m1-r1.json")
         path.write_text(json.dumps(json.loads(path.read_text()), indent=1))
-    app("a").threaded_job(1).run(once=True)
+    streaming.threaded_job(app("a"), 1).run(once=True)
     for _ in range(3):
         redrive_all()
-        app("a", "b").threaded_job(1).run(once=True)
+        streaming.threaded_job(app("a", "b"), 1).run(once=True)
     rows = [row for path in Path(app("a").state.layout.output).rglob("*.parquet") for row in rows_in(path)]
     assert sorted(rows) == ["1", "2"]
-    assert app("a", "b").verifier(deep=True).verify_all().discrepancies == []
+    assert operating.verifier(app("a", "b"), deep=True).verify_all().discrepancies == []
 
 
 def rows_in(path: Path) -> list[str]:

@@ -7,6 +7,7 @@ from compactor.core.documents.records import FileStatus
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.sources.packing import new_manifest_id
+from compactor.wiring import operating
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, needing_a_person, unclosed, verified
 from tests.support.redriving import LEASE_SECONDS, check, dead_letter, exhaust, new_harness, plan, redrive, whys
@@ -79,7 +80,7 @@ def test_what_a_plan_took_over_from_a_redrive_that_died(harness: Harness) -> Non
         (),
         [f"its files were taken over by later manifests, the last one by {taker}"],
     )
-    report = harness.app().verifier().verify_manifests([harness.dead_letter(letter).key])
+    report = operating.verifier(harness.app()).verify_manifests([harness.dead_letter(letter).key])
     assert not report.needs_operator
 
 
@@ -186,5 +187,5 @@ def test_a_status_long_after(harness: Harness) -> None:
     for number in range(RECENT_SLOTS):
         harness.deliver(f"later{number}", GOOD)
     harness.run_once()
-    assert harness.app().status_reader.read().dead_letters.open == 0
-    assert not harness.app().tracer.trace_manifest(letter).needs_operator
+    assert operating.status_reader(harness.app()).read().dead_letters.open == 0
+    assert not operating.tracer(harness.app()).trace_manifest(letter).needs_operator

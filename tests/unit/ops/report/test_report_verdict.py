@@ -15,7 +15,8 @@ from compactor.ledger.sizing import with_share
 from compactor.ledger.sizing_history import summarised
 from compactor.ops.report.page import page
 from compactor.ops.report.report import Report
-from compactor.wiring.job.app import App
+from compactor.wiring import operating
+from compactor.wiring.app import App
 from tests.support.harness import Harness
 from tests.support.report_day import DAY, TEN_WORKERS, WHOLE_DAY, ReportDay
 from tests.support.report_pages import ReadPage, read_page
@@ -225,7 +226,7 @@ def test_each_state(case: Case) -> None:
 def test_status_agrees(case: Case) -> None:
     """The status of the same place has a word that fits, and says the same of sizes and of what a person has to do."""
     app = app_of(case)
-    found, report = app.status_reader.read(), report_of(app)
+    found, report = operating.status_reader(app).read(), report_of(app)
     assert (found.sizes.by_bytes or with_share(0, 0, 0)) == report.figures.sizes
     state = found.state
     assert state.word == case.word

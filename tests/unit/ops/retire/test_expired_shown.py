@@ -13,6 +13,7 @@ from compactor.cost.prices import CLASSIC
 from compactor.ledger.visible import ExpiredSeen
 from compactor.ops.report.period import Period
 from compactor.upkeep.expiring import Expirer
+from compactor.wiring import operating
 from tests.support.harness import DAY, DiedError, Harness
 from tests.support.retiring import LATER_DAY, NEXT_DAY, closed_days, retire
 
@@ -23,7 +24,7 @@ def seen(harness: Harness) -> ExpiredSeen:
     now = harness.clock.now()
     period = Period(now - timedelta(hours=1), now)
     reported = make_report(app, period, CLASSIC, is_job_named=False, with_samples=False).figures.expired
-    status = app.status_reader.read()
+    status = operating.status_reader(app).read()
     assert status.expired == reported
     assert (status.expired.retired_dates, status.expired.expiring) == (verified.retired_dates, verified.expiring)
     shown = [lines for name, lines, _ in fields(status) if name == "expired"]

@@ -21,6 +21,7 @@ from compactor.ops.rejects.reader import Query
 from compactor.ops.retire.retiring import DateFacts
 from compactor.ops.verify.report import VerifyResult
 from compactor.upkeep.expiring import Expirer
+from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.histories import closed, verified
@@ -73,7 +74,7 @@ def test_a_retired_date_expired_and_is_not_missing() -> None:
         (DAY, "rows", True),
         (DAY, "rejects", True),
     }
-    assert harness.app().verifier(deep=True).verify_all().discrepancies == []
+    assert operating.verifier(harness.app(), deep=True).verify_all().discrepancies == []
     again = retire(harness)
     assert (again.retired, again.retired_before, records(harness)) == ((), 1, [record])
 
@@ -348,10 +349,10 @@ def test_rebuild_leaves_alone_what_expired() -> None:
     """A named manifest is refused, with the words of `verify`; of all others they are counted."""
     harness = closed_days()
     retire(harness)
-    scan = harness.app().rebuild_scanner().scan(RebuildScope())
+    scan = operating.rebuild_scanner(harness.app()).scan(RebuildScope())
     assert ([each.manifest_id for each in scan.expired], scan.damaged, scan.refused) == (["m1", "m2"], (), ())
     for force in (False, True):
-        [refused] = harness.app().rebuild_scanner().scan(RebuildScope(("m1",), force=force)).refused
+        [refused] = operating.rebuild_scanner(harness.app()).scan(RebuildScope(("m1",), force=force)).refused
         assert WHY in refused.why
 
 
@@ -361,7 +362,7 @@ def test_rejects_that_expired() -> None:
     retire(harness)
     unreadable: list[str] = []
     expired: dict[str, int] = {}
-    reader = harness.app().rejects_reader(unreadable.append, lambda why, rows: expired.update({why: rows}))
+    reader = operating.rejects_reader(harness.app(), unreadable.append, lambda why, rows: expired.update({why: rows}))
     for found in reader.manifests(Query(date=DAY)):
         assert list(reader.lines(found, Query())) == []
     assert (unreadable, [why.endswith(WHY) for why in expired]) == ([], [True])
@@ -375,7 +376,7 @@ def test_trace_says_what_expired() -> None:
     harness = closed_days()
     commit = harness.commit("m1")
     retire(harness)
-    tracer = harness.app().tracer
+    tracer = operating.tracer(harness.app())
     for what in (tracer.trace_manifest("m1"), tracer.trace(commit.outputs[0].final), tracer.trace(commit.files[1].uri)):
         assert [each.split(" expired ")[0] for each in what.expired] == ["archived manifest", "rows", "rejects"]
         assert (what.outputs, what.rejects, what.next_moves) == ([], [], [])

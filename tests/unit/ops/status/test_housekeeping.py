@@ -8,6 +8,7 @@ from compactor.core.errors import AccessError
 from compactor.cost.prices import CLASSIC
 from compactor.ledger.housekeeping import TOLD_FOR, FailingTask, TaskNote
 from compactor.ops.report.period import Period
+from compactor.wiring import operating
 from tests.support.harness import GOOD, Harness
 
 HOUR = timedelta(hours=1)
@@ -25,7 +26,7 @@ def fail_twice(harness: Harness) -> None:
 
 
 def told(harness: Harness) -> tuple[FailingTask, ...]:
-    return harness.app().status_reader.read().housekeeping
+    return operating.status_reader(harness.app()).read().housekeeping
 
 
 def test_upkeep_that_keeps_failing() -> None:
@@ -41,7 +42,7 @@ def test_upkeep_that_keeps_failing() -> None:
         last.failed(AccessError(f"the {what} call was denied"))
         harness.clock.advance(HOUR.total_seconds())
     with harness.app().heartbeat:
-        status = harness.app().status_reader.read()
+        status = operating.status_reader(harness.app()).read()
     assert [(each.name, each.failing_since) for each in status.housekeeping] == [("table maintain", began)]
     since = f"table maintain has failed since {began:%Y-%m-%d %H:%M} UTC"
     assert status.state.reason == f"{since}: the second call was denied"

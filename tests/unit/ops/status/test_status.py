@@ -16,13 +16,14 @@ from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.status.health import health
 from compactor.ops.status.reading import COMMITS_READ, LATENCY_COMMITS, LETTERS_READ, MANIFESTS_READ
 from compactor.ops.status.values import Status
+from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.rebuilding import rebuild
 
 
 def status(harness: Harness, store: FaultyStore | None = None) -> Status:
-    return harness.app(store=store).status_reader.read()
+    return operating.status_reader(harness.app(store=store)).read()
 
 
 def test_of_nothing() -> None:
@@ -46,7 +47,7 @@ def test_a_schema_version_that_cannot_be_read() -> None:
     assert harness.layout.schema(1) in found.schema.error
     assert "schemas/1.json" in "".join(value for name, *rest in fields(found) if name == "schema" for value in rest[0])
     healthy = replace(found, dead_letters=replace(found.dead_letters, open=0))
-    reported = health(healthy, harness.app().status_reader.rules)
+    reported = health(healthy, operating.status_reader(harness.app()).rules)
     assert (reported.word, reported.condition) == ("needs_you", Condition.RECORDS_UNREADABLE)
 
 
@@ -141,7 +142,7 @@ def test_damaged_record_of_a_redrive() -> None:
     harness.runner().run([uri])
     harness.file("m-1.ndjson", GOOD)
     app = harness.app()
-    app.redriver().redrive(find_redrivable(app.state, Scope("files")), dry_run=False)
+    operating.redriver(app).redrive(find_redrivable(app.state, Scope("files")), dry_run=False)
     assert status(harness).quarantined_files.open == 0
     [commit] = harness.ledger.recent()
     harness.store.put(harness.layout.redrive(ManifestKey(commit.date, "m"), 1), b"{")
@@ -156,7 +157,7 @@ def test_damaged_dead_letter() -> None:
     reason = harness.layout.outcome(harness.dead_letter("bad").key)
     whole = harness.store.read(reason)
     harness.store.put(reason, b"{")
-    reader = harness.app().status_reader
+    reader = operating.status_reader(harness.app())
     letters = reader.read().dead_letters
     assert (letters.open, letters.by_reason) == (1, {"unreadable": 1})
     assert letters.latest[0].manifest_id == "bad"
@@ -264,7 +265,7 @@ def test_a_reading_is_bounded() -> None:
         harness = Harness()
         crowded(harness, times)
         store = FaultyStore(harness.store)
-        reader = harness.app(store=store).status_reader
+        reader = operating.status_reader(harness.app(store=store))
         reader.read()
         asked.append(store.calls["any"])
         reader.read()

@@ -21,6 +21,7 @@ from compactor.ops.report.report import Report
 from compactor.ops.status.values import Status
 from compactor.settings.settings import Settings
 from compactor.table.standing import MANY_FAILURES, TableSeen
+from compactor.wiring import operating
 from tests.support.harness import DAY, GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
 
@@ -33,7 +34,7 @@ def harness() -> Harness:
 
 
 def status(harness: Harness) -> Status:
-    return harness.app().status_reader.read()
+    return operating.status_reader(harness.app()).read()
 
 
 def table_of(harness: Harness) -> TableSeen:

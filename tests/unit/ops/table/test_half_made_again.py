@@ -11,6 +11,7 @@ from compactor.job.report import ManifestsUnfinished
 from compactor.ops.table.removing import MergedLeftovers
 from compactor.table.named import Placed
 from compactor.table.standing import MANY_FAILURES
+from compactor.wiring import operating, table_sink
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 from tests.support.rebuilding import rebuild
 from tests.unit.ops.table.test_merger import check, live, merged, rows
@@ -38,7 +39,7 @@ def harness() -> Harness:
     merged(made)
     assert len(live(made)) == 1
     assert originals(made, NAMES) == []
-    assert made.app().committer().batches.recorded() == BATCHES
+    assert table_sink.committer(made.app()).batches.recorded() == BATCHES
     return made
 
 
@@ -47,7 +48,7 @@ def lost(harness: Harness, *, applied: int) -> Counter[str]:
     before = rows(harness)
     sink_of(harness).drop()
     harness.store.delete([harness.layout.finished_batches])
-    committer = harness.app().committer(replays=True)
+    committer = table_sink.committer(harness.app(), replays=True)
     for _ in range(applied):
         assert committer.commit(()).applied is not None
     return before
@@ -59,11 +60,11 @@ def fence(harness: Harness) -> int | None:
 
 
 OTHERS: dict[str, Callable[[Harness], object]] = {
-    "commit": lambda harness: harness.app().committer().commit([Placed(harness.commit("m1").key)]),
-    "look": lambda harness: harness.app().committer().look([Placed(harness.commit("m1").key)]),
+    "commit": lambda harness: table_sink.committer(harness.app()).commit([Placed(harness.commit("m1").key)]),
+    "look": lambda harness: table_sink.committer(harness.app()).look([Placed(harness.commit("m1").key)]),
     "merge": merged,
     "maintain": maintained,
-    "undo": lambda harness: harness.app().merger().undo(["any"]),
+    "undo": lambda harness: table_sink.merger(harness.app()).undo(["any"]),
     "rebuild": lambda harness: rebuild(harness, "m5", force=True),
 }
 
@@ -78,7 +79,7 @@ def test_no_other_process_goes_on(harness: Harness, other: str, applied: int) ->
         with pytest.raises(OperatorError, match=f"has batch {applied} as its last one.* `compactor table rebuild`"):
             OTHERS[other](harness)
     assert (fence(harness), sink_of(harness).commits) == (at, commits)
-    harness.app().table_keeper().rebuild()
+    table_sink.table_keeper(harness.app()).rebuild()
     check(harness, before)
 
 
@@ -88,20 +89,20 @@ def test_the_last_batch_is_applied_by_any_process(harness: Harness, other: str) 
     before = lost(harness, applied=BATCHES - 1)
     OTHERS[other](harness)
     assert fence(harness) == BATCHES
-    harness.app().table_keeper().rebuild()
+    table_sink.table_keeper(harness.app()).rebuild()
     check(harness, before)
 
 
 def test_a_last_merge_that_the_catalog_refuses(harness: Harness) -> None:
     """Its rows are in the table all the same, in the files that it was made of: the table passes over it."""
-    committer, table = harness.app().committer(), sink_of(harness)
+    committer, table = table_sink.committer(harness.app()), sink_of(harness)
     head = committer.settled()
     batch = committer.batches.batch(BATCHES)
     assert batch is not None
     again = committer.batches.create(BATCHES + 1, (), merge=batch.merge)
     before, found = rows(harness), live(harness)
     exists, table.exists = table.exists, lambda uri: uri not in found
-    harness.app().committer().commit(())
+    table_sink.committer(harness.app()).commit(())
     table.exists = exists
     assert (fence(harness), again.number, head.fence) == (BATCHES + 1, BATCHES + 1, BATCHES)
     check(harness, before)
@@ -114,13 +115,13 @@ def test_a_job_waits_until_the_table_is_made_again(harness: Harness) -> None:
     with pytest.raises(ManifestsUnfinished, match="`compactor table rebuild`"):
         harness.run_once()
     assert fence(harness) == 2
-    seen = harness.app().status_reader.read().table
+    seen = operating.status_reader(harness.app()).read().table
     assert seen is not None
     assert seen.is_behind
     assert seen.failures >= MANY_FAILURES
     assert "`compactor table rebuild`" in seen.error
     assert harness.commit(LATE).attempt == 1
-    harness.app().table_keeper().rebuild()
+    table_sink.table_keeper(harness.app()).rebuild()
     assert harness.run_once().committed == 1
     assert rows(harness).total() == before.total() + 2
     check(harness, rows(harness))
@@ -136,12 +137,12 @@ def test_a_call_that_dies(harness: Harness, died_at: int) -> None:
             raise DiedError
 
     with pytest.raises(DiedError):
-        harness.app().table_keeper(die).rebuild()
+        table_sink.table_keeper(harness.app(), die).rebuild()
     assert fence(harness) == died_at
     if died_at < BATCHES - 1:
         with harness.app().heartbeat, pytest.raises(OperatorError, match="`compactor stop`"):
-            harness.app().table_keeper().rebuild()
-    report = harness.app().table_keeper().rebuild()
+            table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert (report.applied, report.adopted) == (BATCHES - died_at, 0)
     check(harness, before)
 
@@ -154,14 +155,14 @@ def test_a_merge_whose_record_was_restored(caplog: pytest.LogCaptureFixture) -> 
     good = harness.store.read(record)
     harness.store.put(record, b"{")
     sink_of(harness).drop()
-    lacking = harness.app().table_keeper().rebuild()
+    lacking = table_sink.table_keeper(harness.app()).rebuild()
     assert (len(lacking.missing), lacking.needs_operator, live(harness)) == (len(NAMES), True, [])
     sink_of(harness).drop()
-    harness.app().table_keeper().rebuild()
+    table_sink.table_keeper(harness.app()).rebuild()
     assert [each.getMessage() for each in caplog.records].count("table.refused") == 1, "once for each cause"
     harness.store.put(record, good)
     sink_of(harness).drop()
-    assert not harness.app().table_keeper().rebuild().needs_operator
+    assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
     assert live(harness) == [merged_file]
     check(harness, before)
     harness.deliver("m5", GOOD)
@@ -169,7 +170,7 @@ def test_a_merge_whose_record_was_restored(caplog: pytest.LogCaptureFixture) -> 
     rebuild(harness, "m2", force=True)
     before, files = rows(harness), sorted(live(harness))
     sink_of(harness).drop()
-    assert not harness.app().table_keeper().rebuild().needs_operator
+    assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
     assert sorted(live(harness)) == files
     check(harness, before)
 
@@ -194,10 +195,10 @@ def test_a_merge_that_was_never_in_the_table(monkeypatch: pytest.MonkeyPatch) ->
     for uri, data in kept.items():
         harness.store.put(uri, data)
     before, files = rows(harness), live(harness)
-    batches = harness.app().committer().batches
+    batches = table_sink.committer(harness.app()).batches
     refused = [number for number in range(1, batches.recorded() + 1) if batches.refused.has(number)]
     table.drop()
-    report = harness.app().table_keeper().rebuild()
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert (report.applied, len(refused)) == (batches.recorded() - 1, 1)
     assert live(harness) == files
     check(harness, before)

@@ -11,6 +11,7 @@ from compactor.job import table_commits
 from compactor.job.report import ManifestsUnfinished
 from compactor.ops.table.keeper import TableReport
 from compactor.table.catalog import TableFile, TableHead
+from compactor.wiring import operating, table_sink
 from tests.support.harness import DAY, GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import NEXT_DAY, closed_days, compacted, retire, wait_and_close
@@ -32,16 +33,16 @@ def differences(report: TableReport) -> dict[str, int]:
 
 def test_a_table_that_agrees(harness: Harness) -> None:
     """It says which batch it is at, and how many files and rows it has; what is only placed is no difference."""
-    report = harness.app().table_keeper().compare()
+    report = table_sink.table_keeper(harness.app()).compare()
     assert (report.last_batch, report.recorded_batch, report.rows, report.needs_operator) == (2, 2, 4, False)
     assert (report.files, report.schema_version) == (len(list(sink_of(harness).live_files())), 1)
     sink_of(harness).rewrite()
-    assert differences(harness.app().table_keeper().compare()) == {}
+    assert differences(table_sink.table_keeper(harness.app()).compare()) == {}
 
 
 def test_what_differs(harness: Harness) -> None:
     """A file that is lost, of others, there twice, or with other rows is named, each as what it is."""
-    table, keeper = sink_of(harness), harness.app().table_keeper()
+    table, keeper = sink_of(harness), table_sink.table_keeper(harness.app())
     first, second = table.live_files()
 
     def replaced(*files: TableFile) -> dict[str, int]:
@@ -59,7 +60,7 @@ def test_what_differs(harness: Harness) -> None:
 
 def test_a_rebuild_meanwhile(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ledger is read before the table: files that a rebuild has replaced by then are not missing."""
-    keeper, table = harness.app().table_keeper(), sink_of(harness)
+    keeper, table = table_sink.table_keeper(harness.app()), sink_of(harness)
     head, rebuilt = table.head, list[str]()
 
     def slow() -> TableHead | None:
@@ -79,17 +80,17 @@ def test_a_lost_table(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None
     table = sink_of(harness)
     before = sorted(file.uri for file in table.live_files())
     table.drop()
-    assert harness.app().table_keeper().compare().needs_operator
+    assert table_sink.table_keeper(harness.app()).compare().needs_operator
     harness.deliver("m3", GOOD)
     with pytest.raises(ManifestsUnfinished, match="`compactor table rebuild`"):
         harness.run_once()
     batches = list[int]()
-    report = harness.app().table_keeper(batches.append).rebuild()
+    report = table_sink.table_keeper(harness.app(), batches.append).rebuild()
     assert (report.applied, report.adopted, batches, report.needs_operator) == (2, 0, [1, 2], False)
     assert sorted(file.uri for file in table.live_files()) == before
     assert harness.run_once().committed == 1
-    assert differences(harness.app().table_keeper().compare()) == {}
-    assert harness.app().table_keeper().rebuild().applied == 0
+    assert differences(table_sink.table_keeper(harness.app()).compare()) == {}
+    assert table_sink.table_keeper(harness.app()).rebuild().applied == 0
 
 
 def test_manifests_from_before_the_table() -> None:
@@ -101,13 +102,13 @@ def test_manifests_from_before_the_table() -> None:
     harness = Harness(table={"max_manifests_per_commit": 2}, store=plain.store)
     harness.deliver("m4", GOOD)
     harness.run_once()
-    assert differences(harness.app().table_keeper().compare()) == {"missing": 3}
-    report = harness.app().table_keeper().rebuild()
+    assert differences(table_sink.table_keeper(harness.app()).compare()) == {"missing": 3}
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert (report.adopted, report.last_batch, report.needs_operator) == (3, 3, False)
-    assert harness.app().table_keeper().rebuild().adopted == 0
+    assert table_sink.table_keeper(harness.app()).rebuild().adopted == 0
     harness.deliver("m5", GOOD)
     harness.run_once()
-    assert differences(harness.app().table_keeper().compare()) == {}
+    assert differences(table_sink.table_keeper(harness.app()).compare()) == {}
 
 
 @pytest.mark.parametrize("adopted_first", [False, True])
@@ -119,16 +120,16 @@ def test_manifests_from_before_the_table_that_were_rebuilt(*, adopted_first: boo
     plain.run_once()
     harness = Harness(table={}, store=plain.store)
     if adopted_first:
-        harness.app().table_keeper().rebuild()
+        table_sink.table_keeper(harness.app()).rebuild()
     assert rebuild(harness, "m1", force=True).failed == ()
-    report = harness.app().table_keeper().rebuild()
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert (report.adopted, report.needs_operator) == (0 if adopted_first else 1, False)
     assert harness.run_once().stuck == {}
     assert sorted(file.uri for file in sink_of(harness).live_files()) == sorted(
         file.final for name in ("m1", "m2") for file in harness.commit(name).outputs
     )
     sink_of(harness).drop()
-    assert not harness.app().table_keeper().rebuild().needs_operator
+    assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
 
 
 def test_a_manifest_that_was_rebuilt_before_the_table_was_set() -> None:
@@ -140,7 +141,7 @@ def test_a_manifest_that_was_rebuilt_before_the_table_was_set() -> None:
     plain.store.delete([before[0].final])
     assert rebuild(plain, "m1").failed == ()
     assert [each.final for each in plain.commit("m1").outputs] == [each.final for each in before]
-    report = Harness(table={}, store=plain.store).app().table_keeper().rebuild()
+    report = table_sink.table_keeper(Harness(table={}, store=plain.store).app()).rebuild()
     assert (report.adopted, report.needs_operator) == (1, False)
 
 
@@ -154,7 +155,7 @@ def test_what_cannot_be_added(harness: Harness, caplog: pytest.LogCaptureFixture
     plain.run_once()
     assert rebuild(plain, "m1", force=True).failed == ()
     plain.store.put(first, data)
-    report = harness.app().table_keeper().rebuild()
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert [(each.manifest_id, each.date, each.generation) for each in report.stuck] == [("m1", DAY, 2)]
     assert "another program may have written them" in report.stuck[0].why
     assert (report.adopted, report.needs_operator, TableReport("", exists=True).needs_operator) == (1, True, False)
@@ -171,12 +172,12 @@ def test_what_is_held_back() -> None:
         harness.deliver(name, GOOD)
     report = harness.run_once()
     assert (report.committed, [*report.stuck]) == (2, ["m1"])
-    for found in (harness.app().table_keeper().compare(), harness.app().table_keeper().rebuild()):
+    for found in (table_sink.table_keeper(harness.app()).compare(), table_sink.table_keeper(harness.app()).rebuild()):
         assert ([each.manifest_id for each in found.held], found.differs, found.needs_operator) == (["m1"], False, True)
         assert "expected the files of the change" in found.held[0].reason
     assert harness.run_once().committed == 0
     table.exists = lambda _: True
-    rebuilt = harness.app().table_keeper().rebuild()
+    rebuilt = table_sink.table_keeper(harness.app()).rebuild()
     assert (rebuilt.adopted, rebuilt.held, rebuilt.needs_operator) == (1, (), False)
     assert harness.run_once().committed == 1
     assert harness.waiting() == []
@@ -188,12 +189,12 @@ def test_a_file_that_is_gone_when_a_lost_table_is_made_again(harness: Harness) -
     gone = next(file.uri for file in table.live_files() if "/m1-" in file.uri)
     table.drop()
     table.exists = lambda uri: uri != gone
-    report = harness.app().table_keeper().rebuild()
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert ([each.manifest_id for each in report.held], report.missing, report.files) == (["m1"], (gone,), 1)
     harness.deliver("m3", GOOD)
     assert harness.run_once().committed == 1
     table.exists = lambda _: True
-    report = harness.app().table_keeper().rebuild()
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert (report.adopted, report.files, report.needs_operator) == (1, 3, False)
 
 
@@ -206,8 +207,8 @@ def test_what_was_held_back_and_rebuilt() -> None:
     harness.run_once()
     table.exists = lambda _: True
     assert rebuild(harness, "m1").failed == ()
-    assert not harness.app().table_keeper().compare().needs_operator
-    report = harness.app().table_keeper().rebuild()
+    assert not table_sink.table_keeper(harness.app()).compare().needs_operator
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert (report.adopted, report.needs_operator) == (0, False)
     assert list(harness.store.list(harness.layout.held_folder)) == []
 
@@ -215,9 +216,9 @@ def test_what_was_held_back_and_rebuilt() -> None:
 def test_no_table_in_the_settings() -> None:
     """There is nothing to compare; and a stream with a table retires nothing."""
     with pytest.raises(SettingsError, match=r"output\.table"):
-        Harness().app().table_keeper()
+        table_sink.table_keeper(Harness().app())
     with pytest.raises(SettingsError, match="retired dates"):
-        Harness(table={}).app().retiring_expirer("ann")
+        operating.retiring_expirer(Harness(table={}).app(), "ann")
 
 
 def test_a_lost_table_whose_first_file_is_gone() -> None:
@@ -229,28 +230,28 @@ def test_a_lost_table_whose_first_file_is_gone() -> None:
     table = sink_of(harness)
     table.drop()
     table.exists = lambda uri: "/m1-" not in uri
-    report = harness.app().table_keeper().rebuild()
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert ([each.manifest_id for each in report.held], len(report.missing), report.adopted) == (["m1"], 1, 2)
-    verified = harness.app().verifier().verify_all()
+    verified = operating.verifier(harness.app()).verify_all()
     assert ["held back, because its catalog refuses it" in each.found for each in verified.discrepancies] == [True]
     table.exists = lambda _: True
-    assert not harness.app().table_keeper().rebuild().needs_operator
+    assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
 
 
 def test_no_job_beside_a_table_that_is_made_again(harness: Harness) -> None:
     """It knows what the lost table did with each batch, which the new one may do otherwise: it has to end first."""
     table = sink_of(harness)
     with harness.app().heartbeat:
-        assert harness.app().table_keeper().rebuild().applied == 0
+        assert table_sink.table_keeper(harness.app()).rebuild().applied == 0
         table.drop()
         with pytest.raises(OperatorError, match="`compactor stop`"):
-            harness.app().table_keeper().rebuild()
+            table_sink.table_keeper(harness.app()).rebuild()
         assert table.head() is None
-    assert harness.app().table_keeper().rebuild().applied == 2
+    assert table_sink.table_keeper(harness.app()).rebuild().applied == 2
     early = Harness(table={})
     early.deliver("m1", GOOD)
     with early.app().heartbeat:  # there was no table yet
-        assert early.app().table_keeper().rebuild().applied == 0
+        assert table_sink.table_keeper(early.app()).rebuild().applied == 0
 
 
 def test_rows_that_were_retired_before_the_table_was_set() -> None:
@@ -260,11 +261,11 @@ def test_rows_that_were_retired_before_the_table_was_set() -> None:
     compacted(plain, "late")
     listed = Harness(table={}, store=plain.store)
     files = [file.final for name in ("late", "m3") for file in outputs_of(listed, name)]
-    assert sorted(listed.app().table_keeper().compare().missing) == sorted(files)
-    report = listed.app().table_keeper().rebuild()
+    assert sorted(table_sink.table_keeper(listed.app()).compare().missing) == sorted(files)
+    report = table_sink.table_keeper(listed.app()).rebuild()
     assert (report.adopted, report.held, report.needs_operator) == (2, (), False)
     assert sorted(file.uri for file in sink_of(listed).live_files()) == sorted(files)
-    assert listed.app().tracer.trace_manifest("m1").table is None
+    assert operating.tracer(listed.app()).trace_manifest("m1").table is None
 
 
 def test_rows_that_were_retired_while_there_was_no_table_setting() -> None:
@@ -277,7 +278,7 @@ def test_rows_that_were_retired_while_there_was_no_table_setting() -> None:
     wait_and_close(plain)
     retire(plain)
     again = Harness(table={}, store=listed.store)
-    report = again.app().table_keeper().rebuild()
+    report = table_sink.table_keeper(again.app()).rebuild()
     assert (report.applied, report.held, report.needs_operator) == (2, (), False)
     assert all("/m3-" in file.uri for file in sink_of(again).live_files())
 
@@ -292,12 +293,12 @@ def test_a_failure_that_a_rebuild_has_ended(harness: Harness, monkeypatch: pytes
         harness.run_once()
 
     def failures() -> tuple[int, str]:
-        seen = harness.app().status_reader.read().table
+        seen = operating.status_reader(harness.app()).read().table
         assert seen is not None
         return seen.failures, seen.error
 
     assert failures()[0] == 1
-    harness.app().table_keeper().rebuild()
+    table_sink.table_keeper(harness.app()).rebuild()
     assert failures() == (0, "")
 
 
@@ -318,11 +319,11 @@ def test_an_outcome_that_is_gone_keeps_nothing_else_from_the_table(harness: Harn
     else:
         harness.store.put(outcome, b"{")
     sink_of(harness).drop()
-    report = harness.app().table_keeper().rebuild()
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert (report.last_batch, report.files) == (2, 1)
     harness.deliver("m3", GOOD)
     harness.run_once()
     assert len(list(sink_of(harness).live_files())) == 2
     harness.store.put(outcome, good)
-    report = harness.app().table_keeper().rebuild()
+    report = table_sink.table_keeper(harness.app()).rebuild()
     assert (report.files, differences(report)) == (3, {})

@@ -17,6 +17,7 @@ from compactor.ops.table import maintainer as maintainer_module
 from compactor.ops.table.maintainer import TRIES, UpkeepReport
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.upkeep import LOOSE_MANIFESTS, TableHistory
+from compactor.wiring import table_sink
 from tests.support.harness import GOOD, Harness, sink_of
 from tests.support.table_catalogs import DATE, version
 from tests.support.table_upkeep import OWNER, maintainer
@@ -365,9 +366,9 @@ def test_beside_a_job() -> None:
         harness.deliver(name, GOOD)
         harness.run_once()
     harness.clock.set(harness.clock.now() + 9 * DAY)
-    assert harness.app().maintainer().maintain().expired_snapshots == 2
-    assert harness.app().maintainer(keep_days=0, keep_snapshots=1).maintain().snapshots == 1
+    assert table_sink.maintainer(harness.app()).maintain().expired_snapshots == 2
+    assert table_sink.maintainer(harness.app(), keep_days=0, keep_snapshots=1).maintain().snapshots == 1
     harness.deliver("m4", GOOD)
     harness.run_once()
-    assert not harness.app().table_keeper().compare().needs_operator
+    assert not table_sink.table_keeper(harness.app()).compare().needs_operator
     assert sink_of(harness).head() is not None

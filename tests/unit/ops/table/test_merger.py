@@ -16,6 +16,7 @@ from compactor.core.ports import ObjectWriter
 from compactor.ops.table import merger as merger_module
 from compactor.ops.table.mergeable import MergeReport
 from compactor.ops.table.merger import TRIES
+from compactor.wiring import operating, table_sink
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 from tests.support.rebuilding import WatchedStore, rebuild
 from tests.support.sampling import few_rows
@@ -39,7 +40,7 @@ def compacted() -> Harness:
 
 
 def merged(harness: Harness, **options: object) -> MergeReport:
-    return harness.app().merger().merge(**options)  # type: ignore[arg-type]
+    return table_sink.merger(harness.app()).merge(**options)  # type: ignore[arg-type]
 
 
 def live(harness: Harness) -> list[str]:
@@ -53,7 +54,7 @@ def rows(harness: Harness) -> Counter[str]:
 
 def check(harness: Harness, before: Counter[str]) -> None:
     """The table agrees with the ledger, and has these rows."""
-    report = harness.app().table_keeper().compare()
+    report = table_sink.table_keeper(harness.app()).compare()
     assert not report.needs_operator, report
     assert harness.verification().discrepancies == []
     assert rows(harness) == before
@@ -96,7 +97,7 @@ def test_files_of_another_merger(harness: Harness) -> None:
     """Stay as long as the table may get them: until a batch behind their base has replaced files."""
     uri = harness.layout.merged_file(f"{1:08d}-other", 1)
     harness.store.put(uri, b"")
-    leftovers = harness.app().merger().leftovers
+    leftovers = table_sink.merger(harness.app()).leftovers
     assert leftovers.remove() == (0, 0)
     assert harness.store.stat(uri) is not None
     assert merged(harness).removed_files == 1
@@ -106,7 +107,7 @@ def test_files_of_another_merger(harness: Harness) -> None:
 def test_no_table() -> None:
     """Plain files are not merged, with the reason; nor is there anything to do before the first batch."""
     with pytest.raises(SettingsError, match="only a table replaces them in one step"):
-        Harness().app().merger()
+        table_sink.merger(Harness().app())
     assert not merged(Harness(table={})).exists
 
 
@@ -137,9 +138,9 @@ def test_a_closed_date(harness: Harness) -> None:
     """Its sums are those of the files that were merged, before and after."""
     before = rows(harness)
     harness.clock.advance(40 * 86_400)
-    assert harness.app().closer().close().summarised
+    assert operating.closer(harness.app()).close().summarised
     assert merged(harness).made_files == 1
-    report = harness.app().verifier().verify_all()
+    report = operating.verifier(harness.app()).verify_all()
     assert (report.closed_dates, report.discrepancies) == (1, [])
     assert report.table is not None
     assert (report.table.files, report.table.rows) == (1, 8)
@@ -214,11 +215,11 @@ def test_undoing(harness: Harness) -> None:
     before = rows(harness)
     merged(harness)
     [file] = live(harness)
-    report = harness.app().merger().undo([file])
+    report = table_sink.merger(harness.app()).undo([file])
     assert (report.taken_apart, report.after.files) == (1, 4)
     check(harness, before)
     with pytest.raises(OperatorError, match="expected a merged file"):
-        harness.app().merger().undo([file])
+        table_sink.merger(harness.app()).undo([file])
 
 
 def test_a_lost_table(harness: Harness) -> None:
@@ -230,7 +231,7 @@ def test_a_lost_table(harness: Harness) -> None:
         if is_gone:
             harness.store.delete([file])
         sink_of(harness).drop()
-        assert not harness.app().table_keeper().rebuild().needs_operator
+        assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
         assert (file in live(harness)) is not is_gone
         check(harness, before)
 
@@ -251,7 +252,7 @@ def test_a_kill_at_every_change(answers: tuple[Answer, ...], die_at: int) -> Non
     sink_of(harness).answers = cycle(answers).__next__
     store = WatchedStore(harness.store, die_at)
     with suppress(DiedError, CompactorError):
-        harness.app(store=store).merger().merge()
+        table_sink.merger(harness.app(store=store)).merge()
     sink_of(harness).land()
     sink_of(harness).answers = lambda: Answer.WELL
     merged(harness)
@@ -294,7 +295,7 @@ OTHERS: dict[str, Callable[[Harness], object]] = {
     "merges": merged,
     "rebuilds": lambda harness: rebuild(harness, "m2", force=True),
     "commits": lambda harness: (harness.deliver("m9", GOOD), harness.run_once()),
-    "maintains": lambda harness: harness.app().maintainer(0, 1).maintain(),
+    "maintains": lambda harness: table_sink.maintainer(harness.app(), 0, 1).maintain(),
     "rewrites": lambda harness: sink_of(harness).rewrite(),
     "expires": lambda harness: sink_of(harness).forget(),
 }
@@ -307,7 +308,7 @@ def test_others_meanwhile(what: str, at: int) -> None:
     before = rows(harness)
     store = Meeting(harness.store, at, lambda: OTHERS[what](harness))
     with suppress(CompactorError):
-        harness.app(store=store).merger().merge()  # type: ignore[arg-type]
+        table_sink.merger(harness.app(store=store)).merge()  # type: ignore[arg-type]
     if any("/m9-" in info.uri for info in harness.store.list(harness.layout.output + "/")):
         before += rows_of(harness, "m9")
     check(harness, before)
@@ -336,7 +337,7 @@ def test_files_that_are_replaced_all_the_time(harness: Harness) -> None:
 
     store = Busy(harness.store, 0, lambda: None)
     with pytest.raises(TableConflict, match="replaced all the time"):
-        harness.app(store=store).merger().merge()  # type: ignore[arg-type]
+        table_sink.merger(harness.app(store=store)).merge()  # type: ignore[arg-type]
     assert calls == TRIES
     assert list(harness.store.list(harness.layout.merged_folder)) == []
     check(harness, before)
@@ -354,7 +355,7 @@ def test_a_damaged_merge_holds_back_no_other_manifest(harness: Harness) -> None:
     harness.store.put(record, b"{")
     harness.store.delete([file.final for file in harness.commit("x1").outputs])
     assert [each.manifest_id for each in rebuild(harness).rebuilt] == ["x1"]
-    assert list(harness.app().committer().batches.refused.all_held()) == []
+    assert list(table_sink.committer(harness.app()).batches.refused.all_held()) == []
     harness.store.put(record, good)
     check(harness, before)
 
@@ -366,7 +367,7 @@ def test_a_damaged_merge_that_may_have_rows_of_a_batch_on_record(harness: Harnes
     record = harness.layout.change(Why.MERGED, "", harness.layout.merge_of(listed[0].uri))
     harness.store.delete([file.final for file in harness.commit("m1").outputs])
     assert [each.manifest_id for each in rebuild(harness).rebuilt] == ["m1"]
-    committer = harness.app().committer()
+    committer = table_sink.committer(harness.app())
     batch = committer.batches.batch(committer.batches.recorded())
     assert batch is not None
     assert [each.generation for each in batch.manifests] == [2]

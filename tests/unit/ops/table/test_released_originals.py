@@ -15,6 +15,7 @@ from compactor.ledger.change_log import unfinished
 from compactor.ops.table.maintainer import UpkeepReport
 from compactor.ops.table.removing import ReleasedOriginals
 from compactor.table.catalog import TableChange
+from compactor.wiring import operating, table_sink
 from tests.support.forgetting import ALICE, ESCAPED, LISTED, OTHERS, PLAIN, forget, holding
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 from tests.support.rebuilding import WatchedStore, rebuild
@@ -45,7 +46,7 @@ def harness() -> Harness:
 
 def maintained(harness: Harness, **options: object) -> UpkeepReport:
     """Upkeep that keeps the current snapshot alone."""
-    return harness.app().maintainer(0, 1).maintain(**options)  # type: ignore[arg-type]
+    return table_sink.maintainer(harness.app(), 0, 1).maintain(**options)  # type: ignore[arg-type]
 
 
 def originals(harness: Harness, names: Iterable[str] = NAMES) -> list[str]:
@@ -175,7 +176,7 @@ def test_a_lost_table(harness: Harness) -> None:
         change()
         before, files = rows(harness), sorted(live(harness))
         sink_of(harness).drop()
-        report = harness.app().table_keeper().rebuild()
+        report = table_sink.table_keeper(harness.app()).rebuild()
         assert not report.needs_operator, report
         assert sorted(live(harness)) == files
         check(harness, before)
@@ -186,7 +187,7 @@ def test_a_closed_date(harness: Harness) -> None:
     before = rows(harness)
     removed(harness)
     harness.clock.advance(40 * 86_400)
-    assert harness.app().closer().close().summarised
+    assert operating.closer(harness.app()).close().summarised
     check(harness, before)
     assert rebuild(harness, "m3", force=True).rebuilt
     check(harness, before)
@@ -198,7 +199,7 @@ def test_a_merged_file_that_is_lost(harness: Harness) -> None:
     removed(harness)
     [file] = live(harness)
     with pytest.raises(OperatorError, match="its parts were removed"):
-        harness.app().merger().undo([file])
+        table_sink.merger(harness.app()).undo([file])
     harness.store.delete([file])
     found = harness.verification().discrepancies
     assert {each.manifest_id for each in found} >= set(NAMES)
@@ -258,7 +259,7 @@ def test_a_merge_that_is_written(harness: Harness) -> None:
     harness.run_once()
     before = rows(harness)
     store = BeforeRecord(harness.store, f"changes/{Why.MERGED}", lambda: maintained(harness))
-    assert harness.app(store=store).merger().merge().made_files == 1  # type: ignore[arg-type]
+    assert table_sink.merger(harness.app(store=store)).merge().made_files == 1  # type: ignore[arg-type]
     assert originals(harness) == []
     sink_of(harness).forget()
     merged(harness)
@@ -287,7 +288,7 @@ def test_a_kill_at_every_change(answers: tuple[Answer, ...], after: str, die_at:
     sink_of(harness).answers = cycle(answers).__next__
     store = WatchedStore(harness.store, die_at)
     with suppress(DiedError, CompactorError):
-        harness.app(store=store).maintainer(0, 1).maintain()
+        table_sink.maintainer(harness.app(store=store), 0, 1).maintain()
     sink_of(harness).land()
     sink_of(harness).answers = lambda: Answer.WELL
     if after == "rebuilds":
@@ -313,7 +314,7 @@ MEANWHILE: dict[str, Callable[[Harness], object]] = {
     "maintains": maintained,
     "merges": lambda harness: (harness.deliver("m9", GOOD + GOOD), harness.run_once(), merged(harness)),
     "rebuilds": lambda harness: rebuild(harness, "m2", force=True),
-    "undoes": lambda harness: harness.app().merger().undo(live(harness)),
+    "undoes": lambda harness: table_sink.merger(harness.app()).undo(live(harness)),
     "commits": lambda harness: (harness.deliver("m9", GOOD), harness.run_once()),
     "expires": lambda harness: sink_of(harness).forget(),
     "rewrites": lambda harness: sink_of(harness).rewrite(),
@@ -332,7 +333,7 @@ def test_others_meanwhile(what: str, at: int) -> None:
 
     store = Meeting(harness.store, at, others)
     with suppress(CompactorError):
-        harness.app(store=store).maintainer(0, 1).maintain()  # type: ignore[arg-type]
+        table_sink.maintainer(harness.app(store=store), 0, 1).maintain()  # type: ignore[arg-type]
     if any("/m9-" in info.uri for info in harness.store.list(harness.layout.output + "/")):
         before += rows_of(harness, "m9")
     check(harness, before)
@@ -363,14 +364,14 @@ def test_what_is_forgotten(harness: Harness) -> None:
     assert holding(harness) == []
     assert rows(harness) == kept
     assert harness.verification().discrepancies == []
-    assert not harness.app().table_keeper().compare().needs_operator
+    assert not table_sink.table_keeper(harness.app()).compare().needs_operator
 
 
 def test_a_trace(harness: Harness) -> None:
     """Says that the rows of a file are in a merged one, and that its own file is removed."""
     removed(harness)
     [file] = live(harness)
-    found = harness.app().tracer.trace_manifest("m1").table
+    found = operating.tracer(harness.app()).trace_manifest("m1").table
     assert found is not None
     assert (found.merged_files, found.removed_originals) == ((file,), 1)
     assert "its rows are in 1 merged file, and 1 file of its own removed" in found.meaning
@@ -393,10 +394,10 @@ def test_a_table_that_is_made_again_never_does_without_rows_that_a_merged_file_a
         harness.store.put(record, b"{")
     sink_of(harness).drop()
     with pytest.raises(CompactorError):
-        harness.app().table_keeper().rebuild()
+        table_sink.table_keeper(harness.app()).rebuild()
     harness.store.put(record, good)
     sink_of(harness).exists = exists
-    harness.app().table_keeper().rebuild()
+    table_sink.table_keeper(harness.app()).rebuild()
     check(harness, before)
 
 
@@ -405,26 +406,26 @@ def test_a_merged_file_that_alone_has_rows_stays_whatever_the_table_has(harness:
     removed(harness)
     before, [merged_file] = rows(harness), live(harness)
     sink_of(harness).drop()
-    for number in range(1, harness.app().committer().batches.recorded() + 1):  # made again with nothing in it
+    for number in range(1, table_sink.committer(harness.app()).batches.recorded() + 1):  # made again with nothing in it
         head = sink_of(harness).create(harness.layout.table_owner, harness.app().registry.latest())
         sink_of(harness).commit(head, TableChange(number, ()))
     assert live(harness) == []
-    assert harness.app().merger().leftovers.remove() == (0, 0)
+    assert table_sink.merger(harness.app()).leftovers.remove() == (0, 0)
     record = harness.layout.change(Why.MERGED, "", harness.layout.merge_of(merged_file))
     good = harness.store.read(record)
     harness.store.put(record, b"{")
-    assert harness.app().merger().leftovers.remove() == (0, 0)
+    assert table_sink.merger(harness.app()).leftovers.remove() == (0, 0)
     harness.store.put(record, good)
     assert harness.store.stat(merged_file) is not None
     sink_of(harness).drop()
-    harness.app().table_keeper().rebuild()
+    table_sink.table_keeper(harness.app()).rebuild()
     check(harness, before)
 
 
 def test_a_merge_whose_rows_were_all_replaced_may_be_passed_over(harness: Harness) -> None:
     """Its manifests have later generations, which the table gets by later batches."""
     removed(harness)
-    committer = harness.app().committer(replays=True)
+    committer = table_sink.committer(harness.app(), replays=True)
     [batch] = [found for number in range(1, 9) if (found := committer.batches.batch(number)) and found.merge]
     assert committer.changes.has_moved_rows(batch)
     for name in NAMES:

@@ -17,6 +17,7 @@ from compactor.ledger.ledger import FOLD_AT
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceResult, TraceState
 from compactor.sources.claiming import claim_key
+from compactor.wiring import operating, planning
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.redriving import LONG, line_limit
@@ -31,16 +32,16 @@ def trace(harness: Harness, uri: str, *, with_claims: bool = False, days: int = 
     app = harness.app()
     if not with_claims:
         app.claims_if_any = None
-    return app.tracer.trace(uri, days=days)
+    return operating.tracer(app).trace(uri, days=days)
 
 
 def trace_manifest(harness: Harness, manifest_id: str) -> TraceResult:
-    return harness.app().tracer.trace_manifest(manifest_id)
+    return operating.tracer(harness.app()).trace_manifest(manifest_id)
 
 
 def redrive(harness: Harness, kind: Kind, *manifest_ids: str) -> None:
     app = harness.app()
-    report = app.redriver().redrive(find_redrivable(app.state, Scope(kind, manifest_ids)))
+    report = operating.redriver(app).redrive(find_redrivable(app.state, Scope(kind, manifest_ids)))
     assert report.redriven
 
 
@@ -280,7 +281,7 @@ def test_redrive_that_was_never_written(harness: Harness) -> None:
             raise DiedError
 
     with pytest.raises(DiedError):
-        app.redriver(on_crash_point=die).redrive(find_redrivable(app.state, Scope("manifests")))
+        operating.redriver(app, on_crash_point=die).redrive(find_redrivable(app.state, Scope("manifests")))
     for found in (trace(harness, uri), trace_manifest(harness, redriven_id("m1", 1))):
         assert (found.state, found.redriven_from) == (TraceState.CLAIMED, "m1")
         assert found.next_moves == ["compactor redrive manifests m1"]
@@ -366,16 +367,16 @@ def test_a_waiting_manifest_that_may_not_be_read(harness: Harness) -> None:
     denied.deny(harness.deliver("m1", GOOD))
     harness.deliver("m2", GOOD)
     app = harness.app(store=denied)
-    assert app.tracer.trace("/w/raw/m2-0.ndjson").manifest_id == "m2"
-    assert app.tracer.trace("/w/raw/m1-0.ndjson").state is TraceState.UNKNOWN
-    found = app.tracer.trace(harness.layout.manifest("m1"))
+    assert operating.tracer(app).trace("/w/raw/m2-0.ndjson").manifest_id == "m2"
+    assert operating.tracer(app).trace("/w/raw/m1-0.ndjson").state is TraceState.UNKNOWN
+    found = operating.tracer(app).trace(harness.layout.manifest("m1"))
     assert (found.manifest_id, found.state, found.exists) == ("m1", TraceState.WAITING, True)
     assert found.message == "/w/manifests/m1.json: access denied"
-    backlog = app.status_reader.read().backlog
+    backlog = operating.status_reader(app).read().backlog
     assert (backlog.manifests, backlog.manifests_read) == (2, 1)
     assert read_backlog(app.state, allowed_prefixes=["/w/raw"]).manifests == 2
     with pytest.raises(StuckError, match=r"m1.json: access denied; expected to be allowed to read each manifest"):
-        app.plan("/w/raw")
+        planning.plan(app, "/w/raw")
 
 
 def test_another_version(harness: Harness) -> None:

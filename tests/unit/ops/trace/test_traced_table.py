@@ -11,6 +11,7 @@ from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.layout import ManifestKey
 from compactor.ledger.table.batches import TableBatches
 from compactor.ops.trace.trace import TraceResult
+from compactor.wiring import operating, streaming, table_sink
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 
@@ -28,7 +29,7 @@ def harness() -> Harness:
 
 def traced(harness: Harness, thing: str) -> TraceResult:
     app = harness.app()
-    return app.tracer.trace(thing) if "/" in thing else app.tracer.trace_manifest(thing)
+    return operating.tracer(app).trace(thing) if "/" in thing else operating.tracer(app).trace_manifest(thing)
 
 
 def words(harness: Harness, thing: str) -> str:
@@ -66,7 +67,9 @@ def test_what_waits(harness: Harness, *, is_batched: bool) -> None:
     harness.deliver("m4", GOOD)
     source = ListedManifests(harness.store, harness.layout.manifests_folder)
     with suppress(DiedError):
-        harness.app(on_crash_point=dying_at(CrashPoint.DECIDED)).service_on(harness.engine(), source).run(once=True)
+        streaming.service_on(harness.app(on_crash_point=dying_at(CrashPoint.DECIDED)), harness.engine(), source).run(
+            once=True
+        )
     if is_batched:
         batches = TableBatches(harness.app().state)
         batches.create(4, [BatchedManifest(date=DAY, manifest_id="m4")])
@@ -127,7 +130,7 @@ def test_from_before_the_table() -> None:
     assert found.table is not None
     assert (found.table.state, found.next_moves) == ("unlisted", ["compactor table rebuild"])
     listed.clock.advance(86_400)
-    listed.app().table_keeper().rebuild()
+    table_sink.table_keeper(listed.app()).rebuild()
     assert words(listed, "m1") == "lake.events: in batch 1, snapshot 1"
     assert traced(listed, "m2").table is None
     assert traced(plain, "m1").table is None

@@ -7,6 +7,7 @@ import pytest
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.verify import files
+from compactor.wiring import operating
 from tests.support.harness import GOOD, Harness
 
 
@@ -26,6 +27,6 @@ def test_all_threads_share_what_expired(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(files, "Visible", slow)
     for number in range(4):
         harness.store.delete([each.final for each in harness.commit(f"m{number}").outputs])
-    verifier = harness.app().verifier()
+    verifier = operating.verifier(harness.app())
     assert verifier.verify_all().manifests == 4
     assert len(made) == 1

@@ -14,6 +14,7 @@ from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.records import Commit
 from compactor.core.layout import ManifestKey
 from compactor.ops.verify.report import VerifyResult
+from compactor.wiring import operating
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.sampling import few_rows
 
@@ -56,11 +57,11 @@ def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Harness:
 
 
 def shallow(harness: Harness) -> VerifyResult:
-    return harness.app().verifier().verify_all()
+    return operating.verifier(harness.app()).verify_all()
 
 
 def of_day(harness: Harness, day: str = DAY) -> VerifyResult:
-    return harness.app().verifier().verify_date(day)
+    return operating.verifier(harness.app()).verify_date(day)
 
 
 def wheres(report: VerifyResult) -> set[str]:
@@ -318,8 +319,8 @@ def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
     """The verification of the damaged manifest alone names the damage; that of its neighbour names nothing."""
     named = damage.do(harness)
     app = harness.app()
-    assert wheres(app.verifier().verify_manifest(M1)) == named
-    assert wheres(app.verifier().verify_manifest(ManifestKey(DAY, "m2"))) == set()
+    assert wheres(operating.verifier(app).verify_manifest(M1)) == named
+    assert wheres(operating.verifier(app).verify_manifest(ManifestKey(DAY, "m2"))) == set()
 
 
 def test_rows_that_changed_places(harness: Harness) -> None:

@@ -16,6 +16,7 @@ from compactor.ops.verify import grouping
 from compactor.ops.verify.doubled import add_versions, doubled_files
 from compactor.ops.verify.grouping import GroupedOnDisk
 from compactor.ops.verify.verifier import Discrepancy, VerifyResult
+from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.redriving import LONG, line_limit
@@ -48,7 +49,7 @@ def test_a_file_in_two_manifests(harness: Harness) -> None:
     deliver(harness, "m1", "a.ndjson", "b.ndjson", "c.ndjson")
     deliver(harness, "m2", "b.ndjson", "c.ndjson")
     deliver(harness, "m3", "c.ndjson", day=OTHER_DAY)
-    verifier = harness.app().verifier()
+    verifier = operating.verifier(harness.app())
     first, second = doubled(verifier.verify_all()), doubled(verifier.verify_date(DAY))
     assert [(each.manifest_id, each.found) for each in second] == [
         ("m2", "compacted by manifest m1 as well, and 1 more files of both")
@@ -91,7 +92,7 @@ def test_what_is_redriven_is_not_there_twice(harness: Harness, kind: Kind) -> No
         uri = harness.layout.failed_manifest("m1")
         harness.store.put(uri, harness.manifest("m1", files).to_json())
     app = harness.app()
-    app.redriver().redrive(find_redrivable(app.state, Scope(kind)))
+    operating.redriver(app).redrive(find_redrivable(app.state, Scope(kind)))
     harness.run_once()
     assert len(list(harness.ledger.manifests())) == 2
     assert doubled(harness.verification()) == []

@@ -15,7 +15,8 @@ from compactor.ops.verify.report import VerifyResult
 from compactor.ops.verify.table_files import unlisted
 from compactor.ops.verify.verifier import Verifier
 from compactor.table.catalog import TableFile, TableHead
-from compactor.wiring.job.app import App
+from compactor.wiring import operating, streaming
+from compactor.wiring.app import App
 from tests.support.harness import DAY, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import LATER_DAY, closed_days, compacted, retire
@@ -24,10 +25,10 @@ LONG_SECONDS = 86_400
 FOLDER = f"/w/output/merged-parquet-{DAY}/"
 
 VERIFY: dict[str, Callable[[App], VerifyResult]] = {
-    "all": lambda app: app.verifier().verify_all(),
-    "date": lambda app: app.verifier().verify_date(DAY),
-    "manifests": lambda app: app.verifier().verify_manifests([ManifestKey(DAY, "m1"), ManifestKey(DAY, "m2")]),
-    "deep": lambda app: app.verifier(deep=True).verify_all(),
+    "all": lambda app: operating.verifier(app).verify_all(),
+    "date": lambda app: operating.verifier(app).verify_date(DAY),
+    "manifests": lambda app: operating.verifier(app).verify_manifests([ManifestKey(DAY, "m1"), ManifestKey(DAY, "m2")]),
+    "deep": lambda app: operating.verifier(app, deep=True).verify_all(),
 }
 
 
@@ -45,7 +46,7 @@ def harness() -> Harness:
 def closed(harness: Harness) -> Harness:
     """The same, of a closed date."""
     harness.clock.advance(40 * LONG_SECONDS)
-    assert harness.app().closer().close().summarised
+    assert operating.closer(harness.app()).close().summarised
     return harness
 
 
@@ -112,7 +113,7 @@ def test_a_file_of_strangers_under_another_date(harness: Harness) -> None:
 def test_closed_dates_by_their_sums(closed: Harness) -> None:
     """If the sums agree, no record is read; if not, the files are found by the records."""
     first, second = sink_of(closed).live_files()
-    report = closed.app().verifier().verify_all()
+    report = operating.verifier(closed.app()).verify_all()
     assert (report.closed_dates, report.discrepancies) == (1, [])
     assert report.table is not None
     assert (report.table.files, report.table.rows) == (2, 4)
@@ -144,12 +145,14 @@ def test_what_waits_for_the_table(harness: Harness) -> None:
     harness.deliver("m3", GOOD)
     source = ListedManifests(harness.store, harness.layout.manifests_folder)
     with suppress(DiedError):
-        harness.app(on_crash_point=dying_at(CrashPoint.DECIDED)).service_on(harness.engine(), source).run(once=True)
-    report = harness.app().verifier().verify_all()
+        streaming.service_on(harness.app(on_crash_point=dying_at(CrashPoint.DECIDED)), harness.engine(), source).run(
+            once=True
+        )
+    report = operating.verifier(harness.app()).verify_all()
     assert report.table is not None
     assert (report.table.waiting, report.unfinished, report.discrepancies) == (1, 1, [])
     harness.clock.advance(LONG_SECONDS)
-    [late] = harness.app().verifier().verify_all().discrepancies
+    [late] = operating.verifier(harness.app()).verify_all().discrepancies
     assert (late.manifest_id, late.where) == ("m3", "lake.events")
     assert late.found == "1 manifest waits for the table, the first for 24 h"
 
@@ -199,7 +202,7 @@ def test_what_is_rebuilt_while_it_is_verified(harness: Harness) -> None:
             table.exists = lambda _: True
             assert rebuild(harness, "m3").failed == ()
 
-    report = harness.app().verifier(on_manifest=replace_it).verify_all()
+    report = operating.verifier(harness.app(), on_manifest=replace_it).verify_all()
     assert report.table is not None
     assert (report.table.held, report.table.waiting, report.discrepancies) == (0, 0, [])
 
@@ -218,7 +221,7 @@ def test_a_catalog_that_cannot_be_read(harness: Harness, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(harness, "sink", None)
     monkeypatch.setattr(App, "table_catalog", property(missing))
-    assert harness.app().verifier().verify_all().table_error == "not installed"
+    assert operating.verifier(harness.app()).verify_all().table_error == "not installed"
 
 
 def test_a_lost_table(harness: Harness) -> None:
@@ -248,7 +251,7 @@ def test_beside_a_job(harness: Harness) -> None:
 
     for date in (None, DAY):
         told.clear()
-        verifier = harness.app().verifier(on_manifest=commit_more)
+        verifier = operating.verifier(harness.app(), on_manifest=commit_more)
         report = verifier.verify_all() if date is None else verifier.verify_date(date)
         assert report.discrepancies == []
 
@@ -299,13 +302,13 @@ def test_without_a_table() -> None:
     plain = Harness()
     plain.deliver("m1", GOOD)
     plain.run_once()
-    assert plain.app().verifier().verify_all().table is None
+    assert operating.verifier(plain.app()).verify_all().table is None
 
 
 def test_what_is_done_since_it_was_read(harness: Harness) -> None:
     """It does not wait, however long the verification takes."""
     app, commit = harness.app(), harness.commit("m1")
-    assert app.listed_table is not None
-    assert not unlisted(app.state, app.listed_table, commit).waits
+    assert operating.listed_table(app) is not None
+    assert not unlisted(app.state, operating.listed_table(app), commit).waits
     harness.store.delete([harness.layout.done(commit.key)])
-    assert unlisted(app.state, app.listed_table, commit).waits
+    assert unlisted(app.state, operating.listed_table(app), commit).waits

@@ -26,6 +26,7 @@ from compactor.ops.verify.native_sums import NewDigestKernel
 from compactor.ops.verify.report import Discrepancy, VerifyResult, result_of
 from compactor.ops.verify.row_sums import Sum
 from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
+from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.sampling import few_rows
@@ -43,7 +44,7 @@ def compacted(metadata: tuple[str, ...] = ("_source_file",), max_columns: int = 
 
 
 def shallow(harness: Harness, *, everything: bool = False) -> VerifyResult:
-    verifier = harness.app().verifier()
+    verifier = operating.verifier(harness.app())
     return verifier.verify_all() if everything else verifier.verify_date(DAY)
 
 
@@ -180,7 +181,7 @@ def test_job_that_goes_on_meanwhile() -> None:
             harness.deliver("m2", GOOD)
             harness.run_once()
 
-    report = app.verifier(on_manifest=compact_more).verify_date(DAY)
+    report = operating.verifier(app, on_manifest=compact_more).verify_date(DAY)
     assert report.discrepancies == []
     assert len([*harness.ledger.manifests(DAY)]) == 2
 
@@ -217,7 +218,7 @@ def test_job_at_every_moment(point: CrashPoint, refused: bool, call: int) -> Non
     assert shallow(harness, everything=True).discrepancies == []
     store = Meanwhile(harness.store, call, harness.run_once)
     app = harness.app(store=store)
-    report = app.verifier().verify_all()
+    report = operating.verifier(app).verify_all()
     assert report.discrepancies == []
     assert report.manifests + report.dead_letters + report.unfinished in {1, 2}
     assert store.calls["any"] > 20
@@ -291,7 +292,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     in_advance: list[int] = []
     done = count(1)
     monkeypatch.setattr("compactor.ops.verify.verifier.listed_in", manifests)
-    app.verifier(on_manifest=lambda: in_advance.append(len(begun) - next(done))).verify_date(DAY)
+    operating.verifier(app, on_manifest=lambda: in_advance.append(len(begun) - next(done))).verify_date(DAY)
     assert len(begun) == len(in_advance) == 3 * THREADS
     assert max(in_advance) <= 2 * THREADS
 
@@ -302,7 +303,7 @@ def test_one_manifest_only() -> None:
     harness.deliver("m2", GOOD)
     harness.run_once()
     app = harness.app()
-    report = app.verifier(deep=True).verify_manifest(ManifestKey(DAY, "m2"))
+    report = operating.verifier(app, deep=True).verify_manifest(ManifestKey(DAY, "m2"))
     assert (report.manifests, report.discrepancies) == (1, [])
 
 

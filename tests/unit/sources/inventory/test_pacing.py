@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compactor.core.layout import KEEP_MARKER
 from compactor.ledger.backlog import Backlog
-from compactor.sources.inventory.pace import Pace, PacedGate, PaceRules
+from compactor.sources.inventory.planning import Pace, PacedGate, PaceRules
 from tests.support.harness import Harness
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,12 +12,13 @@ import pytest
 from compactor.core.crash_points import CrashPoint, OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import InventoryError, SettingsError
+from compactor.sources.inventory.planning import Rate, prefixes_to_plan
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.plan import Plan
 from compactor.sources.planner import Gate
 from compactor.sources.unplanned import EVERYTHING, FileScope
-from compactor.wiring.inventory import Rate, plan_inventory, prefixes_to_plan
+from compactor.wiring import planning
 from tests.support.harness import Harness, one_at_a_time
 from tests.support.interleaving import interleave
 from tests.support.inventories import ALL_VERSIONS, BUCKET, FORMATS, MANIFEST, put_inventory, row
@@ -61,19 +62,19 @@ def plan(
     **options: Any,
 ) -> Plan:
     """One call of the command, in a process of its own, that writes one manifest after the other."""
-    app = one_at_a_time(harness.app(on_crash_point=on_crash_point))
-    app.planner = replace(app.planner, page_files=page_files)
+    app = harness.app(on_crash_point=on_crash_point)
+    using = replace(one_at_a_time(app), page_files=page_files)
     if target_bytes:
-        app.planner = replace(app.planner, target_bytes=lambda: target_bytes)
+        using = replace(using, target_bytes=lambda: target_bytes)
     reader = InventoryReader(harness.store)
     inventory = reader.open(MANIFEST)
-    prefixes, rows = prefixes_to_plan(app, inventory, prefix), reader.rows(inventory)
-    found = partial(files_in_scope, inventory, rows, prefixes, scope, app.state.rules)
+    prefixes = prefixes_to_plan(app.state, app.settings.input.allowed_prefixes, inventory, prefix)
+    found = partial(files_in_scope, inventory, reader.rows(inventory), prefixes, scope, app.state.rules)
     sleep = sleep or harness.clock.advance
     with pytest.MonkeyPatch.context() as patch:
         if gate is not None:
-            patch.setattr("compactor.wiring.inventory._gate", lambda *_: gate)
-        return plan_inventory(app, found, rate, on_wait=lambda _why: None, sleep=sleep, **options)
+            patch.setattr("compactor.wiring.planning.gate_of", lambda *_: gate)
+        return planning.plan_inventory(app, found, rate, on_wait=lambda _why: None, sleep=sleep, using=using, **options)
 
 
 def manifests(harness: Harness) -> list[Manifest]:
@@ -182,7 +183,9 @@ def test_an_inventory_of_other_things() -> None:
         plan(harness)
     inventory = InventoryReader(harness.store).open(MANIFEST)
     with pytest.raises(SettingsError, match=r"expected a folder within input\.allowed_prefixes"):
-        prefixes_to_plan(harness.app(), inventory, f"s3://{BUCKET}/other")
+        prefixes_to_plan(
+            harness.app().state, harness.settings.input.allowed_prefixes, inventory, f"s3://{BUCKET}/other"
+        )
 
 
 def test_any_version_of_a_file() -> None:
@@ -214,7 +217,7 @@ def test_a_file_replaced_unseen_is_not_doubled() -> None:
     plan(harness, target_bytes=100 * len(LINE))
     assert planned(harness) == all_inputs(harness)  # it is none of those that are checked
     harness.run_once()
-    harness.app().plan(f"s3://{BUCKET}/raw")
+    planning.plan(harness.app(), f"s3://{BUCKET}/raw")
     harness.run_once()
     harness.check_exact()
 
@@ -340,7 +343,7 @@ def test_events_and_inventory_at_once() -> None:
     """An inventory spells versions as events do, so a file that a builder claimed is not planned again."""
     harness = lake()
     put_inventory(harness.store, listed(harness))
-    harness.app().plan(f"s3://{BUCKET}/raw", FileScope(date=DAYS[1]))
+    planning.plan(harness.app(), f"s3://{BUCKET}/raw", FileScope(date=DAYS[1]))
     assert plan(harness).planned_before == 3
     assert planned(harness) == all_inputs(harness)
 

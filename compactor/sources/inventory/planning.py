@@ -1,13 +1,121 @@
-"""Holds planned manifests back until the watched prefix has room for them, so that live data keeps its latency."""
+"""Plans what an S3 Inventory lists: which folders, how fast, and again once the leases of dead planners are over."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from compactor.core.layout import is_delivery
+from compactor.core.errors import SettingsError
+from compactor.core.layout import canonical, folder, is_delivery, is_within
 from compactor.ledger.backlog import WaitingManifests, waiting_manifests
 from compactor.ledger.state import State
+from compactor.settings.settings import Settings
+from compactor.sources.inventory.document import Inventory
+from compactor.sources.plan import Plan
+from compactor.sources.planner import Gate, OpenGate, Planner
+from compactor.sources.unplanned import Unplanned, check_prefix
 from compactor.telemetry.logs import log_event
+
+MAX_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How fast planned manifests are released.
+
+    Attributes:
+        is_paced: Whether they wait until the watched prefix has room.
+        per_hour: The most in an hour; None for any number.
+    """
+
+    is_paced: bool = True
+    per_hour: float | None = None
+
+
+def gate_of(
+    settings: Settings, state: State, rate: Rate, on_wait: Callable[[str], None], sleep: Callable[[float], None]
+) -> Gate:
+    """Make what holds manifests back at a rate."""
+    if not rate.is_paced:
+        return OpenGate()
+    stream, control = settings.stream, settings.control
+    rules = PaceRules(
+        slots=stream.manifests_in_flight,
+        # At most one micro-batch waits while the manifests in flight are processed, so the job never idles.
+        most_waiting=stream.max_manifests_per_trigger + stream.manifests_in_flight,
+        most_age_seconds=control.sla_seconds / 2,
+        per_hour=rate.per_hour,
+    )
+    return PacedGate(
+        state=state,
+        pace=Pace(rules),
+        poll_seconds=stream.trigger_interval_seconds,
+        stall_seconds=control.stall_seconds,
+        sleep=sleep,
+        on_wait=on_wait,
+    )
+
+
+def planned_in_rounds(
+    planner: Planner,
+    files: Unplanned,
+    gate: Gate,
+    *,
+    on_batch: Callable[[str, Plan], None] = lambda _date, _plan: None,
+    limit: int | None = None,
+    dry_run: bool = False,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Plan:
+    """Write manifests for files, those that a dead planner has claimed once its lease is over.
+
+    Args:
+        planner: Writes them.
+        files: The files.
+        gate: Holds manifests back.
+        on_batch: Called after each batch of manifests, with its last date and what was done so far.
+        limit: The most manifests to write; None for any number.
+        dry_run: Claim and write nothing.
+        sleep: Waits for a number of seconds.
+    """
+    plan = Plan(dry_run=dry_run)
+    for number in range(MAX_ROUNDS):
+        planner.plan(files, limit=limit, gate=gate, on_batch=on_batch, plan=plan)
+        if dry_run or plan.is_over or plan.held_until is None or number == MAX_ROUNDS - 1:
+            break
+        sleep(max(0.0, (plan.held_until - planner.state.clock.now()).total_seconds()) + 0.1)
+        plan.held, plan.held_until = 0, None
+    return plan
+
+
+def check_can_plan(settings: Settings) -> None:
+    """Check that files of an inventory may be planned.
+
+    Raises:
+        SettingsError: The job reads any version of a file, so that a replaced file could be compacted twice.
+    """
+    if settings.input.on_changed_file != "skip":
+        why = "a file may be replaced since, and the event of its new version plans it, too"
+        raise SettingsError([f'input.on_changed_file: "read" -> expected "skip" for --inventory: {why}'])
+
+
+def prefixes_to_plan(
+    state: State, allowed_prefixes: Sequence[str], inventory: Inventory, prefix: str | None
+) -> tuple[str, ...]:
+    """The folders of an inventory to plan: the given one, else all allowed ones that are in its bucket.
+
+    Raises:
+        SettingsError: None is in its bucket, or the given one is not allowed.
+    """
+    if prefix is not None:
+        check_prefix(state, prefix, allowed_prefixes)
+    asked = allowed_prefixes if prefix is None else [prefix]
+    bucket = f"s3://{inventory.source_bucket}"
+    within = tuple(f for f in (folder(canonical(each)) for each in asked) if is_within(f, bucket))
+    if not within:
+        named = "input.allowed_prefixes" if prefix is None else "PREFIX"
+        raise SettingsError([f"plan: {inventory.uri} lists {bucket} -> expected {named} in it: {', '.join(asked)}"])
+    return within
+
 
 _HOUR_SECONDS = 3600.0
 

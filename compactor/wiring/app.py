@@ -1,0 +1,294 @@
+"""What a process works with: its settings, and the ports that they name."""
+
+import secrets
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from compactor import __version__
+from compactor.adapters.claims import JournalClaims, StreamClaims
+from compactor.adapters.local.machine import MachineProcesses, SystemClock
+from compactor.adapters.metrics_sinks import metrics_sink
+from compactor.adapters.stores import StoreSpec
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
+from compactor.core.errors import SettingsError
+from compactor.core.layout import Layout
+from compactor.core.logs.ports import KafkaLog, Log
+from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
+from compactor.ledger.heartbeat import Heartbeat, Runs, StoreClock
+from compactor.ledger.ledger import Ledger
+from compactor.ledger.sizing import whole_files_bytes
+from compactor.ledger.sizing_history import SizingHistory
+from compactor.ledger.state import State
+from compactor.schema.catalog import CatalogTable
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema_of_settings import new_versions, recorded_versions
+from compactor.settings.settings import Settings
+from compactor.settings.types import JOURNAL_CLAIMS
+from compactor.table.catalog import TableCatalog
+
+# Each process needs few of these, and would wait for all of them to load.
+# ruff: noqa: PLC0415
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from compactor.job.lanes import StreamSlots
+    from compactor.job.results import Result
+    from compactor.job.shards import Share
+
+CATALOG_SECONDS = 5.0
+CATALOG_ATTEMPTS = 2
+"""The job does not stop while it waits for the catalog, so it gives up soon; it tries again later."""
+
+_OF_GLUE = "_table"  # hidden from readers of the plain files below the output
+
+
+class Replacements(TypedDict, total=False):
+    """Ports to use in place of the system's clock and of what the settings name. None replaces nothing."""
+
+    clock: Clock | None
+    store: ObjectStore | None
+    claims: ClaimTable | None  # of one stream
+    table_of_claims: ClaimTable | None  # of all streams
+    catalog_table: CatalogTable | None
+    table_catalog: TableCatalog | None
+    metrics: MetricsSink | None
+    kafka_log: KafkaLog | None
+    kinesis_log: Log | None
+    spark: Any  # a Spark session
+
+
+class App:
+    """The settings of one process and their ports. Each is opened when it is first used, unless it is replaced.
+
+    Args:
+        settings: The settings.
+        on_crash_point: Called at each crash point.
+        on_result: Called when a manifest has ended.
+        leave_others: Leaves manifests of other sources to their planners.
+        shared: The slots that a stream shares with others in one job.
+        common: What has the table of claims, of a stream beside others.
+        replacements: Ports.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
+        on_result: "Callable[[Result], None]" = lambda _: None,
+        leave_others: bool = False,
+        shared: "StreamSlots | None" = None,
+        common: "App | None" = None,
+        **replacements: Unpack[Replacements],
+    ) -> None:
+        self.settings = settings
+        self.on_crash_point = on_crash_point
+        self.on_result = on_result
+        self.leave_others = leave_others
+        self.shared = shared
+        self._common = common
+        self._replacements = replacements
+        # An attribute that is set hides the cached property of the same name.
+        vars(self).update({name: each for name, each in replacements.items() if each is not None})
+        self.clock = StoreClock(replacements.get("clock") or SystemClock())
+
+    def of_stream(
+        self, name: str, *, shared: "StreamSlots | None" = None, **replacements: Unpack[Replacements]
+    ) -> "App":
+        """The same of one stream, which has the table of claims together with all others."""
+        given = self._replacements
+        ports: Replacements = {"clock": given.get("clock"), "store": given.get("store"), **replacements}
+        settings = next(each for each in self.settings.streams if each.name == name)
+        return App(
+            settings, on_crash_point=self.on_crash_point, on_result=self.on_result, shared=shared, common=self, **ports
+        )
+
+    @cached_property
+    def of_streams(self) -> "dict[str, App]":
+        """The same of each stream, by its name."""
+        return {each.name: self.of_stream(each.name) for each in self.settings.streams}
+
+    def renewed(self) -> "App":
+        """A new one, also of the streams, with the same store, claims and metrics, which have open clients."""
+        new = App(self.settings, store=self.store, table_of_claims=self.table_of_claims, metrics=self.metrics)
+        if self.settings.streams:
+            vars(new)["of_streams"] = {name: each.renewed() for name, each in self.of_streams.items()}
+        return new
+
+    @cached_property
+    def run_id(self) -> str:
+        """A unique id that sorts by time."""
+        return f"{self.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+
+    @cached_property
+    def layout(self) -> Layout:
+        return self.settings.layout()
+
+    @cached_property
+    def store_spec(self) -> StoreSpec:
+        settings = self.settings
+        return StoreSpec.of(settings.aws, settings.input.allowed_prefixes, settings.paths.state)
+
+    @cached_property
+    def store(self) -> ObjectStore:
+        return self.store_spec.open()
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return Ledger(self.store, self.layout, self.clock, self.run_id)
+
+    @cached_property
+    def state(self) -> State:
+        rules = self.settings.manifest_rules()
+        return State(store=self.store, layout=self.layout, ledger=self.ledger, clock=self.clock, rules=rules)
+
+    @cached_property
+    def history(self) -> SizingHistory:
+        return SizingHistory(self.ledger, self.settings.output.target_file_bytes)
+
+    def manifest_bytes(self) -> float:
+        """The stored bytes that a manifest should name, by the compression that earlier commits had."""
+        settings = self.settings
+        ratio = self.history.stored_ratio()
+        return whole_files_bytes(settings.builder.target_manifest_bytes, ratio, settings.output.target_file_bytes)
+
+    @cached_property
+    def runs(self) -> Runs:
+        return Runs(self.store, self.layout, self.clock, MachineProcesses())
+
+    @cached_property
+    def runs_of_shard(self) -> Runs:
+        """The runs of the shard that the settings are of; all, if they are of none."""
+        return replace(self.runs, shard=self.settings.shard)
+
+    @cached_property
+    def heartbeat(self) -> Heartbeat:
+        return Heartbeat(
+            self.store,
+            self.layout,
+            self.clock,
+            self.run_id,
+            MachineProcesses().this(),
+            release=__version__,
+            shard=self.settings.stream.shard,
+            learn_time=self.clock.learn,
+        )
+
+    @cached_property
+    def share(self) -> "Share":
+        """The manifests that the job takes."""
+        from compactor.job.shards import ShardShare, Share
+
+        shard = self.settings.shard
+        return Share() if shard is None else ShardShare(shard=shard, run_id=self.run_id, runs=self.runs)
+
+    @cached_property
+    def metrics(self) -> MetricsSink:
+        return metrics_sink(self.settings, self.clock)
+
+    @cached_property
+    def claims(self) -> ClaimTable:
+        """The claims: in a deployment of several streams all of theirs, as this stream sees them."""
+        claims = self.table_of_claims
+        return StreamClaims(claims, self.settings.name) if self.settings.member else claims
+
+    @cached_property
+    def claims_if_any(self) -> ClaimTable | None:
+        """The claims; None if the settings name no place for them, so that nothing is ever planned."""
+        try:
+            return self.claims
+        except SettingsError:
+            return None
+
+    @cached_property
+    def table_of_claims(self) -> ClaimTable:
+        """The table of the claims, as it is."""
+        if self._common is not None:
+            return self._common.table_of_claims
+        builder, layout = self.settings.builder, self.settings.claims_layout
+        if builder.claims == JOURNAL_CLAIMS:
+            return JournalClaims(self.store, layout.claims_folder)
+        if builder.claims:
+            from compactor.adapters.aws.dynamo_claims import DynamoClaims
+
+            client = self.store_spec.client("dynamodb")
+            return DynamoClaims(client=client, table=builder.claims, ttl_days=builder.claim_ttl_days)
+        self.settings.require_claims()
+        from compactor.adapters.local.sqlite.claims import SqliteClaims
+
+        return SqliteClaims(layout.claims_file)
+
+    @cached_property
+    def registry(self) -> SchemaRegistry:
+        """The recorded schema versions, for reading. The schema file does not matter."""
+        return recorded_versions(self.settings, self.store, self.clock)
+
+    @cached_property
+    def job_registry(self) -> SchemaRegistry:
+        """The schema versions for making new ones, with the columns of the schema file and of the pattern of lines.
+
+        Raises:
+            SettingsError: The schema file or the pattern has faults, or partitions cannot be told by its columns.
+        """
+        from compactor.wiring.grok_reader import grok_reader
+
+        grok = grok_reader(self.settings)
+        return new_versions(self.settings, self.store, self.clock, self.registry, grok.types if grok else {})
+
+    @cached_property
+    def catalog_table(self) -> CatalogTable | None:
+        """The table of the output in the Glue Data Catalog; None if the settings name none."""
+        if not self.settings.schema.table:
+            return None
+        from compactor.adapters.aws.glue_table import GlueTable
+
+        database, table = self.settings.schema.table.split(".")
+        spec = replace(self.store_spec, timeout_seconds=CATALOG_SECONDS, attempts=CATALOG_ATTEMPTS)
+        return GlueTable(client=spec.client("glue"), database=database, table=table)
+
+    @cached_property
+    def table_catalog(self) -> TableCatalog:
+        """The catalog with the table of the output.
+
+        Raises:
+            ExtraMissing: pyiceberg is not installed, or for Glue and S3 Tables boto3.
+        """
+        from compactor.adapters.iceberg.iceberg_table import IcebergTable
+        from compactor.adapters.iceberg.opening import CatalogPlace
+
+        settings, table, aws = self.settings, self.settings.table, self.settings.aws
+        place = CatalogPlace(
+            kind=table.catalog,
+            uri=table.uri,
+            warehouse=table.warehouse,
+            region=aws.region,
+            properties={"s3.endpoint": aws.endpoint_url} if aws.endpoint_url else {},
+        )
+        # Glue asks for the place of a new table; other catalogs choose one in their warehouse.
+        location = f"{settings.paths.output.rstrip('/')}/{_OF_GLUE}" if table.catalog == "glue" else ""
+        columns = settings.metadata_columns
+        return IcebergTable(place=place, name=table.name, metadata_columns=columns, location=location)
+
+    @cached_property
+    def kafka_log(self) -> KafkaLog:
+        """The topics of the clusters."""
+        from compactor.adapters.logs import kafka_of
+
+        of = self.settings.kafka
+        return kafka_of(of.clusters, with_columns=bool(of.record_columns))
+
+    @cached_property
+    def kinesis_log(self) -> Log:
+        """The Kinesis streams of the sources."""
+        from compactor.adapters.logs import kinesis_of
+
+        return kinesis_of(self.settings.kinesis.sources, self.store_spec)
+
+    @cached_property
+    def spark(self) -> Any:
+        """The Spark session. The first use starts Spark."""
+        from compactor.wiring.engine_choice import converts_on_spark
+        from compactor.wiring.spark import opened
+
+        return opened(self.settings, converts_rows=converts_on_spark(self.settings))

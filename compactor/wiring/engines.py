@@ -1,0 +1,71 @@
+"""Makes the engine that the settings name."""
+
+from compactor.engines.engine import Engine, EngineRules
+from compactor.engines.native.engine import BinWorkers, NativeEngine
+from compactor.ndjson.kinds.formats import Formats
+from compactor.ndjson.lines import Limits
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import installed_engine
+from compactor.wiring.grok_reader import grok_reader
+
+# pyspark is slow to load, and most commands need no Spark.
+# ruff: noqa: PLC0415
+
+
+def engine_rules(app: App) -> EngineRules:
+    """The rules of the settings for an engine."""
+    settings = app.settings
+    grok = grok_reader(settings)
+    return EngineRules(
+        limits=Limits.of(settings),
+        on_changed_file=settings.input.on_changed_file,
+        metadata_columns=settings.metadata_columns,
+        target_file_bytes=settings.output.target_file_bytes,
+        compression=settings.output.compression,
+        formats=Formats(
+            settings.input.format,
+            lines_folder=app.layout.redriven_folder,
+            grok=grok.decoder if grok else None,
+        ),
+    )
+
+
+def engine(app: App, rules: EngineRules | None = None) -> Engine:
+    """Make the engine that the settings choose, with their rules or with others. It runs on Spark's executors.
+
+    Raises:
+        SettingsError: The settings name the native engine, and it is not installed.
+    """
+    if installed_engine(app.settings) == "native":
+        from compactor.adapters.spark.executor_tasks import SparkBinWorkers
+
+        return native_engine(app, SparkBinWorkers(session=app.spark, store_spec=app.store_spec), rules)
+    from compactor.adapters.spark.engine import SparkEngine
+
+    return partitioned(
+        app,
+        SparkEngine(
+            session=app.spark,
+            store=app.store,
+            store_spec=app.store_spec,
+            rules=rules or engine_rules(app),
+            discovery=app.settings.input.discovery,
+        ),
+    )
+
+
+def native_engine(app: App, workers: BinWorkers, rules: EngineRules | None = None) -> Engine:
+    """Make the native engine on given workers, with the rules of the settings or with others."""
+    return partitioned(app, NativeEngine(workers=workers, rules=rules or engine_rules(app), store=app.store))
+
+
+def partitioned(app: App, engine: Engine) -> Engine:
+    """The engine itself, or one that divides its files as the settings say."""
+    output, fields = app.settings.output, app.settings.partition_fields
+    if not fields:
+        return engine
+    from compactor.engines.partitioned.counting import PartitionRules
+    from compactor.engines.partitioned.engine import PartitionedEngine
+
+    rules = PartitionRules(fields, output.max_partitions, output.target_file_bytes, output.compression)
+    return PartitionedEngine(engine=engine, store=app.store, rules=rules)

@@ -1,0 +1,255 @@
+"""Puts together what the commands of operators use: they read records, and start no job."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+from compactor.adapters.local.native.kernel import NativeGrok, digest_kernel, is_installed
+from compactor.core.crash_points import (
+    OnChangeCrashPoint,
+    OnRedriveCrashPoint,
+    ignore_change_crash_point,
+    ignore_redrive_crash_point,
+)
+from compactor.core.errors import SettingsError
+from compactor.core.layout import is_s3
+from compactor.core.logs.names import is_log
+from compactor.ledger.landing.progress import LogWatch
+from compactor.schema.catalog import Published, catalog_columns, published
+from compactor.schema.schema_of_settings import parsed_schema, recorded_versions
+from compactor.settings.sections import retry_rules
+from compactor.table.standing import ListedTable
+from compactor.upkeep.cleaner import Cleaner
+from compactor.upkeep.expiring import BY_JOB, Expirer
+from compactor.upkeep.retention import Retention
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import engine_choice
+from compactor.wiring.grok_reader import grok_reader
+
+# Each command needs one of these, and a short command would wait for all of them to load.
+# ruff: noqa: PLC0415
+if TYPE_CHECKING:
+    from compactor.ops.canary.checker import CanaryChecker
+    from compactor.ops.canary.progress import Progress, Stage
+    from compactor.ops.closing.closer import Closer
+    from compactor.ops.rebuild.damaged import RebuildScanner
+    from compactor.ops.redrive.redriver import Redriver
+    from compactor.ops.rejects.reader import RejectsReader
+    from compactor.ops.status.reading import StatusReader
+    from compactor.ops.trace.tracer import Tracer
+    from compactor.ops.verify.verifier import ComparedBytes, OnManifest, Verifier
+
+
+def listed_table(app: App) -> ListedTable | None:
+    """The table of the output; None if the settings name none."""
+    if not app.settings.has_table:
+        return None
+    table, control = app.settings.table, app.settings.control
+    upkeep = {"maintain": table.maintain_hours, "merge": table.merge_hours}
+    return ListedTable(
+        name=table.name,
+        catalog=lambda: app.table_catalog,
+        late_seconds=table.commit_seconds + control.stall_seconds,
+        shards=control.shards,
+        upkeep=tuple(name for name, hours in upkeep.items() if hours),
+    )
+
+
+def publish_columns(app: App) -> Published:
+    """Add the columns of the latest schema version to the table in the Glue Data Catalog.
+
+    Raises:
+        SettingsError: The settings name no table.
+    """
+    if app.catalog_table is None:
+        raise SettingsError(['schema.table: "" -> expected the Glue table of the output, as database.table'])
+    schema = app.registry.latest()
+    differed = app.catalog_table.add(catalog_columns(schema, app.settings.metadata_columns))
+    return published(app.catalog_table.name, schema.version, differed)
+
+
+def check_schema_file(app: App, data: bytes, uri: str) -> None:
+    """Check a schema file that is not in use yet.
+
+    Raises:
+        SettingsError: Lists its faults, or every contradiction to the recorded columns.
+    """
+    declared = parsed_schema(app.settings, data, uri)
+    recorded_versions(app.settings, app.store, app.clock, declared).check_declared()
+
+
+def verifier(
+    app: App,
+    *,
+    deep: bool = False,
+    on_manifest: "OnManifest | None" = None,
+    compared: "ComparedBytes | None" = None,
+) -> "Verifier":
+    """Make what verifies the output; with `deep` it compares values as well."""
+    from compactor.ops.verify.verifier import Verifier
+
+    return Verifier(
+        state=app.state,
+        registry=app.registry,
+        decoder_of=NativeGrok,
+        table=listed_table(app),
+        deep=deep,
+        new_kernel=digest_kernel if is_installed() else None,
+        on_manifest=on_manifest,
+        compared=compared,
+    )
+
+
+def closer(app: App, on_date: Callable[[str], None] = lambda _: None) -> "Closer":
+    """Make what closes dates."""
+    from compactor.ops.closing.closer import Closer
+
+    close_after = timedelta(days=app.settings.retention.close_after_days)
+    return Closer(state=app.state, verifier=verifier(app), close_after=close_after, on_date=on_date)
+
+
+def close_quiet_dates(app: App) -> None:
+    """Close what has been quiet, if an operator has closed dates here before."""
+    made = closer(app)
+    if made.has_begun():
+        made.close()
+
+
+def retiring_expirer(app: App, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_change_crash_point) -> Expirer:
+    """Make what removes retired dates, and puts on record who did.
+
+    Raises:
+        SettingsError: A table lists the files that would go.
+    """
+    if app.settings.output.table != "none":
+        because = "because the table would go on listing the files of retired dates"
+        raise SettingsError([f'output.table: "{app.settings.output.table}" -> expected "none", {because}'])
+    return Expirer(app.state, who, on_crash_point)
+
+
+def rebuild_scanner(app: App) -> "RebuildScanner":
+    """Make what finds the manifests to rebuild."""
+    from compactor.ops.rebuild.damaged import RebuildScanner
+    from compactor.ops.verify.files import CommitFiles
+
+    return RebuildScanner(state=app.state, files=CommitFiles(state=app.state, registry=app.registry))
+
+
+def cleaner(app: App, who: str = BY_JOB) -> Cleaner:
+    """Make what deletes what has expired, and puts on record who did."""
+    retention = Retention(app.state, app.runs.living_among)
+    return Cleaner(app.state, retention, Expirer(app.state, who), has_table=app.settings.has_table)
+
+
+def redriver(app: App, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> "Redriver":
+    """Make what redrives dead letters, quarantined files and rejected lines."""
+    from compactor.ops.redrive.planner import RedriveClaims, RedrivePlanner
+    from compactor.ops.redrive.redriver import Redriver
+    from compactor.ops.redrive.reject_lines import Recheck
+    from compactor.sources.file_search import FileSearch
+
+    settings, allowed_prefixes = app.settings, app.settings.input.allowed_prefixes
+    lease_seconds = settings.builder.claim_lease_seconds
+    redrive_planner = RedrivePlanner(
+        state=app.state,
+        claims=RedriveClaims(claims=app.claims_if_any, clock=app.clock, lease_seconds=lease_seconds),
+        search=FileSearch(state=app.state, allowed_prefixes=allowed_prefixes),
+        allowed_prefixes=allowed_prefixes,
+    )
+    grok = grok_reader(settings)
+    recheck = Recheck(
+        max_line_bytes=settings.input.max_line_bytes,
+        has_one_parser=engine_choice(settings.convert).name == "native",
+        grok=grok.decoder if grok else None,
+    )
+    return Redriver(state=app.state, redrive_planner=redrive_planner, recheck=recheck, on_crash_point=on_crash_point)
+
+
+def rejects_reader(
+    app: App,
+    on_unreadable: Callable[[str], None],
+    on_expired: Callable[[str, int], None] = lambda _why, _rows: None,
+) -> "RejectsReader":
+    """Make what reads rejected lines; it calls a function with each thing that it cannot read, or that expired."""
+    from compactor.ops.rejects.reader import RejectsReader
+
+    return RejectsReader(state=app.state, on_unreadable=on_unreadable, on_expired=on_expired)
+
+
+def tracer(app: App) -> "Tracer":
+    """Make what finds what became of something."""
+    from compactor.ops.trace.tracer import Tracer
+    from compactor.sources.file_search import FileSearch
+
+    allowed_prefixes = app.settings.input.allowed_prefixes
+    return Tracer(
+        state=app.state,
+        rules=retry_rules(app.settings.stream),
+        search=FileSearch(state=app.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True),
+        claims=app.claims_if_any,
+        table=listed_table(app),
+    )
+
+
+def log_watch(app: App) -> LogWatch:
+    """Make what sees how far behind topics and streams landing is, by the notes of jobs."""
+    return LogWatch(state=app.state, logs=app.settings.logs, late_seconds=app.settings.landing_late_seconds)
+
+
+def status_reader(app: App) -> "StatusReader":
+    """Make what reads how the job is doing."""
+    from compactor.ops.status.health import Rules
+    from compactor.ops.status.reading import StatusReader
+
+    settings = app.settings
+    return StatusReader(
+        state=app.state,
+        runs=app.runs,
+        rules=Rules(
+            sla_seconds=settings.sla_seconds,
+            stall_seconds=settings.control.stall_seconds,
+            max_wait_seconds=settings.builder.max_wait_seconds,
+            is_on_glue=is_s3(app.layout.state),
+            shards=settings.control.shards,
+            suggest=settings.suggestions,
+        ),
+        allowed_prefixes=settings.input.allowed_prefixes,
+        target_file_bytes=settings.output.target_file_bytes,
+        registry=lambda: recorded_versions(settings, app.store, app.clock),
+        table=listed_table(app),
+        logs=log_watch(app),
+    )
+
+
+def canary_checker(app: App) -> "CanaryChecker":
+    """Make what sends a canary through the deployment of some settings.
+
+    Raises:
+        SettingsError: The settings are not those of a deployment.
+    """
+    from compactor.ops.canary.checker import CanaryChecker
+    from compactor.ops.canary.progress import Progress
+
+    settings, trace = app.settings, tracer(app).trace
+    if not is_s3(settings.paths.state):
+        raise SettingsError([f'paths.state: "{settings.paths.state}" -> expected a place on S3, as a deployment has'])
+
+    files = next((each for each in settings.input.allowed_prefixes if not is_log(each)), None)
+    if files is None:
+        raise SettingsError(["input.allowed_prefixes: topics only -> expected a place for the file of the canary"])
+
+    def look(uri: str) -> "Progress":
+        found = trace(uri, days=1)
+        return Progress(cast("Stage", str(found.state)), found.manifest_id, found.date, found.message)
+
+    return CanaryChecker(
+        state=app.state,
+        input_place=files,
+        date=settings.input.earliest_date,
+        max_key_characters=settings.schema.max_key_characters,
+        has_rescued=settings.input.discovery == "full",
+        look=look,
+        pause=time.sleep,
+        seconds=time.monotonic,
+    )

@@ -1,0 +1,144 @@
+"""Puts together what makes manifests again: with all their rows, with new versions of files, or without some lines."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from threading import Lock
+
+from compactor.adapters.local.native.kernel import NativeGrok
+from compactor.adapters.local.native.threads import ThreadBinWorkers, usable_threads
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+from compactor.core.documents.records import Commit, Inputs
+from compactor.engines.engine import Engine, EngineRules
+from compactor.job.staging import Stager
+from compactor.ledger.sizing_history import SizingHistory, summarised
+from compactor.ledger.visible import Visible
+from compactor.ndjson.kinds.formats import Formats
+from compactor.ndjson.lines import Limits
+from compactor.ops.forget.erasing_stager import ErasingStager
+from compactor.ops.forget.forgetter import Forgetter
+from compactor.ops.forget.inputs import InputEraser
+from compactor.ops.forget.scan import ForgetScanner
+from compactor.ops.forget.search import RowSearch
+from compactor.ops.forget.wanted import Wanted, compared_type, path_of
+from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
+from compactor.ops.rebuild.replacing import Replacer
+from compactor.ops.table.metadata_eraser import MetadataEraser
+from compactor.table.merging.committed_rows import CommittedRows
+from compactor.wiring import engines, operating, planning, streaming, table_sink
+from compactor.wiring.app import App
+from compactor.wiring.engine_choice import installed_engine, is_in_place
+
+NewEngine = Callable[[EngineRules], Engine]
+
+
+def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
+    """Make what rebuilds manifests, each by the limits of its commit. Connects to no engine before it is used.
+
+    Args:
+        app: The ports.
+        new_engine: Makes engines; by default native ones in threads of this process if possible, else on Spark.
+    """
+    new_engine = new_engine or _engine_here(app)
+    one_at_a_time = Lock()
+
+    def stager_for(commit: Commit) -> Stager:
+        limits = replace(
+            Limits.of(app.settings),
+            max_line_bytes=commit.max_line_bytes,
+            max_decompressed_bytes=commit.max_decompressed_bytes,
+        )
+        json_files = frozenset(file.uri for file in commit.files if file.format == "json")
+        formats = Formats("recorded", json_files, grok=NativeGrok(commit.grok) if commit.grok else None)
+        rules = replace(engines.engine_rules(app), limits=limits, formats=formats, on_changed_file="skip")
+        # With the sizes of the commit itself, the rows are spread over as many files as before.
+        target = app.settings.output.target_file_bytes
+        history = SizingHistory(app.ledger, target, [summarised(commit, target_file_bytes=target)])
+        with one_at_a_time:  # the first one starts threads or Spark
+            made = new_engine(rules)
+        compaction_rules = replace(streaming.compaction_rules(app), limits=limits, grok=commit.grok)
+        return streaming.stager(app, made, compaction_rules, history)
+
+    return _rebuilder_with(app, stager_for)
+
+
+def _engine_here(app: App) -> NewEngine:
+    """Make engines of the settings: native ones in threads of this process if possible, else on Spark."""
+    workers = cache(lambda: ThreadBinWorkers(app.store, threads=usable_threads()))
+
+    def new_engine(rules: EngineRules) -> Engine:
+        if installed_engine(app.settings) == "native":
+            return engines.native_engine(app, workers(), rules)
+        return engines.engine(app, rules)
+
+    return new_engine
+
+
+def _rebuilder_with(app: App, stager_for: Callable[[Commit], Restager]) -> Rebuilder:
+    """Make what makes manifests again, given what stages each commit."""
+    return Rebuilder(
+        state=app.state,
+        stager_for=stager_for,
+        publisher=streaming.publisher(app),
+        verifier=operating.verifier(app),
+        digest_of=LocalSeenFiles(app.store, "").digest,
+        threads=app.settings.stream.manifests_in_flight,
+        on_crash_point=app.on_crash_point,
+    )
+
+
+def replacer(app: App, new_engine: NewEngine | None = None) -> Replacer:
+    """Make what makes manifests again with new versions of their files; see `rebuilder`."""
+    return Replacer(state=app.state, rebuilder=rebuilder(app, new_engine), claimer=planning.claimer(app))
+
+
+def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: str) -> Forgetter:
+    """Make what erases the lines that have some values. It starts no engine.
+
+    Args:
+        app: The ports.
+        key: Whose values they are; see `compactor.ops.forget.wanted.path_of`.
+        values: The values.
+        inputs: What becomes of input files.
+        by: Who asks.
+    """
+    path = path_of(key)
+    column = next((each for each in app.registry.latest().columns if each.key == path[0]), None)
+    wanted = Wanted(path, values, compared_type(column, path))
+    rows = CommittedRows(app.store, Visible(app.state))
+    search = RowSearch(rows=rows, registry=app.registry, wanted=wanted)
+    settings = app.settings
+
+    def rebuilder_for(erasure: str) -> Rebuilder:
+        def stager_for(commit: Commit) -> ErasingStager:
+            return ErasingStager(
+                state=app.state,
+                search=search,
+                commit=commit,
+                erasure=erasure,
+                compression=app.layout.compression,
+                in_place=settings.output.publish == "in_place" or is_in_place(settings),  # no engine does it
+                on_crash_point=app.on_crash_point,
+            )
+
+        return _rebuilder_with(app, stager_for)
+
+    def after() -> list[str]:
+        """Have the table forget all that names what was replaced, but for what failed commits left."""
+        if not settings.has_table:
+            return []
+        maintainer = table_sink.maintainer(app, keep_days=0, keep_snapshots=1)
+        kept = MetadataEraser(maintainer=replace(maintainer, always_merges=True, originals=None)).erase()
+        table_sink.merger(app).leftovers.remove()
+        return kept
+
+    limits = Limits.of(settings)
+    return Forgetter(
+        state=app.state,
+        scanner=ForgetScanner(state=app.state, search=search),
+        inputs=InputEraser(state=app.state, wanted=wanted, limits=limits, inputs=inputs, decoder_of=NativeGrok),
+        rebuilder_for=rebuilder_for,
+        key=key,
+        by=by,
+        after=after,
+    )

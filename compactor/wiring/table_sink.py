@@ -1,0 +1,206 @@
+"""Puts the table sink together. Nothing is connected to before it is used."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from compactor.core.errors import SettingsError
+from compactor.core.rules.sharding import shard_number
+from compactor.ledger.table.batches import TableBatches
+from compactor.telemetry.logs import log_event
+from compactor.wiring.app import App
+
+# Few processes have a table, and a short command would wait for all of this to load.
+# ruff: noqa: PLC0415
+if TYPE_CHECKING:
+    from compactor.job.publication import Publisher
+    from compactor.job.table_commits import TableCommits
+    from compactor.ops.table.keeper import TableKeeper
+    from compactor.ops.table.maintainer import Maintainer
+    from compactor.ops.table.merger import Merger
+    from compactor.table.committer import Committer
+    from compactor.table.merging.writing import MergedFiles
+    from compactor.upkeep.tasks import Task
+
+_MERGED_ONLY_IN_TABLES = (
+    ": readers of plain Parquet files would see rows twice or not at all while files are replaced, and only a table "
+    "replaces them in one step"
+)
+
+
+def committer(app: App, *, replays: bool = False) -> "Committer":
+    """Make what commits placed manifests to the table.
+
+    Args:
+        app: The ports.
+        replays: Whether the table may lack batches that were applied, and manifests that are done.
+    """
+    from compactor.table.changes import Changes
+    from compactor.table.committer import Committer
+    from compactor.table.merging.remainders import Remainders
+    from compactor.table.named import NamedManifests
+
+    batches, changes = TableBatches(app.state), Changes(app.state, app.registry.version)
+    return Committer(
+        state=app.state,
+        batches=batches,
+        catalog=app.table_catalog,
+        changes=changes.made_again() if replays else changes,
+        named=NamedManifests(batches, app.ledger, replays),
+        latest=app.registry.latest,
+        max_manifests=app.settings.table.max_manifests_per_commit,
+        remainders=Remainders(app.state, lambda: _merged_files(app)),
+    )
+
+
+def table_keeper(app: App, on_batch: Callable[[int], None] = lambda _: None) -> "TableKeeper":
+    """Make what compares the table with the ledger, and makes it again.
+
+    Raises:
+        SettingsError: The settings name no table.
+    """
+    from compactor.ops.table.keeper import TableKeeper
+
+    _check_table(app)
+    return TableKeeper(
+        state=app.state,
+        committer=committer(app, replays=True),
+        name=app.settings.table.name,
+        on_batch=on_batch,
+        living=lambda: [each.run_id for each in app.runs.living()],
+    )
+
+
+def merger(app: App, on_merge: Callable[[int], None] = lambda _: None) -> "Merger":
+    """Make what merges small files of the table.
+
+    Raises:
+        SettingsError: The settings name no table.
+    """
+    from compactor.ops.table.merger import Merger
+    from compactor.ops.table.removing import MergedLeftovers
+    from compactor.table.merging.choosing import MergeRule
+
+    _check_table(app, _MERGED_ONLY_IN_TABLES)
+    return Merger(
+        state=app.state,
+        committer=committer(app),
+        files=_merged_files(app),
+        leftovers=MergedLeftovers(app.state, TableBatches(app.state), app.table_catalog),
+        name=app.settings.table.name,
+        rule=MergeRule(app.settings.output.target_file_bytes),
+        on_merge=on_merge,
+    )
+
+
+def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | None = None) -> "Maintainer":
+    """Make what does the upkeep of the table.
+
+    Args:
+        app: The ports.
+        keep_days: Days that a snapshot stays after a later one took its place; None for those of the settings.
+        keep_snapshots: Snapshots that stay at least; None for those of the settings.
+
+    Raises:
+        SettingsError: The settings name no table.
+    """
+    from compactor.ops.table.maintainer import Maintainer
+    from compactor.ops.table.removing import ReleasedOriginals
+    from compactor.table.upkeep import KeepRule
+
+    _check_table(app)
+    table = app.settings.table
+    removes = table.merged_originals == "remove"
+    days = table.keep_snapshot_days if keep_days is None else keep_days
+    least = table.keep_snapshots if keep_snapshots is None else keep_snapshots
+    return Maintainer(
+        state=app.state,
+        batches=TableBatches(app.state),
+        catalog=app.table_catalog,
+        name=table.name,
+        rule=KeepRule(timedelta(days=days), least),
+        originals=ReleasedOriginals(app.state, committer(app)) if removes else None,
+    )
+
+
+def table_commits(app: App, publisher: "Publisher", leads: Callable[[], bool] | None) -> "TableCommits | None":
+    """Make what brings placed manifests of a job to done; None without a table sink.
+
+    Args:
+        app: The ports.
+        publisher: Carries them on.
+        leads: For one of several shards: returns whether it commits for all.
+    """
+    if not app.settings.has_table:
+        return None
+    from compactor.job.table_commits import CommitTurns, TableCommits
+    from compactor.ledger.table.progress import ProgressNotes
+
+    table, shard = app.settings.table, shard_number(app.settings.stream.shard) or 1
+    return TableCommits(
+        committer=committer(app),
+        publisher=publisher,
+        notes=ProgressNotes(app.state, app.run_id, shard),
+        turns=CommitTurns(app.state, shard, leads) if leads is not None else None,
+        clock=app.clock,
+        metrics=app.metrics,
+        commit_seconds=table.commit_seconds,
+        max_manifests=table.max_manifests_per_commit,
+        max_waiting=table.max_waiting_manifests,
+    )
+
+
+def table_tasks(app: App, leads: Callable[[], bool]) -> "list[Task]":
+    """What maintains and merges the table beside a job, as the settings say; nothing without a table sink.
+
+    Args:
+        app: The ports.
+        leads: Returns whether it does so for all shards.
+    """
+    if not app.settings.has_table:
+        return []
+    from compactor.upkeep.tasks import Task
+
+    def task(name: str, hours: float, work: Callable[[App], dict[str, int]]) -> Task:
+        def run(_is_stopping: object) -> None:
+            log_event("table.upkeep_done", task=name, done=work(app))
+
+        return Task(name=name, every_seconds=hours * 3600, run=run, leads=leads)
+
+    table = app.settings.table
+    tasks = (
+        task("table maintain", table.maintain_hours, _maintained),
+        task("table merge", table.merge_hours, _merged),
+    )
+    return [each for each in tasks if each.every_seconds]
+
+
+def _maintained(app: App) -> dict[str, int]:
+    report = maintainer(app).maintain()
+    return {
+        "expired_snapshots": report.expired_snapshots,
+        "merged_manifests": report.merged_manifests,
+        "removed_files": report.removed_files,
+        "removed_originals": report.removed_originals,
+    }
+
+
+def _merged(app: App) -> dict[str, int]:
+    report = merger(app).merge()
+    return {
+        "merged_files": report.merged_files,
+        "made_files": report.made_files,
+        "not_merged": len(report.not_merged),
+        "removed_files": report.removed_files,
+    }
+
+
+def _merged_files(app: App) -> "MergedFiles":
+    from compactor.table.merging.writing import MergedFiles
+
+    return MergedFiles(app.store, app.layout.compression)
+
+
+def _check_table(app: App, why: str = "") -> None:
+    if not app.settings.has_table:
+        raise SettingsError([f'output.table: "none" -> expected "iceberg", and the table in [table]{why}'])
