@@ -16,6 +16,7 @@ from compactor.settings.spark_conf import check_cluster
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import needs_spark
+from compactor.wiring.opening import spark_session
 from compactor.wiring.settings_files import job_arguments, overriding, settings_at
 
 
@@ -52,7 +53,7 @@ def _run() -> ExitCode:
 def _on_cluster(app: App) -> Iterator[None]:
     """Refuse to run on the driver alone, slowly, beside workers that are paid for and idle."""
     if needs_spark(app.settings):
-        check_cluster(app.spark.sparkContext.master, app.settings.spark.master)
+        check_cluster(spark_session(app).sparkContext.master, app.settings.spark.master)
     yield
 
 

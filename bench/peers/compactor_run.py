@@ -11,6 +11,7 @@ from bench.protocol import first_keys, parser, run_passes
 from compactor.core.documents.records import Commit
 from compactor.wiring import engines, streaming
 from compactor.wiring.app import App
+from compactor.wiring.opening import spark_session
 
 
 def main() -> None:
@@ -44,7 +45,7 @@ def main() -> None:
         deliver(SAMPLE_ID, sorted(chosen.sample.resolve().iterdir()))
         kept += chosen.output.rglob("*.parquet")
     run_passes(chosen, lambda files, _: deliver(f"pass-{next(numbers)}", files), kept=kept)
-    app.spark.stop()
+    spark_session(app).stop()
 
 
 def add_arguments(arguments: ArgumentParser) -> None:

@@ -27,6 +27,7 @@ from compactor.job.service import Service
 from compactor.settings.settings import Settings, parse_settings
 from compactor.wiring import engines, operating, streaming
 from compactor.wiring.app import App
+from compactor.wiring.opening import spark_session
 
 PATIENCE_SECONDS = 300.0
 _POLL_SECONDS = 0.002
@@ -47,7 +48,7 @@ class Job:
         self.is_started: Callable[[], bool]
         self.poke: Callable[[], None] = lambda: None
         if engine == "spark":
-            session = self.app.spark
+            session = spark_session(self.app)
             self.service = streaming.service(self.app)
             self.is_started = lambda: bool(session.streams.active)
         else:

@@ -43,6 +43,7 @@ from compactor.wiring import operating, planning, streaming
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_choice, installed_engine
 from compactor.wiring.folder import FolderSettings, check_folders, check_rows_are_known
+from compactor.wiring.opening import job_registry
 from compactor.wiring.spark import check_java, joined, running_session
 
 INFERRED_RECORDS = 100_000
@@ -82,7 +83,7 @@ class FolderTypes:
             return
         paths = self.folder.paths
         if self.folder.settings.schema.file not in {"", paths.schema_file}:
-            app.job_registry.check_declared()  # a variable names the file, which is not kept
+            job_registry(app).check_declared()  # a variable names the file, which is not kept
         else:
             self._given = self._read(app)
         version = app.registry.latest().version if self.need_data else 0

@@ -11,6 +11,7 @@ from compactor.job.report import RunReport
 from compactor.job.results import log_result
 from compactor.wiring import engines, streaming
 from compactor.wiring.app import App
+from compactor.wiring.opening import job_registry
 from compactor.wiring.spark import joined
 
 
@@ -144,7 +145,7 @@ def foreach_batch(
     settings = settings_of(dst)
     session = joined(settings, spark)
     first = App(settings)
-    first.job_registry.check_declared()
+    job_registry(first).check_declared()
 
     def process(batch: Any, batch_id: int) -> None:
         from compactor.adapters.spark.stream import uris_of  # noqa: PLC0415 - as above

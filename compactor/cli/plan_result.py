@@ -22,7 +22,7 @@ from compactor.sources.landing.lander import LandingResult
 from compactor.sources.plan import Plan
 from compactor.sources.unplanned import FileScope
 from compactor.telemetry.error_text import described
-from compactor.wiring import planning, streaming
+from compactor.wiring import finding, streaming
 from compactor.wiring.app import App
 
 PROGRESS_SECONDS = 60.0
@@ -168,7 +168,7 @@ def planned_inventory(
     tell(f"Inventory of s3://{inventory.source_bucket} at {made}, {count(len(inventory.files), 'data file')}")
     if limit is None and not rate.is_paced:
         limit = app.settings.builder.max_manifests_per_plan
-    plan = planning.plan_inventory(
+    plan = finding.plan_inventory(
         app,
         partial(files_in_scope, inventory, reader.rows(inventory), prefixes, scope, app.state.rules),
         rate,

@@ -3,7 +3,7 @@
 import secrets
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from compactor import __version__
 from compactor.adapters.claims import JournalClaims, StreamClaims
@@ -22,7 +22,7 @@ from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
 from compactor.schema.catalog import CatalogTable
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema_of_settings import new_versions, recorded_versions
+from compactor.schema.schema_of_settings import recorded_versions
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
 from compactor.table.catalog import TableCatalog
@@ -40,7 +40,8 @@ CATALOG_SECONDS = 5.0
 CATALOG_ATTEMPTS = 2
 """The job does not stop while it waits for the catalog, so it gives up soon; it tries again later."""
 
-_OF_GLUE = "_table"  # hidden from readers of the plain files below the output
+
+T = TypeVar("T")
 
 
 class Replacements(TypedDict, total=False):
@@ -92,6 +93,13 @@ class App:
         # An attribute that is set hides the cached property of the same name.
         vars(self).update({name: each for name, each in replacements.items() if each is not None})
         self.clock = StoreClock(replacements.get("clock") or SystemClock())
+
+    def opened(self, name: str, open_port: "Callable[[], T]") -> T:
+        """A port that few processes can open: what replaces it, or what was opened before, or else a new one."""
+        if name not in vars(self):
+            vars(self)[name] = open_port()
+        found: T = vars(self)[name]
+        return found
 
     def of_stream(
         self, name: str, *, shared: "StreamSlots | None" = None, **replacements: Unpack[Replacements]
@@ -225,18 +233,6 @@ class App:
         return recorded_versions(self.settings, self.store, self.clock)
 
     @cached_property
-    def job_registry(self) -> SchemaRegistry:
-        """The schema versions for making new ones, with the columns of the schema file and of the pattern of lines.
-
-        Raises:
-            SettingsError: The schema file or the pattern has faults, or partitions cannot be told by its columns.
-        """
-        from compactor.wiring.grok_reader import grok_reader
-
-        grok = grok_reader(self.settings)
-        return new_versions(self.settings, self.store, self.clock, self.registry, grok.types if grok else {})
-
-    @cached_property
     def catalog_table(self) -> CatalogTable | None:
         """The table of the output in the Glue Data Catalog; None if the settings name none."""
         if not self.settings.schema.table:
@@ -246,49 +242,3 @@ class App:
         database, table = self.settings.schema.table.split(".")
         spec = replace(self.store_spec, timeout_seconds=CATALOG_SECONDS, attempts=CATALOG_ATTEMPTS)
         return GlueTable(client=spec.client("glue"), database=database, table=table)
-
-    @cached_property
-    def table_catalog(self) -> TableCatalog:
-        """The catalog with the table of the output.
-
-        Raises:
-            ExtraMissing: pyiceberg is not installed, or for Glue and S3 Tables boto3.
-        """
-        from compactor.adapters.iceberg.iceberg_table import IcebergTable
-        from compactor.adapters.iceberg.opening import CatalogPlace
-
-        settings, table, aws = self.settings, self.settings.table, self.settings.aws
-        place = CatalogPlace(
-            kind=table.catalog,
-            uri=table.uri,
-            warehouse=table.warehouse,
-            region=aws.region,
-            properties={"s3.endpoint": aws.endpoint_url} if aws.endpoint_url else {},
-        )
-        # Glue asks for the place of a new table; other catalogs choose one in their warehouse.
-        location = f"{settings.paths.output.rstrip('/')}/{_OF_GLUE}" if table.catalog == "glue" else ""
-        columns = settings.metadata_columns
-        return IcebergTable(place=place, name=table.name, metadata_columns=columns, location=location)
-
-    @cached_property
-    def kafka_log(self) -> KafkaLog:
-        """The topics of the clusters."""
-        from compactor.adapters.logs import kafka_of
-
-        of = self.settings.kafka
-        return kafka_of(of.clusters, with_columns=bool(of.record_columns))
-
-    @cached_property
-    def kinesis_log(self) -> Log:
-        """The Kinesis streams of the sources."""
-        from compactor.adapters.logs import kinesis_of
-
-        return kinesis_of(self.settings.kinesis.sources, self.store_spec)
-
-    @cached_property
-    def spark(self) -> Any:
-        """The Spark session. The first use starts Spark."""
-        from compactor.wiring.engine_choice import converts_on_spark
-        from compactor.wiring.spark import opened
-
-        return opened(self.settings, converts_rows=converts_on_spark(self.settings))

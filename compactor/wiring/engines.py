@@ -7,6 +7,7 @@ from compactor.ndjson.lines import Limits
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import installed_engine
 from compactor.wiring.grok_reader import grok_reader
+from compactor.wiring.opening import spark_session
 
 # pyspark is slow to load, and most commands need no Spark.
 # ruff: noqa: PLC0415
@@ -39,13 +40,13 @@ def engine(app: App, rules: EngineRules | None = None) -> Engine:
     if installed_engine(app.settings) == "native":
         from compactor.adapters.spark.executor_tasks import SparkBinWorkers
 
-        return native_engine(app, SparkBinWorkers(session=app.spark, store_spec=app.store_spec), rules)
+        return native_engine(app, SparkBinWorkers(session=spark_session(app), store_spec=app.store_spec), rules)
     from compactor.adapters.spark.engine import SparkEngine
 
     return partitioned(
         app,
         SparkEngine(
-            session=app.spark,
+            session=spark_session(app),
             store=app.store,
             store_spec=app.store_spec,
             rules=rules or engine_rules(app),

@@ -26,6 +26,7 @@ from compactor.upkeep.retention import Retention
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_choice
 from compactor.wiring.grok_reader import grok_reader
+from compactor.wiring.opening import table_catalog
 
 # Each command needs one of these, and a short command would wait for all of them to load.
 # ruff: noqa: PLC0415
@@ -49,7 +50,7 @@ def listed_table(app: App) -> ListedTable | None:
     upkeep = {"maintain": table.maintain_hours, "merge": table.merge_hours}
     return ListedTable(
         name=table.name,
-        catalog=lambda: app.table_catalog,
+        catalog=lambda: table_catalog(app),
         late_seconds=table.commit_seconds + control.stall_seconds,
         shards=control.shards,
         upkeep=tuple(name for name, hours in upkeep.items() if hours),

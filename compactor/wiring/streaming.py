@@ -37,6 +37,7 @@ from compactor.wiring import engines, operating, table_sink
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import is_in_place
 from compactor.wiring.grok_reader import grok_reader
+from compactor.wiring.opening import job_registry, kafka_log, kinesis_log, spark_session
 
 # Most commands land nothing and write no rows, and would wait for all of this to load.
 # ruff: noqa: PLC0415
@@ -58,7 +59,7 @@ def spark_job(app: App) -> Job:
     if not app.settings.streams:
         return service(app)
     app.settings.require_job()
-    return streams_job(app, service, spark=app.spark)
+    return streams_job(app, service, spark=spark_session(app))
 
 
 def threaded_job(app: App, threads: int) -> Job:
@@ -114,7 +115,7 @@ def service(app: App) -> Service:
     Raises:
         SettingsError: The schema file has faults or contradicts the recorded schema. Spark was not started.
     """
-    app.job_registry.check_declared()
+    job_registry(app).check_declared()
     engine = engines.engine(app)
     from compactor.adapters.spark.stream import SparkManifestSource, StreamOrListing
 
@@ -124,7 +125,7 @@ def service(app: App) -> Service:
 
     def new_source(checkpoint: str) -> SparkManifestSource:
         return SparkManifestSource(
-            session=app.spark,
+            session=spark_session(app),
             manifests=manifests,
             checkpoint=checkpoint,
             max_manifests_per_trigger=at_once,
@@ -158,7 +159,7 @@ def threaded_service(app: App, threads: "int | FairThreads") -> Service:
     """
     from compactor.adapters.local.native.threads import ThreadBinWorkers
 
-    app.job_registry.check_declared()
+    job_registry(app).check_declared()
     stream = app.settings.stream
     source = ListedManifests(
         app.store,
@@ -199,7 +200,7 @@ def tasks(app: App) -> Tasks:
         *_landing_tasks(app),
     ]
     if catalog is not None:
-        repeated.append(catalog_columns_task(catalog, app.job_registry.latest, metadata_columns, app.clock))
+        repeated.append(catalog_columns_task(catalog, job_registry(app).latest, metadata_columns, app.clock))
     return Tasks(app.state, repeated)
 
 
@@ -247,7 +248,7 @@ def lander(app: App, scheme: str) -> "Lander":
 
     return Lander(
         state=app.state,
-        log=app.kafka_log if scheme == KAFKA else app.kinesis_log,
+        log=kafka_log(app) if scheme == KAFKA else kinesis_log(app),
         allowed_prefixes=app.settings.input.allowed_prefixes,
         target_bytes=app.manifest_bytes,
         new_lines=new_lines,
@@ -320,7 +321,7 @@ def stager(app: App, engine: Engine, rules: CompactionRules, history: SizingHist
     return Stager(
         state=app.state,
         engine=engine,
-        registry=app.job_registry,
+        registry=job_registry(app),
         history=history,
         rules=rules,
         on_crash_point=app.on_crash_point,

@@ -9,6 +9,7 @@ from compactor.core.rules.sharding import shard_number
 from compactor.ledger.table.batches import TableBatches
 from compactor.telemetry.logs import log_event
 from compactor.wiring.app import App
+from compactor.wiring.opening import table_catalog
 
 # Few processes have a table, and a short command would wait for all of this to load.
 # ruff: noqa: PLC0415
@@ -44,7 +45,7 @@ def committer(app: App, *, replays: bool = False) -> "Committer":
     return Committer(
         state=app.state,
         batches=batches,
-        catalog=app.table_catalog,
+        catalog=table_catalog(app),
         changes=changes.made_again() if replays else changes,
         named=NamedManifests(batches, app.ledger, replays),
         latest=app.registry.latest,
@@ -86,7 +87,7 @@ def merger(app: App, on_merge: Callable[[int], None] = lambda _: None) -> "Merge
         state=app.state,
         committer=committer(app),
         files=_merged_files(app),
-        leftovers=MergedLeftovers(app.state, TableBatches(app.state), app.table_catalog),
+        leftovers=MergedLeftovers(app.state, TableBatches(app.state), table_catalog(app)),
         name=app.settings.table.name,
         rule=MergeRule(app.settings.output.target_file_bytes),
         on_merge=on_merge,
@@ -116,7 +117,7 @@ def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | Non
     return Maintainer(
         state=app.state,
         batches=TableBatches(app.state),
-        catalog=app.table_catalog,
+        catalog=table_catalog(app),
         name=table.name,
         rule=KeepRule(timedelta(days=days), least),
         originals=ReleasedOriginals(app.state, committer(app)) if removes else None,

@@ -21,7 +21,7 @@ from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.ops.canary import checker
 from compactor.settings.settings import load_settings
 from compactor.settings.toml import toml_of
-from compactor.wiring import operating, planning, streaming
+from compactor.wiring import finding, operating, streaming
 from compactor.wiring.app import App
 from compactor.wiring.functions import build_messages, forget_clients, seal_parts
 from compactor.wiring.operating import canary_checker
@@ -185,7 +185,7 @@ def test_a_file_that_shares_its_manifest(deployment: Deployment) -> None:
     app.store.put(f"s3://{RAW}/{EARLY}-of-a-producer.ndjson", b'{"id": 1}\n')
     made = checker.FOLDER + f"{EARLY}-other.ndjson"
     app.store.put(f"s3://{RAW}/{made}", b'{"id": 2}\n')
-    planning.plan(app, f"s3://{RAW}/")
+    finding.plan(app, f"s3://{RAW}/")
     deployment.step()
     before = {key for key in deployment.listed() if key.startswith("output/")}
     [key] = app.ledger.manifests(EARLY)

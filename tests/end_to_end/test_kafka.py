@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from compactor.wiring import streaming
+from compactor.wiring.opening import kafka_log
 from tests.support.extras import KAFKA, NATIVE
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.settings_files import write_settings
@@ -131,7 +132,7 @@ def test_retention_meets_a_reading(tmp_path: Path, broker: KafkaBroker) -> None:
     feed = TopicFeed(broker.servers, "overtaken")
     feed.create(1)
     feed.produce(0, 3000, padding=20_000)  # more than a client holds
-    log = workspace(tmp_path, broker, "overtaken").app.kafka_log
+    log = kafka_log(workspace(tmp_path, broker, "overtaken").app)
     reading = log.read(feed.topic, "0", 0, 1_000_000_000)
     assert next(reading).kept_from == 1
     assert next(reading).records[0].position == 1
@@ -151,7 +152,7 @@ def test_compaction_and_a_topic_made_again(tmp_path: Path, broker: KafkaBroker) 
     for number in range(40):
         feed.send(0, b'{"id": "%d"}' % number, key=b"%d" % (number % 3))
     place = workspace(tmp_path, broker, "keyed")
-    log = place.app.kafka_log
+    log = kafka_log(place.app)
     live = log.describe(feed.topic)
     assert live is not None
     deadline = time.monotonic() + 60

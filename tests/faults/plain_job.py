@@ -24,7 +24,7 @@ from compactor.core.errors import CompactorError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectWriter
 from compactor.settings.settings import load_settings
-from compactor.wiring import planning, streaming, table_sink
+from compactor.wiring import finding, planning, streaming, table_sink
 from compactor.wiring.app import App
 from compactor.wiring.rebuilding import forgetter
 from tests.protocol.traces import Recorder
@@ -256,7 +256,7 @@ def interruption(arguments: Namespace) -> Callable[[str, str], None]:
 
 def plan(app: App, prefix: str) -> int:
     # In one thread: if it stops, no other one may have the lock of the claims, for it would keep it.
-    planning.plan(app, prefix, using=replace(planning.planner(app), groups_at_once=1))
+    finding.plan(app, prefix, using=replace(planning.planner(app), groups_at_once=1))
     return 0
 
 

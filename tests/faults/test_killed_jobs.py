@@ -13,6 +13,7 @@ import pytest
 
 from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
+from compactor.wiring.opening import table_catalog
 from tests.faults.accounts import check
 from tests.faults.conftest import Lake, kill_group, wait_until
 from tests.faults.tally import TALLY, Case, Kind
@@ -58,7 +59,7 @@ def test_killed_again_and_again_in_place(lake: Lake) -> None:
     assert {path.parts[-3] for path in outputs(lake)} == {f"m-{number}" for number in range(4)}, (
         "in folders of attempts"
     )
-    live = App(load_settings(lake.config, {})).table_catalog.live_files()
+    live = table_catalog(App(load_settings(lake.config, {}))).live_files()
     assert sorted(each.uri.removeprefix("file://") for each in live) == sorted(map(str, outputs(lake)))
 
 

@@ -20,6 +20,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.settings.settings import load_settings
 from compactor.wiring import operating
 from compactor.wiring.app import App
+from compactor.wiring.opening import table_catalog
 from tests.faults.accounts import check
 from tests.faults.catalog_proxy import CatalogProxy, Fate
 from tests.faults.conftest import Lake
@@ -84,7 +85,7 @@ def check_table(lake: Lake, proxy: CatalogProxy) -> None:
         proxy.land()
     app = App(load_settings(lake.config, {}))
     expected = sorted(str(path) for path in (lake.folder / "output").rglob("*.parquet"))
-    assert sorted(each.uri.removeprefix("file://") for each in app.table_catalog.live_files()) == expected
+    assert sorted(each.uri.removeprefix("file://") for each in table_catalog(app).live_files()) == expected
     table = open_catalog(rest_place(proxy.url)).load_table(app.settings.table.name)
     ids = table.scan(selected_fields=("id",)).to_arrow()["id"].to_pylist()
     assert sorted(ids) == sorted(line.split('"')[3] for line in lake.lines)

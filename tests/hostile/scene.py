@@ -23,6 +23,7 @@ from compactor.ops.verify.report import Discrepancy
 from compactor.settings.settings import parse_settings
 from compactor.wiring import engines, operating, streaming
 from compactor.wiring.app import App
+from compactor.wiring.opening import job_registry
 from tests.hostile.attack import Attack, Seen
 from tests.hostile.neighbours import Neighbours
 from tests.support.harness import commit_of_ratio
@@ -65,7 +66,7 @@ class Scene:
         self.app = App(app.settings, store=store, on_result=self._note)
         self.app.ledger.remember(commit_of_ratio(0.25))
         # The honest producers were there before the attacker, and their keys have columns.
-        self.app.job_registry.covering(dict.fromkeys(sorted(self.neighbours.keys), "earlier"), "earlier")
+        job_registry(self.app).covering(dict.fromkeys(sorted(self.neighbours.keys), "earlier"), "earlier")
 
     def _document(self) -> dict[str, dict[str, Any]]:
         document: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from datetime import datetime
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
 from compactor.core.ports import Claim
-from compactor.wiring import planning
+from compactor.wiring import finding, planning
 from compactor.wiring.app import App
 from tests.protocol.traces import Claimed, Trace
 from tests.support.building import MIB, new_harness
@@ -75,7 +75,7 @@ class Scene:
 
     def plan(self) -> None:
         """A planner lists the file."""
-        planning.plan(self._harness.app(store=self._store), "s3://lake/raw")
+        finding.plan(self._harness.app(store=self._store), "s3://lake/raw")
         self._note()
 
     def let_lease_end(self) -> None:

@@ -117,7 +117,7 @@ class Job:
         else:
             service._follow_shards()
             service._take_listed()
-            service._retry()
+            service.runner.retry()
         self._finish()
 
     def _finish(self) -> None:

@@ -17,7 +17,7 @@ from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
 from compactor.sources.events.builder import Built
 from compactor.sources.unplanned import FileScope
-from compactor.wiring import operating, planning, rebuilding, streaming
+from compactor.wiring import finding, operating, planning, rebuilding, streaming
 from compactor.wiring.app import App
 from compactor.wiring.control import control_plane
 from tests.simulation.scheduler import Process, Scheduler
@@ -150,7 +150,7 @@ class Code:
     def plan(self, process: Process, *, settle_seconds: float) -> None:
         """`compactor plan`."""
         prefix = self.settings.input.allowed_prefixes[0]
-        planning.plan(self._app(process), prefix, FileScope(settle_seconds=settle_seconds))
+        finding.plan(self._app(process), prefix, FileScope(settle_seconds=settle_seconds))
 
     def redrive(self, process: Process) -> None:
         """`compactor redrive` for dead letters, then for files."""

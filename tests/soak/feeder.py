@@ -15,7 +15,7 @@ from compactor.core.errors import CompactorError, StuckError
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
 from compactor.sources.unplanned import FileScope
-from compactor.wiring import planning
+from compactor.wiring import finding
 from compactor.wiring.app import App
 from tests.soak.files import DAY, FileSpec, make_file
 from tests.soak.phases import Feed, Phase
@@ -159,9 +159,9 @@ class Feeder:
         """Run the planner over its part of the files; whether none is left for a later run."""
         place = f"{self._input}/planned"
         try:
-            plan = planning.plan(self._new_planner(), place, FileScope(hidden=True))
+            plan = finding.plan(self._new_planner(), place, FileScope(hidden=True))
         except StuckError:  # a manifest that the job may not read may name the same files; an operator may read it
-            plan = planning.plan(self._app, place, FileScope(hidden=True))
+            plan = finding.plan(self._app, place, FileScope(hidden=True))
         except CompactorError:
             return False
         self.record.events["plan runs"] += 1

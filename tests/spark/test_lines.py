@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from compactor.ndjson.inspection import BLANK
+from compactor.wiring.opening import job_registry
 from tests.support.torture_lines import BAD_LINES
 
 MAX_LINE_BYTES = 4096
@@ -141,7 +142,7 @@ def test_a_place_of_a_retired_column(new_workspace):
     """A column of the running job is retired: its key is rescued, and another key has the place."""
     workspace = new_workspace(schema={"max_columns": 2})
     workspace.compact({"a": b'{"id":"1","junk":2}'}, "m1")
-    workspace.app.job_registry.retire(["junk"])
+    job_registry(workspace.app).retire(["junk"])
     assert workspace.compact({"b": b'{"id":"2","junk":3,"new":4,"more":5}'}, "m2").rows == [
         {"id": "2", "new": "4", "_rescued_data": [("junk", "3"), ("more", "5")]}
     ]

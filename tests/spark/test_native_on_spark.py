@@ -9,6 +9,7 @@ from compactor.core.errors import AccessError
 from compactor.engines.native.bin_task import BinTask
 from compactor.ndjson.lines import Limits
 from compactor.wiring import engines, streaming
+from compactor.wiring.opening import spark_session
 from tests.support.engine_workspace import EngineWorkspace
 from tests.support.extras import NATIVE
 from tests.support.native_rows import plan_of, rules_of, schema_of
@@ -51,8 +52,10 @@ def test_an_error_of_a_task_keeps_its_kind(new_s3_workspace):
         plan=plan_of(schema_of({"id": "string"})),
         rules=rules_of(Limits.of(workspace.app.settings)),
     )
+    app = workspace.app
+    workers = SparkBinWorkers(session=spark_session(app), store_spec=app.store_spec)
     with pytest.raises(AccessError, match="no-such-bucket-anywhere"):
-        SparkBinWorkers(session=workspace.app.spark, store_spec=workspace.app.store_spec).write_bins("m", [task])
+        workers.write_bins("m", [task])
 
 
 def test_executors_without_the_wheel_are_not_healthy(spark):

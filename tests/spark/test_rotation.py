@@ -14,6 +14,7 @@ import pytest
 from compactor.adapters.memory.store import MemoryMetrics
 from compactor.job.results import Result
 from compactor.wiring import streaming
+from compactor.wiring.opening import spark_session
 from tests.support.engine_workspace import EngineWorkspace, NewWorkspace
 from tests.support.extras import NATIVE
 from tests.support.logged import events_logged
@@ -98,7 +99,7 @@ class Feed:
         self.checkpoints = max(self.checkpoints, len(logs))
         if len(logs) == 1 and logs.keys() != self.last_checkpoint:
             self.last_checkpoint, self.moved_at = set(logs), len(self.delivered)
-        for query in self.app.spark.streams.active:
+        for query in spark_session(self.app).streams.active:
             for progress in query.recentProgress:
                 if progress["numInputRows"]:
                     self.spent[progress["runId"], progress["batchId"]] = progress["durationMs"]["triggerExecution"]

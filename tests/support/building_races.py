@@ -7,7 +7,7 @@ from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.sources.claiming import claim_key
-from compactor.wiring import planning
+from compactor.wiring import finding, planning
 from compactor.wiring.app import App
 from tests.support.harness import Harness
 from tests.support.s3_messages import notification
@@ -56,7 +56,7 @@ class Race:
 
     def plan(self) -> None:
         """Look for what was never announced."""
-        planning.plan(self.harness.app(), "s3://lake/raw")
+        finding.plan(self.harness.app(), "s3://lake/raw")
 
     def hold_up(self, who: str, step: PlanCrashPoint, meanwhile: Callable[[], object]) -> None:
         """Run a builder or a sealer, and do something else when it first reaches a crash point."""

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.settings.settings import load_settings
-from compactor.wiring import planning, streaming
+from compactor.wiring import finding, streaming
 from compactor.wiring.app import App
 from tests.support.engines import DEFAULT, engine_without_spark
 
@@ -75,7 +75,7 @@ def make_lake(folder: Path) -> None:
             (raw / f"{DAY}-evening.ndjson").write_bytes(EVENING)
             (raw / f"{DAY}-lost.ndjson").write_bytes(EVENING)
             app = _app()
-            planning.plan(app, app.settings.input.allowed_prefixes[0])
+            finding.plan(app, app.settings.input.allowed_prefixes[0])
             (raw / f"{DAY}-lost.ndjson").unlink()
             app.store.put(f"{app.layout.manifests_folder}broken.json", b"{")
             _run(app)
@@ -89,7 +89,7 @@ def _app() -> App:
 
 def _compact() -> None:
     app = _app()
-    planning.plan(app, app.settings.input.allowed_prefixes[0])
+    finding.plan(app, app.settings.input.allowed_prefixes[0])
     _run(app)
 
 

@@ -31,7 +31,7 @@ from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.plan import Plan
 from compactor.sources.unplanned import EVERYTHING
-from compactor.wiring import planning
+from compactor.wiring import finding
 from compactor.wiring.app import App
 from tests.support.inventories import BUCKET, NEEDED, file_schema, put_document
 
@@ -188,7 +188,7 @@ def _peak_mb() -> int:
 
 
 def _planned_listing(app: App) -> Plan:
-    while (plan := planning.plan(app, PREFIX)).held_until is not None:  # a person plans again, as the command says
+    while (plan := finding.plan(app, PREFIX)).held_until is not None:  # a person plans again, as the command says
         time.sleep(max(0.0, (plan.held_until - app.clock.now()).total_seconds()) + 0.1)
     return plan
 
@@ -197,7 +197,7 @@ def _planned_inventory(app: App, manifest: str) -> Plan:
     reader = InventoryReader(app.store)
     inventory = reader.open(manifest)
     found = partial(files_in_scope, inventory, reader.rows(inventory), (PREFIX,), EVERYTHING, app.state.rules)
-    return planning.plan_inventory(app, found, Rate(is_paced=False), on_wait=print)
+    return finding.plan_inventory(app, found, Rate(is_paced=False), on_wait=print)
 
 
 if __name__ == "__main__":

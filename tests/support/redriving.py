@@ -17,7 +17,7 @@ from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.redrive.redriver import RedriveReport
-from compactor.wiring import operating, planning
+from compactor.wiring import finding, operating
 from tests.support import fakes
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
@@ -68,7 +68,7 @@ def exhaust(harness: Harness) -> None:
 
 def plan(harness: Harness) -> int:
     """Plan all input; returns how many files were not planned before."""
-    return planning.plan(harness.app(), "/w/raw").files
+    return finding.plan(harness.app(), "/w/raw").files
 
 
 def rows_of(harness: Harness) -> Counter[str]:

@@ -30,7 +30,7 @@ from compactor.sources.inventory.rows import INVENTORY_REASONS
 from compactor.sources.landing.lander import LandingResult
 from compactor.sources.plan import DatedFiles, Plan
 from compactor.sources.unplanned import FileScope
-from compactor.wiring import planning
+from compactor.wiring import finding
 from compactor.wiring.app import App
 
 SHOWN_MANIFESTS = 20
@@ -132,7 +132,7 @@ def plan(
         )  # fmt: skip
         made = of_inventory.totals
     else:
-        made = planning.plan(
+        made = finding.plan(
             app,
             prefix or "",
             scope,

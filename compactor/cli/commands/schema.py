@@ -21,6 +21,7 @@ from compactor.settings.compact_paths import Options
 from compactor.settings.validation import shown
 from compactor.wiring import operating
 from compactor.wiring.app import App
+from compactor.wiring.opening import job_registry
 
 SHOWN_VERSIONS = 20
 SHOWN_COLUMNS = 40  # of each version
@@ -118,7 +119,7 @@ def schema(
     if action == (_PUBLISH,):
         return _publish(app, as_json=as_json)
     if action:
-        app.job_registry.retire(operands)
+        job_registry(app).retire(operands)
     _show_all(app, as_json=as_json)
     return None
 

@@ -12,6 +12,7 @@ a redrive; see `handed_over`.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from compactor.core.documents.landing import LandedLink, LandingDraft
 from compactor.core.documents.manifest import Manifest, ManifestFile
@@ -25,8 +26,10 @@ from compactor.ledger.landing.chains import Chain, LogChains, PartitionPlace
 from compactor.ledger.landing.given import names_landed
 from compactor.ledger.state import State
 from compactor.sources.landing.handed_over import hand_over, has_same_files
-from compactor.sources.landing.partitions import Piece
 from compactor.telemetry.logs import log_event
+
+if TYPE_CHECKING:  # verification needs drafts, and would load all that lands
+    from compactor.sources.landing.partitions import Piece
 
 SWEEP_SECONDS = 24 * 3600.0
 """Age at which objects are looked for that no link names: a planner may still be at work on younger ones."""
@@ -80,7 +83,7 @@ class Landing:
         """Mark that objects are being landed for a manifest, so that those without a link are found later."""
         self.state.store.create(self._mark(manifest_id), b"")
 
-    def land(self, manifest_id: str, piece: Piece) -> LandedLink:
+    def land(self, manifest_id: str, piece: "Piece") -> LandedLink:
         """Write the object of a piece, unless it has no line; return the link for it.
 
         Raises:

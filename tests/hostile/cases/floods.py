@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import date
 
-from compactor.wiring import planning
+from compactor.wiring import finding
 from tests.hostile.attack import Attack, Seen
 from tests.hostile.payloads import LINE
 from tests.hostile.scene import ATTACK, Scene
@@ -46,7 +46,7 @@ def _dates_of_a_plan(scene: Scene) -> None:
     for number in range(MANIFESTS):
         day = date.fromordinal(date(2024, 1, 1).toordinal() + number)
         scene.write(f"{day}-{ATTACK}.ndjson", LINE)
-    while planning.plan(scene.app, str(scene.raw), limit=100).left_manifests:
+    while finding.plan(scene.app, str(scene.raw), limit=100).left_manifests:
         pass
 
 

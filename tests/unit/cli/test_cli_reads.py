@@ -121,7 +121,7 @@ def test_status_as_json(workspace: Workspace) -> None:
     assert [commit["records"] for commit in document["recent"]] == [3]
     assert document["rejects"] == {"commits": 1, "lines": 1, "by_reason": {"invalid_json": 1}}
     assert document["rates"]["at_work_bytes_per_second"] > 0
-    assert (document["latency"]["commits"], document["latency"]["files"]) == (1, 2)
+    assert document["latency"]["times"] == 2
 
 
 def test_status_fits_a_terminal(workspace: Workspace) -> None:

@@ -263,7 +263,7 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
             "outputs",
             "rejects",
             "rejected",
-            "counts",
+            *("lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines", "erased_lines", "rejects_by_reason"),
             "redriven_from",
             "origin",
             "redriven_as",

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import load_settings
-from compactor.wiring import planning, streaming
+from compactor.wiring import finding, streaming
 from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
 from tests.support.report_pages import read_page
@@ -29,7 +29,7 @@ class Place:
         (root / "raw").mkdir()
         (root / "raw" / "2025-12-21-a.ndjson").write_bytes(LINES)
         self.app = App(load_settings(self.config, {}))
-        planning.plan(self.app, f"{root}/raw")
+        finding.plan(self.app, f"{root}/raw")
         self.work()
 
     def work(self) -> None:

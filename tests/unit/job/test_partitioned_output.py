@@ -14,6 +14,7 @@ from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.schema.registry import partition_faults
 from compactor.wiring import engines, operating, streaming
+from compactor.wiring.opening import job_registry
 from tests.support.engines import DEFAULT, PLAIN
 from tests.support.extras import NATIVE
 from tests.support.harness import DAY, Harness, sink_of
@@ -188,7 +189,7 @@ def test_columns_that_cannot_tell_are_told_of() -> None:
     harness = Harness(output={"partition_by": ["hour(ts)"]}, schema={"file": "/w/schema.toml"})
     harness.store.put("/w/schema.toml", b'[[columns]]\nname = "ts"\ntype = "date"\n')
     with pytest.raises(SettingsError, match="the column is of type date -> expected one with a time"):
-        harness.app().job_registry.check_declared()
+        job_registry(harness.app()).check_declared()
     fields = harness.settings.partition_fields
     assert "its key has no column" in next(partition_faults(fields, (), has_table=True))
     assert list(partition_faults(fields, (), has_table=False)) == []
@@ -202,7 +203,7 @@ def test_no_column_has_the_name_of_a_folder() -> None:
     assert [column.name for column in harness.app().registry.latest().columns] == ["ts", "event_day__2"]
     other = Harness(output={"partition_by": ["event_day__2 = day(ts)"]}, store=harness.store)
     with pytest.raises(SettingsError, match="'event_day__2' is the name of a column -> expected another name"):
-        other.app().job_registry.check_declared()
+        job_registry(other.app()).check_declared()
 
 
 STEPS = list(CrashPoint)

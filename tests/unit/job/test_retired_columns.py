@@ -12,6 +12,7 @@ from compactor.engines.native import engine as native_engine
 from compactor.schema.schema import RESCUED_COLUMN
 from compactor.wiring import engines, operating, streaming
 from compactor.wiring.app import App
+from compactor.wiring.opening import job_registry
 from tests.support.engines import NATIVE, engine_without_spark, engines_without_spark
 from tests.support.harness import Harness, commit_of_ratio
 
@@ -50,7 +51,7 @@ def test_a_place_is_given_back(engine_name: str) -> None:
     assert compact(harness, engine_name, "m1", b'{"id":1,"Junk":2}') == [{"id": "1", "junk": "2"}]
     assert compact(harness, engine_name, "m2", b'{"id":1,"new":3}') == [{"id": "1", RESCUED_COLUMN: [("new", "3")]}]
     app = harness.app()
-    retired = app.job_registry.retire(["junk"])
+    retired = job_registry(app).retire(["junk"])
     assert ([column.key for column in retired.columns], retired.retired[0].key) == (["id", None], "Junk")
     assert compact(harness, engine_name, "m3", b'{"new":4,"Junk":5,"more":6}') == [
         {"new": "4", RESCUED_COLUMN: [("Junk", "5"), ("more", "6")]}
@@ -70,7 +71,7 @@ def test_a_running_job_takes_the_place(engine_name: str) -> None:
     runner = streaming.scheduler(app, engine(app, harness, engine_name))
     for number, line in enumerate((b'{"junk":1}\n', b'{"id":1}\n', b'{"id":2}\n')):
         if number == 2:
-            harness.app().job_registry.retire(["junk"])
+            job_registry(harness.app()).retire(["junk"])
         assert runner.run([harness.deliver(f"m{number}", line)]).failures == {}
     assert rows(harness, "m1") == [{RESCUED_COLUMN: [("id", "1")]}]
     assert rows(harness, "m2") == [{"id": "2"}]
@@ -88,7 +89,7 @@ def test_a_column_is_retired_while_a_manifest_has_it(engine_name: str) -> None:
     def retire(step: CrashPoint, _manifest_id: str) -> None:
         if step is CrashPoint.INSPECTED and not done.is_set():
             done.set()
-            harness.app().job_registry.retire(["junk"])
+            job_registry(harness.app()).retire(["junk"])
 
     app = harness.app(on_crash_point=retire)
     small = engine_without_spark(engine_name, app, rows_per_file=2, target_file_bytes=200)
@@ -112,7 +113,7 @@ def test_a_key_that_was_rescued_gets_its_column_during_the_same_manifest() -> No
     commit = harness.commit("m2")
     assert commit.schema_version == 2
     app = Harness(store=harness.store).app()
-    app.job_registry.covering({"other": "/w/raw/x"}, "m3")
+    job_registry(app).covering({"other": "/w/raw/x"}, "m3")
     newer = commit.model_copy(
         update={
             "schema_version": 3,
@@ -136,7 +137,7 @@ def test_what_cannot_be_retired(name: str, why: str) -> None:
     """Each fault is named, and no version is made."""
     harness = Harness(schema={"file": "/w/columns.toml"})
     harness.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
-    registry = harness.app().job_registry
+    registry = job_registry(harness.app())
     registry.covering({"gone": "/r/1", "a": "/r/1"}, "m1")
     registry.retire(["gone"])
     with pytest.raises(SettingsError) as caught:
@@ -149,10 +150,10 @@ def test_a_retired_key_cannot_be_declared() -> None:
     """Neither its key nor its name comes again with another meaning."""
     harness = Harness(schema={"file": "/w/columns.toml"})
     harness.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
-    registry = harness.app().job_registry
+    registry = job_registry(harness.app())
     registry.covering({"Gone": "/r/1"}, "m1")
     registry.retire(["gone"])
     for declared in (b'name = "other"\nkey = "Gone"', b'name = "gone"'):
         harness.store.put("/w/columns.toml", b"[[columns]]\n" + declared + b'\ntype = "long"\n')
         with pytest.raises(SettingsError, match="retired in schema version 2"):
-            harness.app().job_registry.check_declared()
+            job_registry(harness.app()).check_declared()

@@ -14,6 +14,7 @@ from compactor.job.streams_job import StreamsJob
 from compactor.wiring import operating, spark, streaming
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import converts_on_spark
+from compactor.wiring.opening import spark_session
 from tests.support.fakes import PlainEngine
 from tests.support.logged import events_logged
 from tests.support.s3_messages import notification
@@ -158,4 +159,4 @@ def test_spark_converts_rows_if_one_stream_says_so(engine: str, monkeypatch: pyt
     app = App(stream_settings("orders", entry, convert={"engine": "native"}))
     assert converts_on_spark(app.settings) is (engine == "spark")
     monkeypatch.setattr(spark, "opened", lambda _settings, *, converts_rows: converts_rows)
-    assert app.spark is (engine == "spark")
+    assert spark_session(app) is (engine == "spark")

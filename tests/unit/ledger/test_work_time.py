@@ -9,7 +9,7 @@ from compactor.core.layout import redriven_id
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.work_time import arrival_seconds
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.wiring import operating, planning
+from compactor.wiring import finding, operating
 from tests.support.harness import GOOD, Harness
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -21,7 +21,7 @@ def planned(harness: Harness) -> str:
     harness.clock.set(LONG_AGO)
     harness.store.put("/w/raw/2025-12-21-a.ndjson", GOOD)
     harness.clock.set(now)
-    [manifest] = planning.plan(harness.app(), "/w/raw").manifests
+    [manifest] = finding.plan(harness.app(), "/w/raw").manifests
     harness.clock.set(now + timedelta(minutes=1))
     return manifest.manifest_id
 

@@ -4,7 +4,6 @@ import json
 import pickle
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -23,8 +22,8 @@ from compactor.core.logs.names import LogName
 from compactor.settings.settings import SECTIONS, Settings, load_settings, parse_settings
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import read_document, read_environment, validate
-from compactor.wiring.app import App
-from compactor.wiring.engine_choice import engine_choice, is_in_place
+from compactor.wiring import engine_choice
+from compactor.wiring.engine_choice import is_in_place
 from compactor.wiring.settings_files import job_arguments, overriding, settings_at
 from tests.support.aws_stand_in import REGION
 from tests.support.settings_files import write_settings
@@ -46,7 +45,7 @@ def published(output: Mapping[str, object], root: str = "/w", engine: str = "aut
 def in_place(**given: str) -> bool:
     output = {"table": given.get("table", "iceberg"), "publish": given.get("publish", "auto")}
     settings = parse_settings(published(output, given.get("root", "/w"), given.get("engine", "auto")))
-    return is_in_place(App(settings).settings)
+    return is_in_place(settings)
 
 
 @pytest.mark.skipif(not is_installed(), reason="needs the native engine")
@@ -71,14 +70,12 @@ def test_why_not_in_place() -> None:
     ]
 
 
-def test_an_engine_that_is_not_installed() -> None:
+def test_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where "auto" is Spark's engine, nothing can be written in place: the job says so before it begins."""
-    app = App(parse_settings(published({"table": "iceberg", "publish": "in_place"})))
-    app.__dict__["engine_choice"] = replace(
-        engine_choice(app.settings.convert), name="spark", reason="it is not installed"
-    )
+    settings = parse_settings(published({"table": "iceberg", "publish": "in_place"}))
+    monkeypatch.setattr(engine_choice, "is_installed", lambda: False)
     with pytest.raises(SettingsError, match="because the engine is spark"):
-        _ = is_in_place(app.settings)
+        is_in_place(settings)
 
 
 def loaded(root: Path, source: dict[str, Any], prefix: str = "kinesis://main/orders") -> Settings:

@@ -9,7 +9,7 @@ from compactor.core.layout import base_name
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceState
-from compactor.wiring import operating, planning
+from compactor.wiring import finding, operating
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
@@ -114,7 +114,7 @@ def test_plan_leaves_announced_files_alone(harness: Harness) -> None:
         build(harness, put(base_name(uri), 1, etags[uri]))
         seal(harness, after_seconds=60 if uri == uris[0] else 0)
     app = harness.app()
-    plan = planning.plan(app, "s3://lake/raw")
+    plan = finding.plan(app, "s3://lake/raw")
     assert (plan.files, plan.planned_before) == (1, 2)
     written = Manifest.model_validate_json(harness.store.read(harness.layout.manifest(plan.manifests[0].manifest_id)))
     assert [file.uri for file in written.files] == uris[2:]

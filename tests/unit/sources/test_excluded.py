@@ -13,7 +13,7 @@ from compactor.sources.inventory.planning import Rate
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.unplanned import EVERYTHING
-from compactor.wiring import operating, planning
+from compactor.wiring import finding, operating
 from tests.support.building import build, put
 from tests.support.harness import Harness
 from tests.support.inventories import BUCKET, MANIFEST, put_inventory, row
@@ -72,7 +72,7 @@ def test_announced_listed_and_inventoried_files() -> None:
     app = harness.app()
     report = build(harness, put("a.ndjson"), put("b.csv"))
     assert (report.plans[""].candidates, report.plans[""].skipped) == (1, {"excluded": 1})
-    plan = planning.plan(app, "s3://lake/raw", dry_run=True)
+    plan = finding.plan(app, "s3://lake/raw", dry_run=True)
     assert (plan.files, plan.skipped) == (1, {"excluded": 1})
     assert (
         operating.tracer(app).trace("s3://lake/raw/b.csv").message
@@ -86,5 +86,5 @@ def test_announced_listed_and_inventoried_files() -> None:
     found = partial(
         files_in_scope, inventory, reader.rows(inventory), (f"s3://{BUCKET}/raw/",), EVERYTHING, app.state.rules
     )
-    plan = planning.plan_inventory(app, found, Rate(is_paced=False), on_wait=lambda _: None, dry_run=True)
+    plan = finding.plan_inventory(app, found, Rate(is_paced=False), on_wait=lambda _: None, dry_run=True)
     assert plan.skipped == {"excluded": 1}

@@ -17,7 +17,7 @@ from compactor.sources.claiming import claim_key
 from compactor.sources.packing import Packing
 from compactor.sources.plan import Plan
 from compactor.sources.unplanned import Unplanned
-from compactor.wiring import planning
+from compactor.wiring import finding, planning
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, Harness, written
 
@@ -58,14 +58,14 @@ def lake(files: Sequence[Listed]) -> Harness:
         return [harness.file(name_of(number, each), LINE * (each.lines + more)) for number, each in found]
 
     if put("done_without_claim"):
-        planning.plan(harness.app(), "/w/raw")
+        finding.plan(harness.app(), "/w/raw")
         harness.run_once()
         harness.claims = MemoryClaims()
     if put("done", "replaced"):
-        planning.plan(harness.app(), "/w/raw")
+        finding.plan(harness.app(), "/w/raw")
         harness.run_once()
     if put("claimed"):
-        planning.plan(harness.app(), "/w/raw")
+        finding.plan(harness.app(), "/w/raw")
     if named := put("named"):
         harness.put_manifest("foreign.json", harness.manifest("foreign", named).to_json())
     put("replaced", more=1)
@@ -80,7 +80,7 @@ def name_of(number: int, file: Listed) -> str:
 def plan(harness: Harness, page_files: int, most: int | None = None, *, dry_run: bool = False) -> Plan:
     app = harness.app()
     using = replace(planning.planner(app), page_files=page_files)
-    return planning.plan(app, "/w/raw", limit=most, dry_run=dry_run, using=using)
+    return finding.plan(app, "/w/raw", limit=most, dry_run=dry_run, using=using)
 
 
 def named(harness: Harness, made: Plan) -> list[tuple[str, list[str]]]:
@@ -158,7 +158,7 @@ def test_few_files_are_in_memory_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Unplanned, "in_order", watched)
     app = harness.app(store=store)
     using = replace(planning.planner(app), page_files=4, groups_at_once=1)
-    assert planning.plan(app, "/w/raw", using=using).files == sum(store.written) == 24
+    assert finding.plan(app, "/w/raw", using=using).files == sum(store.written) == 24
     assert store.written == [3, 3, 2] * 3
     assert max(at_once) <= 4 + 3
 
@@ -172,12 +172,12 @@ def test_a_long_history_costs_a_plan_nothing(new_files: int) -> None:
         for number in range(days):
             harness.file(f"old/2025-11-{number + 1:02d}.ndjson", LINE)
         harness.file(f"now/{DAY}-a.ndjson", LINE)
-        planning.plan(harness.app(), "/w/raw")
+        finding.plan(harness.app(), "/w/raw")
         harness.run_once()
         for number in range(new_files):
             harness.file(f"now/{DAY}-new-{number}.ndjson", LINE)
         store = WatchedStore(harness)
-        made = planning.plan(harness.app(store=store), "/w/raw/now")
+        made = finding.plan(harness.app(store=store), "/w/raw/now")
         assert (made.planned_before, made.files) == (1, new_files)
         costs.append((len(store.reads), store.calls["list"], store.calls["stat"], store.calls["create"]))
     assert costs[0] == costs[1]
@@ -191,8 +191,8 @@ def test_a_file_with_rows_whose_claim_is_free() -> None:
     app = harness.app()
     planning.claimer(app).claim([claim_key(file)], "of one that died")
     harness.clock.advance(1e6)
-    assert planning.plan(harness.app(), "/w/raw").planned_before == 1
+    assert finding.plan(harness.app(), "/w/raw").planned_before == 1
     harness.run_once()
     harness.clock.advance(1e6)
-    assert planning.plan(harness.app(), "/w/raw").planned_before == 1
+    assert finding.plan(harness.app(), "/w/raw").planned_before == 1
     harness.check_exact()

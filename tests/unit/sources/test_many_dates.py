@@ -22,7 +22,7 @@ from compactor.sources.claiming import part_key
 from compactor.sources.events.builder import BUILD_SECONDS
 from compactor.sources.packing import Packing
 from compactor.sources.unplanned import FileScope
-from compactor.wiring import operating, planning
+from compactor.wiring import finding, operating, planning
 from tests.support.building import MIB, build, new_harness, parts_of, pending, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, Harness
@@ -66,14 +66,14 @@ def test_a_plan_reads_each_waiting_manifest_once() -> None:
     for number in range(3):
         harness.deliver(f"by-hand-{number}", ROW)
     store = SlowStore(harness.store)
-    plan = planning.plan(harness.app(store=store), "/w/raw")
+    plan = finding.plan(harness.app(store=store), "/w/raw")
     assert [manifest.date for manifest in plan.manifests] == DAYS
     assert plan.planned_before == 3
     # Three manifests, and whether each is accepted.
     assert store.calls["read"] == 6
     assert store.most_at_once > 4
     again = SlowStore(harness.store)
-    assert planning.plan(harness.app(store=again), "/w/raw").planned_before == 63
+    assert finding.plan(harness.app(store=again), "/w/raw").planned_before == 63
     # What each claim's manifest was accepted as, and each waiting manifest with what became of it.
     assert again.calls["read"] <= 5 * len(DAYS) + 16
 
@@ -84,8 +84,8 @@ def test_the_bound_on_manifests() -> None:
     for day in DAYS[:5]:
         harness.file(f"{day}-a.ndjson", ROW)
     for days, left in ((DAYS[:2], 3), (DAYS[2:4], 1), (DAYS[4:5], 0)):
-        shown = planning.plan(harness.app(), "/w/raw", limit=2, dry_run=True)
-        plan = planning.plan(harness.app(), "/w/raw", limit=2)
+        shown = finding.plan(harness.app(), "/w/raw", limit=2, dry_run=True)
+        plan = finding.plan(harness.app(), "/w/raw", limit=2)
         assert (plan.left_manifests, plan.left_files) == (shown.left_manifests, shown.left_files) == (left, left)
         assert [each.date for each in shown.manifests] == [each.date for each in plan.manifests] == days
     harness.run_once()
@@ -98,18 +98,18 @@ def test_a_wrong_date_is_the_day_of_arrival_for_a_plan(wrong: str) -> None:
     harness = Harness()
     file = harness.file(f"{wrong}-a.ndjson", ROW)
     harness.file(f"{DAY}-b.ndjson", ROW)
-    shown = planning.plan(harness.app(), "/w/raw", dry_run=True)
+    shown = finding.plan(harness.app(), "/w/raw", dry_run=True)
     assert (shown.misdated, shown.first_misdated) == (1, file.uri)
-    assert planning.plan(harness.app(), "/w/raw", FileScope(date=DAY), dry_run=True).skipped == {}
+    assert finding.plan(harness.app(), "/w/raw", FileScope(date=DAY), dry_run=True).skipped == {}
     with events_logged("files.misdated") as events:
-        plan = planning.plan(harness.app(), "/w/raw")
+        plan = finding.plan(harness.app(), "/w/raw")
     assert [manifest.date for manifest in plan.manifests] == [DAY]
     assert [(event["files"], event["first"]) for event in events] == [(1, file.uri)]
     harness.run_once()
     harness.check_exact()
     harness.claims = MemoryClaims()
     assert operating.tracer(harness.app()).trace(file.uri, days=1).state is TraceState.DONE
-    assert planning.plan(harness.app(), "/w/raw").planned_before == 2
+    assert finding.plan(harness.app(), "/w/raw").planned_before == 2
 
 
 @pytest.mark.parametrize("is_wider", [False, True])
@@ -121,11 +121,11 @@ def test_another_window_plans_no_file_again(is_wider: bool) -> None:
     narrow = with_window(harness, earliest_date="2025-01-01")
     before, after = (narrow, harness.settings) if is_wider else (harness.settings, narrow)
     harness.settings = before
-    plan = planning.plan(harness.app(), "/w/raw")
+    plan = finding.plan(harness.app(), "/w/raw")
     assert [manifest.date for manifest in plan.manifests] == [DAY if is_wider else "2024-05-05", "2026-01-03"]
     harness.run_once()
     harness.claims, harness.settings = MemoryClaims(), after
-    again = planning.plan(harness.app(), "/w/raw")
+    again = finding.plan(harness.app(), "/w/raw")
     assert (again.manifests, again.planned_before) == ([], 2)
     assert operating.tracer(harness.app()).trace(file.uri, days=2).state is TraceState.DONE
     harness.check_exact()
@@ -138,7 +138,7 @@ def test_a_wrong_date_is_redriven_into_the_day_of_arrival() -> None:
     harness.file(f"{DAY}-b.ndjson", ROW)
     closed = FaultyStore(harness.store)
     closed.deny(file.uri)
-    planning.plan(harness.app(), "/w/raw")
+    finding.plan(harness.app(), "/w/raw")
     harness.run_once(store=closed)
     harness.claims = MemoryClaims()
     app = harness.app()

@@ -9,7 +9,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.sources.folders.waiting import SETTLE_SECONDS, SETTLING, PatientPlanner
 from compactor.sources.plan import Plan
-from compactor.wiring import planning
+from compactor.wiring import finding
 from tests.support.folders import folder_planner
 from tests.support.harness import DAY, DiedError, Harness, written
 
@@ -94,7 +94,7 @@ def test_files_of_a_planner_that_died_are_taken_over(harness: Harness, waits: Wa
             raise DiedError
 
     with pytest.raises(DiedError):
-        planning.plan(harness.app(on_crash_point=die), "/w/raw")
+        finding.plan(harness.app(on_crash_point=die), "/w/raw")
     plan = waits.plan()
     assert files_of(harness, plan) == [f"/w/raw/{DAY}-1.ndjson"]
     assert (plan.held, plan.planned_before) == (0, 0)
@@ -112,7 +112,7 @@ def test_files_of_a_living_planner_are_left_to_it(harness: Harness, waits: Waits
             go_on.wait(60)
 
     with ThreadPoolExecutor(1) as thread:
-        other = thread.submit(partial(planning.plan, harness.app(on_crash_point=hold)), "/w/raw")
+        other = thread.submit(partial(finding.plan, harness.app(on_crash_point=hold)), "/w/raw")
         claimed.wait(60)
 
         def let_go(seconds: float) -> None:

@@ -17,7 +17,7 @@ from compactor.core.ports import ObjectStore
 from compactor.sources.candidates import SKIP_REASONS
 from compactor.sources.plan import Plan
 from compactor.sources.unplanned import FileScope
-from compactor.wiring import planning
+from compactor.wiring import finding
 from tests.support.folders import folder_planner
 from tests.support.harness import DAY, DiedError, Harness, dying_at, one_at_a_time
 from tests.support.interleaving import interleave
@@ -45,7 +45,7 @@ def harness() -> Harness:
 def plan(harness: Harness, on_crash_point: OnCrashPoint = ignore_crash_point) -> Plan:
     """One planner, in a process of its own, that writes one group after the other, so that its steps come in order."""
     app = harness.app(on_crash_point=on_crash_point)
-    return planning.plan(app, "/w/raw", using=one_at_a_time(app))
+    return finding.plan(app, "/w/raw", using=one_at_a_time(app))
 
 
 def planned(harness: Harness) -> Counter[str]:
@@ -71,11 +71,11 @@ def committed(harness: Harness) -> Counter[str]:
 
 def test_a_dry_run_after_a_plan_offers_nothing(harness: Harness) -> None:
     """A dry run plans no file that is planned already, and neither claims nor writes."""
-    offered = planning.plan(harness.app(), "/w/raw", dry_run=True)
+    offered = finding.plan(harness.app(), "/w/raw", dry_run=True)
     assert ([each.files for each in offered.manifests], planned(harness)) == ([2, 2, 1], Counter())
     plan(harness)
     before = harness.waiting()
-    offered = planning.plan(harness.app(), "/w/raw", dry_run=True)
+    offered = finding.plan(harness.app(), "/w/raw", dry_run=True)
     assert (offered.manifests, offered.planned_before, harness.waiting()) == ([], 5, before)
 
 
@@ -140,7 +140,7 @@ def _plan_with_trouble_at(change: int, *, late: bool) -> None:
     def plan_by(store: ObjectStore) -> None:
         harness.claims = JournalClaims(store, harness.layout.claims_folder)
         app = harness.app(store=store)
-        planning.plan(app, "/w/raw", using=one_at_a_time(app))
+        finding.plan(app, "/w/raw", using=one_at_a_time(app))
 
     def overtake() -> None:
         if store.changes == change + 1:
@@ -241,13 +241,13 @@ def test_a_file_that_was_missing_is_planned_when_it_comes() -> None:
 def test_a_file_for_a_prefix(harness: Harness) -> None:
     """A file in place of a folder is refused in words, instead of planning nothing."""
     with pytest.raises(SettingsError, match="is a file, expected the folder"):
-        planning.plan(harness.app(), f"/w/raw/{DAY}-0.ndjson")
+        finding.plan(harness.app(), f"/w/raw/{DAY}-0.ndjson")
 
 
 def test_dry_run(harness: Harness) -> None:
     """A dry run shows the manifests and leaves no trace: neither claims nor objects."""
     before = [info.uri for info in harness.store.list("/w/")]
-    shown = planning.plan(harness.app(), "/w/raw", dry_run=True)
+    shown = finding.plan(harness.app(), "/w/raw", dry_run=True)
     assert [manifest.files for manifest in shown.manifests] == [2, 2, 1]
     assert [info.uri for info in harness.store.list("/w/")] == before
     assert [manifest.files for manifest in plan(harness).manifests] == [2, 2, 1]
@@ -289,8 +289,8 @@ def test_hidden_names_on_request() -> None:
     harness = Harness()
     for name in ("_a.ndjson", "b/.c/d.ndjson", "_temporary/0/e.ndjson"):
         harness.file(name, ROW)
-    assert planning.plan(harness.app(), "/w/raw/b/.c").files == 1
-    found = planning.plan(harness.app(), "/w/raw", FileScope(hidden=True))
+    assert finding.plan(harness.app(), "/w/raw/b/.c").files == 1
+    found = finding.plan(harness.app(), "/w/raw", FileScope(hidden=True))
     assert (found.files, found.planned_before, found.skipped) == (1, 1, {"job_marker": 1})
 
 
@@ -302,14 +302,14 @@ def test_date_and_since() -> None:
     harness.clock.advance(3600)
     harness.file("c.ndjson", ROW)
     app = harness.app()
-    by_date = planning.plan(app, "/w/raw", FileScope(date="2025-12-30"), dry_run=True)
+    by_date = finding.plan(app, "/w/raw", FileScope(date="2025-12-30"), dry_run=True)
     assert [manifest.files for manifest in by_date.manifests] == [2]
     assert by_date.skipped == {"other_date": 1}
     # Half a second earlier counts as well: S3 tells whole seconds.
     since = harness.clock.now() + timedelta(milliseconds=500)
-    by_time = planning.plan(app, "/w/raw", FileScope(since=since), dry_run=True)
+    by_time = finding.plan(app, "/w/raw", FileScope(since=since), dry_run=True)
     assert (by_time.files, by_time.skipped) == (1, {"too_old": 2})
-    planning.plan(app, "/w/raw", FileScope(since=since))
+    finding.plan(app, "/w/raw", FileScope(since=since))
     assert planned(harness) == Counter(["/w/raw/c.ndjson"])
 
 
@@ -325,7 +325,7 @@ def test_prefix_outside(harness: Harness) -> None:
     """A prefix outside the allowed ones is refused, also one that climbs out."""
     for prefix in ("/w/elsewhere", "/w/raw/../elsewhere", "/w/rawer"):
         with pytest.raises(SettingsError, match=r"expected a folder within input\.allowed_prefixes: /w/raw"):
-            planning.plan(harness.app(), prefix)
+            finding.plan(harness.app(), prefix)
 
 
 @pytest.mark.parametrize("name", ["../beside.ndjson", "./dot.ndjson", "a/../b.ndjson", "caf\udce9.ndjson"])
@@ -345,7 +345,7 @@ def test_what_is_being_written_is_left(harness: Harness, age_seconds: float, is_
     harness.clock.set(now - timedelta(seconds=age_seconds))
     harness.file(f"{DAY}-late.ndjson", ROW)
     harness.clock.set(now)
-    found = planning.plan(harness.app(), "/w/raw", FileScope(settle_seconds=2))
+    found = finding.plan(harness.app(), "/w/raw", FileScope(settle_seconds=2))
     assert found.skipped == ({"unsettled": 1} if is_left else {})
     assert sum(planned(harness).values()) == (5 if is_left else 6)
 

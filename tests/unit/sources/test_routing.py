@@ -9,7 +9,7 @@ from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import AccessError
 from compactor.core.inputs.source_places import Routes
 from compactor.core.ports import ObjectInfo
-from compactor.wiring import planning
+from compactor.wiring import finding, planning
 from tests.support.harness import DiedError, Harness, dying_at
 from tests.support.logged import events_logged
 from tests.support.s3_messages import notification
@@ -108,7 +108,7 @@ def test_a_plan_leaves_the_files_of_other_streams() -> None:
     from compactor.wiring.app import App  # noqa: PLC0415
 
     app = App(streams.settings.of_stream("orders"), clock=streams.clock, store=streams.store, claims=streams.claims)
-    plan = planning.plan(app, "s3://lake/raw/orders")
+    plan = finding.plan(app, "s3://lake/raw/orders")
     [written] = [streams.store.read(app.layout.manifest(each.manifest_id)) for each in plan.manifests]
     assert [file.uri for file in Manifest.model_validate_json(written).files] == ["s3://lake/raw/orders/a"]
     assert plan.skipped == {"other_stream": 1}

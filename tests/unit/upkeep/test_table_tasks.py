@@ -6,6 +6,7 @@ import pytest
 
 from compactor.upkeep.tasks import CHECK_SECONDS, Tasks
 from compactor.wiring import streaming, table_sink
+from compactor.wiring.opening import table_catalog
 from tests.support.fakes import ListSource
 from tests.support.harness import GOOD, Harness, sink_of
 from tests.unit.ops.table.test_merger import check, live, rows
@@ -52,7 +53,7 @@ def test_merges_and_upkeep_at_intervals(caplog: pytest.LogCaptureFixture) -> Non
     sink_of(harness).rewrite()
     harness.clock.advance(24 * HOUR)
     later(harness, begun(harness), CHECK_SECONDS)
-    found = harness.app().table_catalog.history()
+    found = table_catalog(harness.app()).history()
     assert found is not None
     assert len(found[1].snapshots) == 1
     check(harness, before)

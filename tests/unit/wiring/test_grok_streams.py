@@ -16,6 +16,7 @@ from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.wiring import engines, operating, rebuilding
 from compactor.wiring.app import App
+from compactor.wiring.opening import job_registry
 from compactor.wiring.rebuilding import forgetter
 from tests.support import extras
 from tests.support.engine_workspace import DAY, EngineWorkspace, engine_workspace, schema_file
@@ -88,7 +89,7 @@ def test_a_schema_file_types_captures(tmp_path: Path) -> None:
     ]
     other = workspace(tmp_path, "%{WORD:verb} %{NUMBER:size:float}", **columns)
     with pytest.raises(SettingsError, match=r"size is of type double -> expected long, as in schema\.file"):
-        other.app.job_registry  # noqa: B018 - it reads the pattern
+        job_registry(other.app)
 
 
 def test_columns_keep_their_types(tmp_path: Path) -> None:
@@ -96,7 +97,7 @@ def test_columns_keep_their_types(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     place.compact({"a": LINES})
     with pytest.raises(SettingsError, match=r"size is of type double -> expected long, as its column size has been"):
-        changed(place, "%{NUMBER:size:float}").app.job_registry  # noqa: B018 - it reads the pattern
+        job_registry(changed(place, "%{NUMBER:size:float}").app)
     later = changed(place, "^%{WORD:verb} %{NUMBER:size} (?<more>.)")
     assert [row["size"] for row in later.compact({"b": b"GET 3 x\n"}, "later").rows] == [3]
 

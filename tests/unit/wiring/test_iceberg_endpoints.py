@@ -12,6 +12,7 @@ import pytest
 from compactor.core.errors import AccessError
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
+from compactor.wiring.opening import table_catalog
 from tests.support.http_server import serving
 from tests.support.table_catalogs import OWNER, version
 
@@ -83,7 +84,7 @@ def test_making_a_table(monkeypatch: pytest.MonkeyPatch, kind: str, warehouse: s
             }
         )
         with pytest.raises(AccessError, match="not allowed"):
-            App(settings).table_catalog.create(OWNER, version(1))
+            table_catalog(App(settings)).create(OWNER, version(1))
     [config, *_] = found.asked
     assert config[0] == "GET"
     assert "warehouse=" in config[1]

@@ -7,7 +7,7 @@ import pytest
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint
 from compactor.ledger.accounts.account import Kind
-from compactor.wiring import planning
+from compactor.wiring import finding
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.redriving import (
     CASES,
@@ -177,7 +177,7 @@ def test_revoked_in_part(harness: Harness) -> None:
     with pytest.raises(DiedError):
         redrive(harness, "manifests", on_crash_point=die)
     harness.clock.advance(LEASE_SECONDS + 1)
-    assert len(planning.plan(harness.app(), "/w/raw/x").manifests) == 1
+    assert len(finding.plan(harness.app(), "/w/raw/x").manifests) == 1
     report = redrive(harness, "manifests")
     assert [(str(each.manifest_id)[-3:], each.files) for each in report.redriven] == [("-r2", 1)]
     assert [each.uri for each in report.refused] == [f"/w/raw/x/{DAY}.ndjson"]

@@ -33,7 +33,7 @@ def test_a_late_redrive_leaves_the_files_of_a_later_one(monkeypatch: pytest.Monk
 
     def held_up(self: RedriveClaims, files: list[ManifestFile], manifest_id: str, is_own: object) -> dict[str, str]:
         if manifest_id == f"{source}-r1" and not reports:
-            planning.claimer(planning.planner(harness.app())).revoke(manifest_id)
+            planning.claimer(harness.app()).revoke(manifest_id)
             reports.append(None)
             reports[0] = redrive(harness, "manifests")
             harness.run_once()
@@ -42,9 +42,7 @@ def test_a_late_redrive_leaves_the_files_of_a_later_one(monkeypatch: pytest.Monk
     monkeypatch.setattr(RedriveClaims, "take", held_up)
     late = redrive(harness, "manifests")
     assert new_ids(reports[0]) == [f"{source}-r2"]
-    claimed = planning.claimer(planning.planner(harness.app())).claim(
-        [claim_key(file)], "of a builder that is told again"
-    )
+    claimed = planning.claimer(harness.app()).claim([claim_key(file)], "of a builder that is told again")
     assert (claimed.won, claimed.taken) == (set(), {claim_key(file)})
     assert new_ids(late) == []
     harness.check_exact()

@@ -17,7 +17,7 @@ from compactor.ledger.ledger import FOLD_AT
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceResult, TraceState
 from compactor.sources.claiming import claim_key
-from compactor.wiring import operating, planning
+from compactor.wiring import finding, operating
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.redriving import LONG, line_limit
@@ -376,7 +376,7 @@ def test_a_waiting_manifest_that_may_not_be_read(harness: Harness) -> None:
     assert (backlog.manifests, backlog.manifests_read) == (2, 1)
     assert read_backlog(app.state, allowed_prefixes=["/w/raw"]).manifests == 2
     with pytest.raises(StuckError, match=r"m1.json: access denied; expected to be allowed to read each manifest"):
-        planning.plan(app, "/w/raw")
+        finding.plan(app, "/w/raw")
 
 
 def test_another_version(harness: Harness) -> None:

@@ -220,7 +220,7 @@ def test_a_catalog_that_cannot_be_read(harness: Harness, monkeypatch: pytest.Mon
         raise ExtraMissing("not installed")
 
     monkeypatch.setattr(harness, "sink", None)
-    monkeypatch.setattr(App, "table_catalog", property(missing))
+    monkeypatch.setattr(operating, "table_catalog", missing)
     assert operating.verifier(harness.app()).verify_all().table_error == "not installed"
 
 

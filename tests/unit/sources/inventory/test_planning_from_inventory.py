@@ -18,7 +18,7 @@ from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.plan import Plan
 from compactor.sources.planner import Gate
 from compactor.sources.unplanned import EVERYTHING, FileScope
-from compactor.wiring import planning
+from compactor.wiring import finding
 from tests.support.harness import Harness, one_at_a_time
 from tests.support.interleaving import interleave
 from tests.support.inventories import ALL_VERSIONS, BUCKET, FORMATS, MANIFEST, put_inventory, row
@@ -74,7 +74,7 @@ def plan(
     with pytest.MonkeyPatch.context() as patch:
         if gate is not None:
             patch.setattr("compactor.wiring.planning.gate_of", lambda *_: gate)
-        return planning.plan_inventory(app, found, rate, on_wait=lambda _why: None, sleep=sleep, using=using, **options)
+        return finding.plan_inventory(app, found, rate, on_wait=lambda _why: None, sleep=sleep, using=using, **options)
 
 
 def manifests(harness: Harness) -> list[Manifest]:
@@ -217,7 +217,7 @@ def test_a_file_replaced_unseen_is_not_doubled() -> None:
     plan(harness, target_bytes=100 * len(LINE))
     assert planned(harness) == all_inputs(harness)  # it is none of those that are checked
     harness.run_once()
-    planning.plan(harness.app(), f"s3://{BUCKET}/raw")
+    finding.plan(harness.app(), f"s3://{BUCKET}/raw")
     harness.run_once()
     harness.check_exact()
 
@@ -343,7 +343,7 @@ def test_events_and_inventory_at_once() -> None:
     """An inventory spells versions as events do, so a file that a builder claimed is not planned again."""
     harness = lake()
     put_inventory(harness.store, listed(harness))
-    planning.plan(harness.app(), f"s3://{BUCKET}/raw", FileScope(date=DAYS[1]))
+    finding.plan(harness.app(), f"s3://{BUCKET}/raw", FileScope(date=DAYS[1]))
     assert plan(harness).planned_before == 3
     assert planned(harness) == all_inputs(harness)
 
