@@ -151,7 +151,9 @@ class WorkQueue:
                 return None
             begun, self._begun_since_alone = replace(self._alone.popleft(), lane=Lane.ALONE), 0
         elif self._again and self._may_begin_again():
-            begun, self._fresh_until_again = replace(self._again.popleft(), lane=Lane.AGAIN), FRESH_BEFORE_AGAIN
+            begun = replace(self._again.popleft(), lane=Lane.AGAIN)
+            # So many failed of trouble that they share: every second turn is theirs, or they would grow without end.
+            self._fresh_until_again = 1 if len(self._again) > self.slots * OTHERS_FIRST else FRESH_BEFORE_AGAIN
         elif self._fresh:
             begun = self._fresh.pop()
             self._fresh_until_again -= 1

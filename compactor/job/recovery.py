@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compactor.core.documents.records import Accepted, AttemptFailure
 from compactor.core.errors import StuckError, TryAgainError
@@ -23,11 +23,13 @@ class Opened:
     Attributes:
         accepted: Its manifest; None if the records could not be read now. The work on it tells why.
         found: Its attempts or its outcome; None if the records could not be read now.
+        has_died: Whether the death of a run in which it was in flight was recorded just now.
     """
 
     manifest_id: str
     accepted: Accepted | None = None
     found: LedgerState | None = None
+    has_died: bool = False
 
     @property
     def source_uri(self) -> str:
@@ -37,7 +39,7 @@ class Opened:
     @property
     def has_deaths(self) -> bool:
         """Whether runs died while it was in flight."""
-        return self.found is not None and self.found.attempts.deaths > 0
+        return self.has_died or (self.found is not None and self.found.attempts.deaths > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,10 @@ class Recovery:
         ended = set[str]()
         for run_id in dead:
             ended.update(self._record_death(run_id, by_run[run_id], was_stopping=run_id in stopping))
-        return [self._opened(each.manifest_id) if each.manifest_id in ended else each for each in opened]
+        again = {each.manifest_id: each for each in map_ordered(self._opened, sorted(ended))}
+        return [
+            replace(again[each.manifest_id], has_died=True) if each.manifest_id in again else each for each in opened
+        ]
 
     def _opened(self, manifest_id: str) -> Opened:
         """Read the records of an open manifest. If that fails now, a later sweep may find its deaths."""

@@ -116,8 +116,12 @@ class RotatingSource:
         self._check_at = stream.entries + self.max_manifests
         if not self._drop_ended():
             return False
-        listed = self.state.store.list(self.state.layout.manifests_folder)
-        left = sum(canonical(info.uri) in stream.names for info in listed)
+        try:
+            listed = self.state.store.list(self.state.layout.manifests_folder)
+            left = sum(canonical(info.uri) in stream.names for info in listed)
+        except CompactorError as exc:  # the stream goes on
+            log_event("checkpoint.not_rotated", error=exc)
+            return False
         self._check_at = max(self._check_at, 2 * left)
         return 2 * left <= stream.entries
 

@@ -284,12 +284,12 @@ class Scheduler:
             result = self._compacted(delivery)
         except BaseException as exc:  # noqa: BLE001 - it ends the run, in the thread that waits for it
             self._final_error = self._final_error or exc
+        self._slots.ended(delivery)  # first, or it would take a second delivery of the manifest for this one
         with self._changed:
             self._queue.done(delivery)
             if result is not None:  # only now, or the next attempt would find this one in flight
                 self._ended.append(result)
             self._changed.notify_all()
-        self._slots.ended(delivery)
         self._slots.job.deal()
 
     def _compacted(self, delivery: Delivery) -> Result | None:

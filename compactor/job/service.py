@@ -198,9 +198,9 @@ class Service:
 
     def _stream(self, *, once: bool) -> None:
         self._stream_ended.clear()
-        self.source.start(self._on_batch, once=once)
         last_heartbeat = last_sweep = self.state.clock.now()
         try:
+            self.source.start(self._on_batch, once=once)
             while not self.source.wait(self.poll_seconds):
                 now = self.state.clock.now()
                 if self._stopping.is_set():

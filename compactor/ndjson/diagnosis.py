@@ -11,7 +11,7 @@ MAX_DEPTH = 1024
 """Levels of arrays and objects that a line may have."""
 
 _STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.?|)*+(?:"|\Z)|[\[\]{}]')
-_WORDS = re.compile(r'"(?:[^"\\]++|\\.?|)*+"|-?[A-Za-z]++')
+_WORDS = re.compile(r'"(?:[^"\\]++|\\.?|)*+"|NaN|-?Infinity')
 _SURROGATES = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )

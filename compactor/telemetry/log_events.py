@@ -204,6 +204,11 @@ CATALOGUE: Mapping[str, LogEvent] = {
     ),
     # Retention.
     "orphans.swept": _info("staging and checkpoints of dead runs were deleted", {"removed": "objects by kind"}),
+    "checkpoint.not_rotated": _warning(
+        "whether the stream should go on with a new checkpoint cannot be told now; it goes on with its own one",
+        {"error": _ERROR},
+        _NO_NEED,
+    ),
     "checkpoints.kept": _warning(
         "the run could not delete checkpoints of its own; it tries again, or a later run does",
         {"error": _ERROR},

@@ -3,6 +3,7 @@
 import secrets
 from dataclasses import replace
 from functools import cached_property
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from compactor import __version__
@@ -90,14 +91,16 @@ class App:
         self.shared = shared
         self._common = common
         self._replacements = replacements
+        self._opening = RLock()  # some ports open others
         # An attribute that is set hides the cached property of the same name.
         vars(self).update({name: each for name, each in replacements.items() if each is not None})
         self.clock = StoreClock(replacements.get("clock") or SystemClock())
 
     def opened(self, name: str, open_port: "Callable[[], T]") -> T:
         """A port that few processes can open: what replaces it, or what was opened before, or else a new one."""
-        if name not in vars(self):
-            vars(self)[name] = open_port()
+        with self._opening:  # several threads may ask for it first
+            if name not in vars(self):
+                vars(self)[name] = open_port()
         found: T = vars(self)[name]
         return found
 

@@ -88,8 +88,10 @@ def streams_job(app: App, new_service: Callable[[App], Service], spark: Any = No
     # The settings at the top of the file say how many manifests all streams together have in flight.
     slots = SharedSlots(settings.stream.manifests_in_flight, weights)
 
+    streams = app.of_streams  # made here: of the threads of the streams, each might make its own
+
     def made(name: str) -> Service:
-        metrics = app.of_streams[name].metrics  # it has a thread of its own
+        metrics = streams[name].metrics  # it has a thread of its own
         return new_service(app.of_stream(name, shared=slots.streams[name], metrics=metrics, spark=spark))
 
     services = {each.name: partial(made, each.name) for each in settings.sharing}

@@ -5,7 +5,7 @@ Nothing depends on it. What cannot be written is left out: the next landing writ
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.documents.landing import LandingProgress
@@ -28,18 +28,20 @@ class LandingNotes:
 
     state: State
     run_id: str
+    _last: dict[str, LandingProgress] = field(default_factory=dict, init=False)  # by the log
 
     def known(self, log: LogName) -> LandingProgress:
-        """What was noted last, with the gaps of this run alone."""
-        found = None
+        """What was noted last, with the gaps of this run alone. What this run noted, where that cannot be read now."""
+        found = self._last.get(str(log))
         with suppress(CompactorError):
-            found = progress_of(self.state, log)
+            found = progress_of(self.state, log) or found
         if found is None:
             return LandingProgress(run_id=self.run_id, expected_since=self.state.clock.now())
         return found if found.run_id == self.run_id else found.model_copy(update={"run_id": self.run_id, "gaps": 0})
 
     def keep(self, log: LogName, progress: LandingProgress) -> None:
         """Write a note in place of the last one."""
+        self._last[str(log)] = progress
         with suppress(CompactorError):
             self.state.store.put(_uri(self.state, log), progress.to_json())
 

@@ -78,12 +78,12 @@ class Maintainer:
             going = expired(history, self.rule, now)
             merged = len(history.manifest_bytes) if needs_merge(history) else 0
             gone, left = len(going), len(history.snapshots) - len(going)
-            files = self._leftovers(going, since=now if merged else None)
+            files = [] if keeps_all else self._leftovers(going, since=now if merged else None)
         else:
             merged = self._merge()
             gone, left = self._expire()
-            files = self._leftovers()
-        leaving = [] if keeps_all else files or []
+            files = [] if keeps_all else self._leftovers()
+        leaving = files or []
         if leaving and not dry_run:
             self.catalog.remove(each.name for each in leaving)
         originals, original_bytes = 0, 0
@@ -96,7 +96,7 @@ class Maintainer:
             merged_manifests=merged,
             expired_snapshots=gone,
             snapshots=left,
-            lists_files=keeps_all or files is not None,
+            lists_files=files is not None,
             removed_files=len(leaving),
             removed_bytes=sum(each.size_bytes for each in leaving),
             removed_originals=originals,

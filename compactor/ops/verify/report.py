@@ -160,12 +160,16 @@ _BY_NAME = [each.name for each in fields(VerifyResult) if each.default_factory i
 
 
 def result_of(findings: Iterable[Finding]) -> VerifyResult:
-    """Add up findings, in their order. A discrepancy that was found twice is there once, and the first table counts."""
+    """Add up findings, in their order. A discrepancy that was found twice is there once.
+
+    The first table counts, unless a later comparison with it failed.
+    """
     numbers: Any = Counter()
     by_name = {name: Counter[str]() for name in _BY_NAME}
     discrepancies, expired = dict[Discrepancy, None](), Counter[tuple[str, Part, str]]()
     files, letters = list[QuarantinedFile](), list[DeadLetterManifest]()
-    table, deep = None, False
+    table: VerifiedTable | None = None
+    deep = False
     for each in findings:
         if isinstance(each, Discrepancy):
             discrepancies[each] = None
@@ -182,7 +186,9 @@ def result_of(findings: Iterable[Finding]) -> VerifyResult:
             expired.update({(one.date, one.part, one.why): one.files for one in each.expired})
             files += each.quarantined_files
             letters += each.dead_letter_manifests
-            table, deep = table or each.table, deep or each.deep
+            deep = deep or each.deep
+            if each.table is not None and (table is None or each.table_error):
+                table = each.table
     named: Any = {name: without_zeros(counter) for name, counter in by_name.items()}
     return VerifyResult(
         **numbers,

@@ -119,6 +119,7 @@ class Matching:
         # A longer file that begins with a version that was continued, and not with its range, has lost lines.
         self._continued = _continued(self._namings)
         self._beginnings: dict[Beginning, list[Naming]] = {}
+        self._of_length: dict[int, list[Naming]] = {}
         self._begins_with: dict[str, set[Beginning]] = {}
 
     def matches(self) -> Matches:
@@ -199,6 +200,7 @@ class Matching:
         for each in dict.fromkeys(asked):
             if each.digest and each.size_bytes:
                 self._beginnings.setdefault((each.size_bytes, each.digest), []).append(each)
+                self._of_length.setdefault(each.size_bytes, []).append(each)
         done = (uri for uri, rows in left.items() if not any(each.state in _NOT_DONE for each in rows))
         uris = [uri for uri in sorted(done) if not self._found.has_moved(uri)]
         shortest_first = sorted(self._beginnings)
@@ -248,8 +250,7 @@ class Matching:
     def _same(self, uri: str) -> Iterator[Naming]:
         """The versions that a file is. One with the bytes of a file that was removed may be another file."""
         file = self._files[uri]
-        of_length = (those for (length, _), those in self._beginnings.items() if length == self._size(uri))
-        for version in chain.from_iterable(of_length):
+        for version in self._of_length.get(self._size(uri), ()):
             # guard: a file with the bytes of one that was removed is a new one
             is_cut = self._now.version_at(version.uri) is not None
             # It was touched and then renamed; or it was found to be that version before, and is as it was then.

@@ -1,13 +1,17 @@
 """Reads the rows of a data file of an S3 Inventory, in bounded memory: CSV with gzip, ORC or Parquet."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from io import TextIOWrapper
 from typing import IO, Any
 from urllib.parse import unquote_plus
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import csv, orc
+from pyarrow import orc
 
 from compactor.core.errors import InventoryError
 from compactor.sources.inventory.document import NEEDED, WANTED, column_name
@@ -34,10 +38,6 @@ _DEFAULTS: Mapping[str, Any] = {
 """Where there is no value. A delete marker has neither size nor ETag."""
 
 
-_Batches = Iterator[Mapping[str, Any]]
-"""Columns by `column_name`, batch by batch."""
-
-
 def read_rows(file: IO[bytes], file_format: str, columns: Sequence[str], where: str) -> Iterator[InventoryRow]:
     """Yield the rows of one data file.
 
@@ -50,38 +50,25 @@ def read_rows(file: IO[bytes], file_format: str, columns: Sequence[str], where: 
     Raises:
         InventoryError: It cannot be read as what it should be, or lacks a column.
     """
+    if file_format == "CSV":
+        return _csv_rows(file, columns, where)
+    return _arrow_rows(_orc_batches if file_format == "ORC" else _parquet_batches, file, file_format, where)
+
+
+def _arrow_rows(
+    batches: Callable[[IO[bytes], str], Iterator[Mapping[str, Any]]], file: IO[bytes], file_format: str, where: str
+) -> Iterator[InventoryRow]:
     try:
-        if file_format == "CSV":
-            batches = _csv_batches(file, columns)
-        else:
-            batches = _orc_batches(file, where) if file_format == "ORC" else _parquet_batches(file, where)
-        for batch in batches:
+        for batch in batches(file, where):
             rows = zip(*(_values(batch.get(name), name, len(batch["key"])) for name in WANTED), strict=True)
             for row in rows:
                 _check(row, where)
                 yield _row(row)
-    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as exc:
+    except (pa.ArrowException, OSError, OverflowError) as exc:
         raise InventoryError(f"{where}: cannot be read; expected an inventory in {file_format}") from exc
 
 
-def _csv_batches(file: IO[bytes], columns: Sequence[str]) -> _Batches:
-    with csv.open_csv(
-        pa.CompressedInputStream(file, "gzip"),
-        csv.ReadOptions(column_names=list(columns), use_threads=False),
-        csv.ParseOptions(newlines_in_values=True),
-        csv.ConvertOptions(
-            column_types={name: _TYPES.get(name, pa.string()) for name in columns},
-            null_values=[""],
-            include_columns=[name for name in WANTED if name in columns],
-        ),
-    ) as batches:
-        for batch in batches:
-            # In CSV, keys are URL-encoded, with + for a space; everything else is plain.
-            keys = [unquote_plus(key, errors="strict") for key in batch.column("key").to_pylist()]
-            yield {name: batch.column(name) for name in batch.schema.names} | {"key": pa.array(keys, pa.string())}
-
-
-def _parquet_batches(file: IO[bytes], where: str) -> _Batches:
+def _parquet_batches(file: IO[bytes], where: str) -> Iterator[Mapping[str, Any]]:
     parquet = pq.ParquetFile(file)
     names = _named(parquet.schema_arrow.names, where)
     # Arrow's own threads would call Python, perhaps while it ends.
@@ -89,7 +76,7 @@ def _parquet_batches(file: IO[bytes], where: str) -> _Batches:
         yield {name: batch.column(each) for name, each in names.items()}
 
 
-def _orc_batches(file: IO[bytes], where: str) -> _Batches:
+def _orc_batches(file: IO[bytes], where: str) -> Iterator[Mapping[str, Any]]:
     table = orc.ORCFile(file)
     names = _named(table.schema.names, where)
     for number in range(table.nstripes):
@@ -117,6 +104,45 @@ def _values(column: Any, name: str, rows: int) -> list[Any]:
         return [default if each is None else _EPOCH + timedelta(milliseconds=each) for each in milliseconds]
     values = column.cast(_TYPES.get(name, pa.string())).to_pylist()
     return [default if each is None else each for each in values] if column.null_count else values
+
+
+def _csv_rows(file: IO[bytes], columns: Sequence[str], where: str) -> Iterator[InventoryRow]:
+    places = {name: columns.index(name) for name in WANTED if name in columns}
+    number = 0
+    try:
+        # In CSV, keys are URL-encoded, with + for a space; everything else is plain.
+        with gzip.open(file) as unpacked, TextIOWrapper(unpacked, encoding="utf-8", newline="") as text:
+            for number, fields in enumerate(csv.reader(text, strict=True), start=1):
+                if len(fields) != len(columns):
+                    raise InventoryError(
+                        f"{where}: row {number:,} has {len(fields)} fields; expected {len(columns)} by manifest.json"
+                    )
+                row = tuple(_parsed(fields, places.get(name), name) for name in WANTED)
+                _check(row, where)
+                yield _row(row)
+    except (csv.Error, ValueError, KeyError, OverflowError) as exc:
+        row_number = number + isinstance(exc, csv.Error)  # it is not counted yet
+        raise InventoryError(
+            f"{where}: row {row_number:,} cannot be read; expected CSV as S3 Inventory has it"
+        ) from exc
+    except (OSError, EOFError, zlib.error) as exc:
+        raise InventoryError(f"{where}: cannot be unpacked after row {number:,}; expected CSV with gzip") from exc
+
+
+def _parsed(fields: Sequence[str], place: int | None, name: str) -> Any:
+    text = fields[place] if place is not None else ""
+    if name == "key":
+        return unquote_plus(text, errors="strict")
+    if name not in _TYPES:
+        return text
+    if not text:
+        return _DEFAULTS[name]
+    if name == "size":
+        return int(text)
+    if name == "lastmodifieddate":
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return {"true": True, "false": False}[text.lower()]
 
 
 def _check(row: Sequence[Any], where: str) -> None:

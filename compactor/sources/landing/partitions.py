@@ -412,8 +412,9 @@ class Partitions:
         landed before it was there: then what retention has removed of it is told.
         """
         was_there, now = partition.partition_id in first.partitions, self.of.now()
-        landed = [found for each in partition.parents if (found := heads.get(each)) is not None]
-        known = [each for each in landed if each.after or not was_there]  # an empty one tells nothing of that time
+        landed = {each: found for each in partition.parents if (found := heads.get(each)) is not None}
+        # An empty one tells nothing of that time. Links of gaps take up positions, and are no records.
+        known = [head for each, head in landed.items() if not was_there or (head.after and self._had_records(each))]
         # A parent that the log had since the first landing, and that is gone without a chain, was never landed.
         gone = [each for each in partition.parents if heads.get(each) is None]
         is_orphan = any(each in first.partitions or not was_there for each in gone)
@@ -438,6 +439,11 @@ class Partitions:
         if is_told:
             self.check()
         return self.chains.begin(self.place(partition.partition_id), origin)
+
+    def _had_records(self, partition_id: str) -> bool:
+        """Whether a record of a partition was landed. Of one that ended in a dry run, its positions tell."""
+        links = self.chains.chain(self.place(partition_id)).links()
+        return partition_id in self._ended or any(link.records for link in links)
 
     def _earliest(self, partition: Partition) -> tuple[int, bool]:
         """The position of the earliest record that a partition has now, and whether that is what its log has left.

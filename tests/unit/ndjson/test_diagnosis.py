@@ -12,6 +12,7 @@ FAULTS = [
     ('{"a" 1}', 5, "found '1'; expected ':' after the key"),
     ('{"a": 1 "b": 2}', 8, "found '\"'; expected a comma, or the end of the object or array"),
     ("{“a”: 1}", 1, "found '“'; expected a key in double quotes"),
+    ('{"a": NaNs}', 6, "NaN is no number of JSON; expected null"),
     ('{"NaN": NaN}', 8, "NaN is no number of JSON; expected null"),
     ('{"ä": -Infinity}', 7, "-Infinity is no number of JSON; expected null"),
     ('{"a": True}', 6, "found 'T'; expected a value"),

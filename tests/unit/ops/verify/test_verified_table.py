@@ -128,6 +128,26 @@ def test_closed_dates_by_their_sums(closed: Harness) -> None:
     assert sorted(each[1] for each in found(closed)) == sorted([second.uri, stranger.uri])
 
 
+def test_a_catalog_that_fails_while_files_of_closed_dates_are_named(
+    closed: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sums differ, and which files do is not known: the report says that the table was not compared."""
+    table = sink_of(closed)
+    first, second = table.live_files()
+    listed(closed, first, replace(second, records=7))
+    head, asked = MemoryTable.head, list[None]()
+
+    def failing(self: MemoryTable) -> TableHead | None:
+        asked.append(None)
+        self.is_down = len(asked) > 1
+        return head(self)
+
+    monkeypatch.setattr(MemoryTable, "head", failing)
+    report = operating.verifier(closed.app()).verify_all()
+    assert len(asked) > 1
+    assert report.table_error == "the catalog does not answer"
+
+
 def test_late_manifests_of_closed_dates(closed: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """They count one by one, until a further summary has them; no other record is read for them."""
     closed.deliver("m3", GOOD)

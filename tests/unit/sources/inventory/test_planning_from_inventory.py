@@ -73,7 +73,7 @@ def plan(
     sleep = sleep or harness.clock.advance
     with pytest.MonkeyPatch.context() as patch:
         if gate is not None:
-            patch.setattr("compactor.wiring.planning.gate_of", lambda *_: gate)
+            patch.setattr("compactor.wiring.finding.gate_of", lambda *_: gate)
         return finding.plan_inventory(app, found, rate, on_wait=lambda _why: None, sleep=sleep, using=using, **options)
 
 

@@ -164,14 +164,14 @@ def _schema(file_format: str) -> str:
     return document.split('"fileSchema": "')[1].partition('"')[0]
 
 
-@pytest.mark.parametrize(
-    "schema", ["Bucket, Key, Size, LastModifiedDate, ETag, X", "Bucket, Key, LastModifiedDate, Size, ETag"]
-)
-def test_csv_with_other_columns_than_declared(schema: str) -> None:
-    """A row with more or fewer fields than the manifest names is refused, and so is one with other values."""
+def test_csv_with_other_columns_than_declared() -> None:
+    """A row with more or fewer fields than the manifest names is refused with its number."""
     store = MemoryStore()
-    put_inventory(store, [row("raw/a")], file_format="CSV", fileSchema=f"Bucket, Key, {schema}")
-    with pytest.raises(InventoryError, match="cannot be read; expected an inventory in CSV"):
+    put_inventory(store, [row("raw/a")], file_format="CSV", fileSchema="Bucket, Key, Size, LastModifiedDate, ETag, X")
+    with pytest.raises(InventoryError, match="row 1 has 5 fields; expected 6"):
+        rows_of(store)
+    put_inventory(store, [row("raw/a")], file_format="CSV", fileSchema="Bucket, Key, LastModifiedDate, Size, ETag")
+    with pytest.raises(InventoryError, match="row 1 cannot be read"):
         rows_of(store)
 
 
