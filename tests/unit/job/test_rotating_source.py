@@ -2,12 +2,12 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from compactor.core.errors import StoreUnavailable
-from compactor.core.ports import ObjectStore
+from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.job.rotating_source import RotatingSource
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness, counted
@@ -133,6 +133,27 @@ def test_the_stream_moves_to_a_new_checkpoint() -> None:
     lake.arrive(1)
     for _ in range(2):
         lake.stream.trigger()
+    lake.check_once_each()
+
+
+def test_a_prefix_that_cannot_be_listed() -> None:
+    """The stream goes on, and moves later."""
+    lake = Lake()
+    lake.work_through(MOST)
+    listed = lake.app.store.list
+
+    def failing(folder: str, start_after: str = "") -> Iterator[ObjectInfo]:
+        if folder == lake.app.layout.manifests_folder:
+            raise StoreUnavailable("slow down")
+        return listed(folder, start_after=start_after)
+
+    with pytest.MonkeyPatch.context() as patch, events_logged("checkpoint.not_rotated") as events:
+        patch.setattr(type(lake.app.store), "list", lambda _, *words, **options: failing(*words, **options))
+        lake.wait()
+    assert (len(lake.streams), len(events)) == (1, 1)
+    lake.work_through(MOST)
+    lake.wait()
+    assert [each.is_stopped for each in lake.streams] == [True, False]
     lake.check_once_each()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,14 +20,14 @@ from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.errors import AccessError, ManifestError, StoreUnavailable
 from compactor.core.layout import Layout, base_name, redriven_id
 from compactor.core.logs.names import LogGap, LogName, is_log
-from compactor.core.logs.ports import Batch, LogRecord
+from compactor.core.logs.ports import Batch, LiveLog, LogRecord
 from compactor.ledger.landing.chains import Head, LogChains, PartitionPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.ops.verify.landed import faults_of_landed
 from compactor.sources.landing.lander import Lander, LandingResult
 from compactor.sources.landing.lines import ShardLines, Strays
-from compactor.sources.landing.partitions import PartitionReader, Reading
+from compactor.sources.landing.partitions import PartitionReader, Partitions, Reading
 from tests.support.harness import DiedError
 from tests.support.interleaving import Meddling, at_change, dying
 from tests.support.kpl import aggregated
@@ -305,6 +306,24 @@ def test_an_idle_shard_that_was_not_watched_may_have_one() -> None:
     assert made.plan().gaps == []
     assert made.gaps()[1:] == [f"{STREAM}/{shard}?after={each}" for each in (35, 36)]
     assert made.is_exact()
+
+
+def test_a_gap_is_no_record_of_a_shard() -> None:
+    """It takes up a position; what its children lost is told all the same."""
+    made, [shard] = scene()
+    made.plan()
+    made.clock.advance(2 * DAY)
+    made.plan()
+    assert [each.gap for each in made.links(shard)] == [True]
+    chains = LogChains(made.planner().state)
+    [place] = chains.places(STREAM)
+    reading: Any = SimpleNamespace(name=STREAM)
+    live, began_at = LiveLog(place.log_id), made.clock.now()
+    partitions = Partitions(chains=chains, of=reading, live=live, began_at=began_at, writes=True)
+    assert not partitions._had_records(shard)
+    made.put(1)
+    made.plan()
+    assert partitions._had_records(shard)
 
 
 @pytest.mark.parametrize("step", range(20))

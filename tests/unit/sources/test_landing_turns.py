@@ -255,3 +255,13 @@ def test_a_lander_that_cannot_be_made(error: Exception) -> None:
     """That is trouble of its stream."""
     with pytest.raises(type(error)):
         case_of(error=error).land_all()
+
+
+def test_a_note_that_cannot_be_read_once() -> None:
+    """What the run noted before stays: how far landing is, and its gaps."""
+    made, _ = scene()
+    notes = LandingNotes(made.planner().state, "run")
+    noted = notes.known(STREAM).model_copy(update={"gaps": 2, "seen_at": made.clock.now()})
+    notes.keep(STREAM, noted)
+    made.store.put(notes.state.layout.landing_progress(STREAM.scheme, STREAM.path), b"no record")
+    assert notes.known(STREAM) == noted
