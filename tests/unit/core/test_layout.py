@@ -352,7 +352,8 @@ def test_what_holds_raw_lines(name: str, expected: bool) -> None:
 def test_each_place_is_one_thing() -> None:
     """Two names of one place would make one record be taken for another."""
     places = Layout("/w/m", "/w/o", "/w/s")
-    names = [name for name, each in vars(Layout).items() if hasattr(each, "__get__") and not callable(each)]
+    members = {name: each for name, each in vars(Layout).items() if not name.startswith("__")}
+    names = [name for name, each in members.items() if hasattr(each, "__get__") and not callable(each)]
     found = {name: place for name in names if isinstance(place := getattr(places, name), str)}
     assert len(found) > 30
     assert len({*found.values()}) == len(found), sorted(found.values())
