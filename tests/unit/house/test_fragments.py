@@ -21,22 +21,18 @@ FRAGMENTS = {
 
 
 def test_no_module_is_a_fragment_of_its_only_importer() -> None:
-    """One that a single module of its folder imports holds a port, a command or a program, is long, or loads late."""
+    """One that a single module of its folder imports holds a port, a command, a program or over 150 lines."""
     names = {_name(path): path for path in trees("compactor")}
     importers: dict[Path, set[Path]] = defaultdict(set)
-    loaded: set[Path] = set()
     for path, tree in trees("compactor").items():
-        late = {id(each) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for each in ast.walk(node)}
-        for node in ast.walk(tree):
-            for name in _imported(node):
-                found = names.get(name) or names.get(name.rpartition(".")[0])
-                if found is not None and found != path:
-                    importers[found].add(path)
-                    loaded |= set() if id(node) in late else {found}
+        for name in _imported(tree):
+            found = names.get(name) or names.get(name.rpartition(".")[0])
+            if found is not None and found != path:
+                importers[found].add(path)
     fragments = {
         path.relative_to(ROOT).as_posix()
         for path, by in importers.items()
-        if [each.parent for each in by] == [path.parent] and path in loaded and not _stands_alone(path)
+        if [each.parent for each in by] == [path.parent] and not _stands_alone(path)
     }
     assert fragments <= FRAGMENTS
 
@@ -74,10 +70,14 @@ def _name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _imported(node: ast.AST) -> set[str]:
-    if isinstance(node, ast.ImportFrom) and node.module:
-        return {f"{node.module}.{alias.name}" for alias in node.names}
-    return {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
+def _imported(tree: ast.Module) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
 
 
 def _stands_alone(path: Path) -> bool:
