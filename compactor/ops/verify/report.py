@@ -160,16 +160,12 @@ _BY_NAME = [each.name for each in fields(VerifyResult) if each.default_factory i
 
 
 def result_of(findings: Iterable[Finding]) -> VerifyResult:
-    """Add up findings, in their order. A discrepancy that was found twice is there once.
-
-    The first table counts, unless a later comparison with it failed.
-    """
+    """Add up findings, in their order. A discrepancy that was found twice is there once, and the last table counts."""
     numbers: Any = Counter()
     by_name = {name: Counter[str]() for name in _BY_NAME}
     discrepancies, expired = dict[Discrepancy, None](), Counter[tuple[str, Part, str]]()
     files, letters = list[QuarantinedFile](), list[DeadLetterManifest]()
-    table: VerifiedTable | None = None
-    deep = False
+    table, deep = None, False
     for each in findings:
         if isinstance(each, Discrepancy):
             discrepancies[each] = None
@@ -186,9 +182,7 @@ def result_of(findings: Iterable[Finding]) -> VerifyResult:
             expired.update({(one.date, one.part, one.why): one.files for one in each.expired})
             files += each.quarantined_files
             letters += each.dead_letter_manifests
-            deep = deep or each.deep
-            if each.table is not None and (table is None or each.table_error):
-                table = each.table
+            table, deep = each.table or table, deep or each.deep
     named: Any = {name: without_zeros(counter) for name, counter in by_name.items()}
     return VerifyResult(
         **numbers,
