@@ -6,8 +6,7 @@ from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import installed_engine
-from compactor.wiring.grok_reader import grok_reader
-from compactor.wiring.opening import spark_session
+from compactor.wiring.opening import grok_reader_of, spark_session
 
 # pyspark is slow to load, and most commands need no Spark.
 # ruff: noqa: PLC0415
@@ -16,7 +15,7 @@ from compactor.wiring.opening import spark_session
 def engine_rules(app: App) -> EngineRules:
     """The rules of the settings for an engine."""
     settings = app.settings
-    grok = grok_reader(settings)
+    grok = grok_reader_of(app)
     return EngineRules(
         limits=Limits.of(settings),
         on_changed_file=settings.input.on_changed_file,

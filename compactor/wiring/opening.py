@@ -1,6 +1,6 @@
 """Opens what only some kinds of processes have the packages for: tables, topics, streams, patterns and Spark."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compactor.core.logs.ports import KafkaLog, Log
 from compactor.schema.registry import SchemaRegistry
@@ -10,6 +10,8 @@ from compactor.wiring.app import App
 
 # Each of these takes long to load, and may not be installed.
 # ruff: noqa: PLC0415
+if TYPE_CHECKING:
+    from compactor.wiring.grok_reader import GrokReader
 
 _OF_GLUE = "_table"  # hidden from readers of the plain files below the output
 
@@ -56,16 +58,26 @@ def kinesis_log(app: App) -> Log:
     return app.opened("kinesis_log", lambda: kinesis_of(app.settings.kinesis.sources, app.store_spec))
 
 
+def grok_reader_of(app: App) -> "GrokReader | None":
+    """What reads lines of text, whose pattern is compiled once; None if lines are JSON.
+
+    Raises:
+        SettingsError: The pattern has faults, or what compiles it is not installed.
+    """
+    from compactor.wiring.grok_reader import grok_reader
+
+    return app.opened("grok_reader", lambda: grok_reader(app.settings))
+
+
 def job_registry(app: App) -> SchemaRegistry:
     """The schema versions for making new ones, with the columns of the schema file and of the pattern of lines.
 
     Raises:
         SettingsError: The schema file or the pattern has faults, or partitions cannot be told by its columns.
     """
-    from compactor.wiring.grok_reader import grok_reader
 
     def made() -> SchemaRegistry:
-        grok = grok_reader(app.settings)
+        grok = grok_reader_of(app)
         return new_versions(app.settings, app.store, app.clock, app.registry, grok.types if grok else {})
 
     return app.opened("job_registry", made)

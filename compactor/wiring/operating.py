@@ -25,8 +25,7 @@ from compactor.upkeep.expiring import BY_JOB, Expirer
 from compactor.upkeep.retention import Retention
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_choice
-from compactor.wiring.grok_reader import grok_reader
-from compactor.wiring.opening import table_catalog
+from compactor.wiring.opening import grok_reader_of, table_catalog
 
 # Each command needs one of these, and a short command would wait for all of them to load.
 # ruff: noqa: PLC0415
@@ -158,7 +157,7 @@ def redriver(app: App, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_c
         search=FileSearch(state=app.state, allowed_prefixes=allowed_prefixes),
         allowed_prefixes=allowed_prefixes,
     )
-    grok = grok_reader(settings)
+    grok = grok_reader_of(app)
     recheck = Recheck(
         max_line_bytes=settings.input.max_line_bytes,
         has_one_parser=engine_choice(settings.convert).name == "native",

@@ -36,8 +36,7 @@ from compactor.upkeep.tasks import Task, Tasks
 from compactor.wiring import engines, operating, table_sink
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import is_in_place
-from compactor.wiring.grok_reader import grok_reader
-from compactor.wiring.opening import job_registry, kafka_log, kinesis_log, spark_session
+from compactor.wiring.opening import grok_reader_of, job_registry, kafka_log, kinesis_log, spark_session
 
 # Most commands land nothing and write no rows, and would wait for all of this to load.
 # ruff: noqa: PLC0415
@@ -307,7 +306,7 @@ def scheduler(app: App, engine: Engine, table: "TableCommits | None" = None) -> 
 
 def compaction_rules(app: App) -> CompactionRules:
     """The rules of the settings for compacting a manifest."""
-    settings, grok = app.settings, grok_reader(app.settings)
+    settings, grok = app.settings, grok_reader_of(app)
     return CompactionRules(
         retries=retry_rules(settings.stream),
         metadata_columns=settings.metadata_columns,
