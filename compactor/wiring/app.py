@@ -17,6 +17,7 @@ from compactor.core.layout import Layout
 from compactor.core.logs.ports import KafkaLog, Log
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.ledger.heartbeat import Heartbeat, Runs, StoreClock
+from compactor.ledger.landing.progress import LogWatch
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
@@ -245,3 +246,9 @@ class App:
         database, table = self.settings.schema.table.split(".")
         spec = replace(self.store_spec, timeout_seconds=CATALOG_SECONDS, attempts=CATALOG_ATTEMPTS)
         return GlueTable(client=spec.client("glue"), database=database, table=table)
+
+
+def log_watch(app: App, *, may_note: bool = False) -> LogWatch:
+    """Make what sees how far behind topics and streams landing is, by the notes of jobs."""
+    late_seconds = app.settings.landing_late_seconds
+    return LogWatch(state=app.state, logs=app.settings.logs, late_seconds=late_seconds, may_note=may_note)

@@ -15,10 +15,9 @@ from compactor.control.snapshot import JobRuns, Notifier, Queue
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3
 from compactor.core.ports import Clock, MetricsSink
-from compactor.ledger.landing.progress import LogWatch
 from compactor.settings.control_policy import Policy
 from compactor.settings.settings import Settings
-from compactor.wiring.app import App, Replacements
+from compactor.wiring.app import App, Replacements, log_watch
 
 ATTEMPTS = 3
 """The most times that a request is sent: the next check, a minute later, repeats it anyway."""
@@ -66,7 +65,7 @@ def control_plane(
             streams={name: each.state for name, each in streams.items()},
             shard=shard,
             # One shard lands the logs of all, which the check of the first one watches.
-            logs=[_log_watch(each) for each in streams.values() or [app]] if is_first else [],
+            logs=[log_watch(each, may_note=True) for each in streams.values() or [app]] if is_first else [],
         ),
         policy=Policy(**control.model_dump()),
         notices=Notices(
@@ -82,11 +81,6 @@ def control_plane(
         # The metrics of all shards together are of the check of the first one.
         sum_metrics=metrics_sink(settings.of_all_shards(), app.clock) if shard is not None and is_first else None,
     )
-
-
-def _log_watch(app: App) -> LogWatch:
-    late_seconds = app.settings.landing_late_seconds
-    return LogWatch(state=app.state, logs=app.settings.logs, late_seconds=late_seconds, may_note=True)
 
 
 def _metrics(settings: Settings, clock: Clock) -> MetricsSink:

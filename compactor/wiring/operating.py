@@ -15,7 +15,6 @@ from compactor.core.crash_points import (
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3
 from compactor.core.logs.names import is_log
-from compactor.ledger.landing.progress import LogWatch
 from compactor.schema.catalog import Published, catalog_columns, published
 from compactor.schema.schema_of_settings import parsed_schema, recorded_versions
 from compactor.settings.sections import retry_rules
@@ -23,7 +22,7 @@ from compactor.table.standing import ListedTable
 from compactor.upkeep.cleaner import Cleaner
 from compactor.upkeep.expiring import BY_JOB, Expirer
 from compactor.upkeep.retention import Retention
-from compactor.wiring.app import App
+from compactor.wiring.app import App, log_watch
 from compactor.wiring.engine_choice import engine_choice
 from compactor.wiring.opening import grok_reader_of, table_catalog
 
@@ -190,11 +189,6 @@ def tracer(app: App) -> "Tracer":
         claims=app.claims_if_any,
         table=listed_table(app),
     )
-
-
-def log_watch(app: App) -> LogWatch:
-    """Make what sees how far behind topics and streams landing is, by the notes of jobs."""
-    return LogWatch(state=app.state, logs=app.settings.logs, late_seconds=app.settings.landing_late_seconds)
 
 
 def status_reader(app: App) -> "StatusReader":

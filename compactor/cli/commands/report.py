@@ -22,7 +22,7 @@ from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
 from compactor.ops.report.report import Report, cost_of, judge
 from compactor.wiring import operating
-from compactor.wiring.app import App
+from compactor.wiring.app import App, log_watch
 
 DEFAULT_HOURS = 24.0
 DEFAULT_OUT = "report.html"
@@ -160,7 +160,7 @@ def make_report(app: App, period: Period, job: PricedJob, *, is_job_named: bool,
         sla_seconds=settings.sla_seconds,
         with_samples=with_samples,
         table=operating.listed_table(app),
-        logs=operating.log_watch(app),
+        logs=log_watch(app),
     )
     shape = shape_of(settings, None, figures.totals.output_bytes_per_input_byte)
     has_price = is_job_named or (is_s3(app.layout.state) and not settings.folder)
