@@ -76,9 +76,9 @@ What fails for good then costs the others at most a ninth of their turns, where 
 class WorkQueue:
     """Manifests that wait and manifests in flight. Each id is in flight once.
 
-    First attempts are taken share by share. Repeated ones get one turn after `FRESH_BEFORE_AGAIN` first attempts, and
-    at most half of the slots, while first attempts wait. A manifest that is to run alone runs when nothing else does;
-    before it, `OTHERS_FIRST` others for each slot begin.
+    First attempts are taken share by share. While they wait, repeated ones get at most half of the slots, and one turn
+    after `FRESH_BEFORE_AGAIN` first attempts; every second turn as long as more than `OTHERS_FIRST` for each slot wait.
+    A manifest that is to run alone runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin.
 
     After a death the queue is cautious: it begins with one manifest, and with one more for each that ended. As many
     first attempts go before the first repeated one as before one that is to run alone.

@@ -5,7 +5,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StoreUnavailable
 from compactor.core.layout import ManifestKey
-from compactor.job.recovery import Recovery
+from compactor.job.recovery import Opened, Recovery
 from compactor.upkeep.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS, Kind
 from compactor.wiring import operating, streaming
 from tests.support.fakes import FailingEngine, FaultyStore
@@ -178,3 +178,23 @@ def test_records_that_cannot_be_read_now_keep_no_stream_from_starting() -> None:
     assert deaths(harness, "m1") == [(False, False)]
     assert ids_found(harness, store) == ["m1"]
     assert deaths(harness, "m1") == [(True, True)]
+
+
+def test_a_death_makes_cautious_although_it_cannot_be_read_again() -> None:
+    """It was put on record just now: that its manifest cannot be read at this moment takes nothing of it back."""
+    harness = Harness()
+    runner, uri = harness.runner(engine=FailingEngine(harness.store, DiedError())), harness.deliver("m1", GOOD)
+    with pytest.raises(DiedError):
+        runner.run([uri])
+    store = FaultyStore(harness.store)
+    found = recovery(harness, store)
+    real, read = Recovery._opened, list[str]()
+
+    def once(self: Recovery, manifest_id: str) -> Opened:
+        read.append(manifest_id)
+        return real(self, manifest_id) if len(read) == 1 else Opened(manifest_id)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recovery, "_opened", once)
+        [opened] = found.find()
+    assert (len(read), opened.found, opened.has_deaths) == (2, None, True)

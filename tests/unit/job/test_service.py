@@ -225,6 +225,16 @@ def test_gives_up_on_a_stream_that_cannot_start(harness: Harness) -> None:
     assert stream.starts == MAX_CONSECUTIVE_FAILURES + 1
 
 
+def test_a_stream_that_cannot_start_is_stopped(harness: Harness) -> None:
+    """What its start has left, such as a checkpoint, is not left behind by a run that ends for another reason."""
+    stream = source(harness, fail_starts=1000)
+    stops = list[None]()
+    stream.stop = lambda: stops.append(None)  # type: ignore[method-assign]
+    with pytest.raises(CompactorError, match="the stream failed 7 times"):
+        service(harness, stream).run(once=False)
+    assert len(stops) == stream.starts
+
+
 def test_begins_again_after_passing_trouble(harness: Harness) -> None:
     """Progress sets the count of failures of the stream back."""
     for number in range(3):

@@ -71,6 +71,15 @@ def test_what_failed_before_waits_for_first_attempts(slots: int) -> None:
     assert "".join(name[0] for name in order).split("r") == ["", "f" * 8, "f" * 8, "f", "", ""]
 
 
+def test_very_many_that_failed_take_every_second_turn() -> None:
+    """Else they would grow without end: they met trouble that first attempts meet, too."""
+    many = 3 * OTHERS_FIRST
+    order = in_order(queue(1, *works("r", many, Lane.AGAIN), *works("f", 2 * FRESH_BEFORE_AGAIN)))
+    fast = many - OTHERS_FIRST  # then few are left, of which each waits as any does
+    slowly = "f" * FRESH_BEFORE_AGAIN + "r" + "f" * (FRESH_BEFORE_AGAIN + 1 - fast) + "r" * (OTHERS_FIRST - 1)
+    assert "".join(name[0] for name in order) == "rf" * (fast - 1) + "r" + slowly
+
+
 def test_what_is_undecided_runs_alone_until_another_gets_through() -> None:
     """Nothing begins beside it. Once another manifest was committed, that one tells, and nothing has to wait."""
     made = queue(4, *works("u", 4, Lane.UNDECIDED))

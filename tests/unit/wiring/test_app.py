@@ -1,0 +1,24 @@
+"""The ports of a process are opened once, by whichever of its threads asks first."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.support.harness import Harness
+
+
+def test_threads_open_a_port_once() -> None:
+    """All threads that ask for it at the same time get the one that the first of them opened."""
+    app, meeting, opened = Harness().app(), threading.Barrier(4), list[object]()
+
+    def open_port() -> object:
+        threading.Event().wait(0.05)
+        opened.append(object())
+        return opened[-1]
+
+    def ask(_: int) -> object:
+        meeting.wait()
+        return app.opened("one_port", open_port)
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(ask, range(4)))
+    assert found == opened * 4
