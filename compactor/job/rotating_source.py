@@ -1,17 +1,21 @@
 """Moves the stream of a run to a new checkpoint now and then, so that its own log does not grow for ever."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 
 from compactor.core.crash_points import OnRotationCrashPoint, RotationCrashPoint, ignore_rotation_crash_point
-from compactor.core.errors import CompactorError
+from compactor.core.errors import CompactorError, TryAgainError
 from compactor.core.layout import canonical, folder
 from compactor.core.ports import MetricsSink
 from compactor.job.service import ManifestSource
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
+
+SILENT_SECONDS = 600.0
+"""How long a stream that follows another one may take until it delivers something, or finds nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -21,6 +25,7 @@ class _Stream:
     Attributes:
         names: The canonical URIs of the manifests that it listed. Its log has an entry for each.
         entries: How many these are; a micro-batch whose manifests were gone before it read them counts as one.
+        silent_since: When it began, until something is heard of it; None from then on, and of the first one.
         is_delivering: Whether one of its micro-batches is being delivered, or could not be.
         is_leaving: Whether it delivers no further ones, because another stream is to follow it.
     """
@@ -29,6 +34,7 @@ class _Stream:
     checkpoint: str
     names: set[str] = field(default_factory=set)
     entries: int = 0
+    silent_since: float | None = None
     is_delivering: bool = False
     is_leaving: bool = False
 
@@ -47,6 +53,7 @@ class RotatingSource:
     Attributes:
         new_source: Makes the stream of a checkpoint.
         max_manifests: Begin a new stream after so many manifests, once half of them have left the prefix.
+        monotonic: A clock that never jumps.
     """
 
     state: State
@@ -54,6 +61,7 @@ class RotatingSource:
     metrics: MetricsSink
     max_manifests: int
     on_crash_point: OnRotationCrashPoint = ignore_rotation_crash_point
+    monotonic: Callable[[], float] = time.monotonic
     _on_batch: Callable[[Sequence[str]], None] = lambda _: None
     _once: bool = False
     _stream: _Stream | None = None
@@ -75,9 +83,27 @@ class RotatingSource:
         if stream is None:
             return True
         ended = stream.source.wait(timeout_seconds)
-        if not (ended or self._once):
-            self._rotate(stream)
+        if not ended:
+            self._check_heard(stream)
+            if not self._once:
+                self._rotate(stream)
         return ended
+
+    def _check_heard(self, stream: _Stream) -> None:
+        """Give up a stream that is silent behind another one, as where Spark hangs in its first listing.
+
+        Raises:
+            TryAgainError: It is.
+        """
+        if stream.silent_since is None:
+            return
+        if stream.is_delivering or stream.entries or stream.source.is_idle():
+            stream.silent_since = None
+        elif (silent_seconds := self.monotonic() - stream.silent_since) >= SILENT_SECONDS:
+            raise TryAgainError(
+                f"the stream of checkpoint {stream.checkpoint} has delivered nothing for {silent_seconds:.0f} s; "
+                f"expected a manifest or an idle stream within {SILENT_SECONDS:.0f} s"
+            )
 
     def is_idle(self) -> bool:
         """Whether the last trigger found nothing new."""
@@ -128,7 +154,8 @@ class RotatingSource:
     def _begin(self, earlier: set[str]) -> None:
         self._number += 1
         checkpoint = self.state.layout.checkpoint(f"{self.state.ledger.run_id}-{self._number}")
-        stream = _Stream(self.new_source(checkpoint), checkpoint)
+        silent_since = self.monotonic() if earlier else None
+        stream = _Stream(self.new_source(checkpoint), checkpoint, silent_since=silent_since)
         self._stream, self._earlier, self._check_at = stream, earlier, self.max_manifests
         stream.source.start(partial(self._deliver, stream), once=self._once)
 

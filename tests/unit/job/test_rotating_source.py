@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from compactor.core.errors import StoreUnavailable
+from compactor.core.errors import StoreUnavailable, TryAgainError
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.job.rotating_source import RotatingSource
+from compactor.job.rotating_source import SILENT_SECONDS, RotatingSource
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness, counted
 from tests.support.logged import events_logged
@@ -155,6 +155,43 @@ def test_a_prefix_that_cannot_be_listed() -> None:
     lake.wait()
     assert [each.is_stopped for each in lake.streams] == [True, False]
     lake.check_once_each()
+
+
+def test_a_new_stream_that_is_silent_is_given_up() -> None:
+    """Nothing is heard of it for ten minutes: its error ends it, and the job begins another one."""
+    lake, now = Lake(), [0.0]
+    lake.source.monotonic = lambda: now[0]
+    now[0] += 2 * SILENT_SECONDS
+    lake.wait()  # the first one may take longer
+    lake.work_through(MOST)
+    lake.wait()
+    assert len(lake.streams) == 2
+    now[0] += SILENT_SECONDS - 1
+    lake.wait()
+    now[0] += 1
+    with pytest.raises(TryAgainError, match="has delivered nothing for 600 s"):
+        lake.wait()
+    lake.source.start(lake.take, once=False)
+    lake.arrive(1)
+    lake.stream.trigger()
+    now[0] += 2 * SILENT_SECONDS
+    lake.wait()
+    lake.check_once_each()
+
+
+@pytest.mark.parametrize("arrives", [0, 1])
+def test_a_new_stream_that_was_heard_of_may_be_silent(arrives: int) -> None:
+    """It delivered something, or found nothing new."""
+    lake, now = Lake(), [0.0]
+    lake.source.monotonic = lambda: now[0]
+    lake.work_through(MOST)
+    lake.wait()
+    lake.arrive(arrives)
+    lake.stream.trigger()
+    for _ in range(2):
+        lake.wait()
+        now[0] += 2 * SILENT_SECONDS
+    assert len(lake.streams) == 2
 
 
 def test_thirty_moves() -> None:
