@@ -10,7 +10,7 @@ from deploy.stack_parameters import settings_parameters
 from deploy.streams import logical_id
 
 LATER = (
-    *("SlaSeconds", "HalfSlaSeconds", "LogLateSeconds", "JobIsAlwaysUp", "CrashLoopStarts", "MaintenanceWindow"),
+    *("SlaSeconds", "HalfSlaSeconds", "LogLateSeconds", "JobIsAlwaysUp", "MaintenanceWindow"),
     "OutputFolder",
 )
 """Parameters of the settings by which no job finds a place. The canary's job may differ in them from the stack."""

@@ -1,7 +1,7 @@
 """Replaces the running job by one of the deployed release, without killing what it has begun.
 
 The runs that send heartbeats are asked to stop. They finish the manifests in flight, and the control plane starts the
-next run within a minute. What does not end in `control.drain_seconds`, the control plane has the service stop; its
+next run within a minute. What does not end in `drain_seconds`, the control plane has the service stop; its
 manifests are taken up again, and no line is lost or doubled by it.
 """
 

@@ -14,7 +14,6 @@ from deploy.streams import OF_ONE_STREAM, database_of
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # names of queues, functions and roles begin with it
 _SECRET = "secretsmanager:"  # noqa: S105 - how a reference begins
 _TABLE_BUCKET = re.compile(r"arn:[\w-]+:s3tables:[\w-]+:\d{12}:bucket/([a-z0-9-]{3,63})")
-_FEWEST_STARTS = 2  # a single start is normal
 
 
 def settings_parameters(settings: Settings) -> dict[str, str]:
@@ -53,7 +52,6 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "HalfSlaSeconds": f"{sla_seconds / 2:g}",
         "LogLateSeconds": f"{max(each.landing_late_seconds for each in settings.sharing or (settings,)):g}",
         "JobIsAlwaysUp": "yes" if control.mode == "always" else "no",
-        "CrashLoopStarts": str(max(_FEWEST_STARTS, control.breaker_failures - 1)),
         "MaintenanceWindow": control.maintenance_window,
     }
     return {name: value for name, value in found.items() if not (settings.streams and name in OF_ONE_STREAM)}

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -204,7 +204,9 @@ class FullWay:
 
     def _decided(self, job: ProcessJob) -> Action:
         app = self.app
-        return control_plane(app.settings, job=job, store=app.store, metrics=app.metrics).check().actions[0]
+        plane = control_plane(app.settings, job=job, store=app.store, metrics=app.metrics)
+        quick = plane.policy.model_copy(update={"backoff_first_seconds": 2.0})
+        return replace(plane, policy=quick).check().actions[0]
 
     def _wait(self, is_done: Callable[[], bool], job: ProcessJob) -> None:
         deadline = time.monotonic() + _TIMEOUT_SECONDS

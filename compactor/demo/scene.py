@@ -47,7 +47,7 @@ class Scene:
                 "schema": {"metadata_columns": ["_source_file", "_processed_at", "_manifest_id"]},
                 "output": {"target_file_bytes": 128 * MIB if is_large else 8 * MIB},
                 "builder": {"claims": claims, "target_manifest_bytes": manifest_bytes, "max_wait_seconds": 1},
-                "control": {"queue_url": self.queue_url, "backoff_first_seconds": 2},
+                "control": {"queue_url": self.queue_url},
                 "aws": {"region": region, "endpoint_url": self.endpoint_url},
                 "metrics": {"environment": "demo", "sink": sink},
                 "stream": {"source": "spark" if self.with_spark else "listing"},

@@ -1,13 +1,29 @@
-"""The control plane's policy: the `[control]` settings and what follows from them alone. No I/O."""
+"""The control plane's policy: the section `control`, and limits that nobody has a reason to change. No I/O."""
 
 from datetime import datetime
 
 from compactor.settings.sections import Control
 from compactor.settings.types import MaintenanceWindow
 
+STALL_SECONDS = 3600.0
+"""How long a run may commit nothing while work waits. A manifest of the usual size takes a minute or two."""
+
 
 class Policy(Control):
-    """The section `control`, with the conclusions that need nothing else."""
+    """The section `control`, and the control plane's own limits."""
+
+    # Starting Spark on new workers takes minutes.
+    start_grace_seconds: float = 600.0  # longest time until the first heartbeat of a run that is RUNNING
+    hang_seconds: float = 300.0  # a run is stopped if its heartbeat is older while work waits
+    stall_seconds: float = STALL_SECONDS  # a run is drained if it commits nothing for this long while work waits
+    drain_seconds: float = 900.0  # time until a draining run is stopped
+    expired_grace_seconds: float = 600.0  # time for Glue to restart an expired run by itself
+    backoff_first_seconds: float = 60.0  # doubles with each failed run
+    backoff_longest_seconds: float = 900.0
+    # Each run is paid for, even if it fails at once. So five failed runs in an hour are followed by one an hour.
+    breaker_failures: int = 5  # failed runs within the window that open the breaker
+    breaker_window_seconds: float = 3600.0
+    breaker_cooldown_seconds: float = 3600.0  # time from the last failure to the next trial run
 
     @property
     def service(self) -> str:

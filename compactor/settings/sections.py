@@ -243,7 +243,7 @@ class Builder(Section):
 
 
 class Control(Section):
-    """What the control plane watches, its limits, and where it sends notifications."""
+    """What the control plane watches, when it runs the job, and where it sends notifications."""
 
     target: Literal["glue", "emr-serverless"] = _key("glue", "what runs the job")
     shards: int = _key(
@@ -257,18 +257,6 @@ class Control(Section):
         "always", '"always" keeps the job running; "on_work" runs it only while work waits; "never" drains it'
     )
     sla_seconds: Seconds = _key(900, "alert when a manifest waits longer; processing one should take less than half")
-    start_grace_seconds: Seconds = _key(600, "longest time until the first heartbeat of a run that is RUNNING")
-    hang_seconds: float = _key(
-        300, "stop a run whose heartbeat is older while work waits", ge=60, le=7 * 86_400, allow_inf_nan=False
-    )
-    stall_seconds: Seconds = _key(3600, "drain a run that commits nothing for this long while work waits")
-    drain_seconds: Seconds = _key(900, "time until a draining run is stopped")
-    expired_grace_seconds: Seconds = _key(600, "time for Glue to restart an expired run")
-    backoff_first_seconds: Seconds = _key(60, "first back-off; doubles with each failed run")
-    backoff_longest_seconds: Seconds = _key(900, "longest back-off")
-    breaker_failures: int = _key(5, "failed runs within the window that open the breaker", ge=1, le=1000)
-    breaker_window_seconds: Seconds = _key(3600, "window in which failed runs count")
-    breaker_cooldown_seconds: Seconds = _key(3600, "time from the last failure to the next trial run")
     idle_stop_seconds: Seconds = _key(1800, 'for "on_work": stop after this long without work')
     backlog_start_manifests: int = _key(1, 'for "on_work": waiting manifests that start the job', ge=1, le=1_000_000)
     maintenance_window: Window = _key("", "maintenance window of the Glue job, in UTC")

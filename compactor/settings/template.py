@@ -15,7 +15,7 @@ from compactor.settings.validation import Expected
 
 UNITS = (
     *("bytes", "seconds", "hours", "days", "manifests", "columns", "characters", "lines", "files", "attempts"),
-    *("failures", "shards", "snapshots", "partitions"),
+    *("shards", "snapshots", "partitions"),
 )
 """Units of numbers. The name of a numeric key contains one of these words."""
 

@@ -17,6 +17,7 @@ from compactor.core.layout import is_s3
 from compactor.core.logs.names import is_log
 from compactor.schema.catalog import Published, catalog_columns, published
 from compactor.schema.schema_of_settings import parsed_schema, recorded_versions
+from compactor.settings.control_policy import STALL_SECONDS
 from compactor.settings.sections import retry_rules
 from compactor.table.standing import ListedTable
 from compactor.upkeep.cleaner import Cleaner
@@ -49,7 +50,7 @@ def listed_table(app: App) -> ListedTable | None:
     return ListedTable(
         name=table.name,
         catalog=lambda: table_catalog(app),
-        late_seconds=table.commit_seconds + control.stall_seconds,
+        late_seconds=table.commit_seconds + STALL_SECONDS,
         shards=control.shards,
         upkeep=tuple(name for name, hours in upkeep.items() if hours),
     )
@@ -202,7 +203,7 @@ def status_reader(app: App) -> "StatusReader":
         runs=app.runs,
         rules=Rules(
             sla_seconds=settings.sla_seconds,
-            stall_seconds=settings.control.stall_seconds,
+            stall_seconds=STALL_SECONDS,
             max_wait_seconds=settings.builder.max_wait_seconds,
             is_on_glue=is_s3(app.layout.state),
             shards=settings.control.shards,

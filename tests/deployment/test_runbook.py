@@ -19,9 +19,9 @@ DEPLOYING = (ROOT / "deploy" / "README.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operate.md").read_text()
 
 LIMITS = {
-    "stuck": {"control.stall_seconds"},
+    "stuck": set(),
     "behind": {"control.sla_seconds"},
-    "needs_you": {"control.stall_seconds", "builder.max_wait_seconds"},
+    "needs_you": {"builder.max_wait_seconds"},
 }
 """The settings that decide each state word."""
 

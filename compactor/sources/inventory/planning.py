@@ -9,6 +9,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import canonical, folder, is_delivery, is_within
 from compactor.ledger.backlog import WaitingManifests, waiting_manifests
 from compactor.ledger.state import State
+from compactor.settings.control_policy import STALL_SECONDS
 from compactor.settings.settings import Settings
 from compactor.sources.inventory.document import Inventory
 from compactor.sources.plan import Plan
@@ -50,7 +51,7 @@ def gate_of(
         state=state,
         pace=Pace(rules),
         poll_seconds=stream.trigger_interval_seconds,
-        stall_seconds=control.stall_seconds,
+        stall_seconds=STALL_SECONDS,
         sleep=sleep,
         on_wait=on_wait,
     )

@@ -28,7 +28,6 @@ from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.landing.progress import LogSeen
 from compactor.settings.control_policy import Policy
-from compactor.settings.sections import Control
 from compactor.settings.types import MaintenanceWindow
 from tests.support.recent_commits import recent_commit
 
@@ -270,11 +269,6 @@ def test_keys_that_nothing_reads_are_refused() -> None:
             read(Row(document))
     with pytest.raises(ValueError, match="modus"):
         policy_from({"modus": "never"})
-
-
-def test_the_policy_is_in_the_settings() -> None:
-    """Every number of the policy is a setting with the same default."""
-    assert Policy().model_dump() == Control().model_dump()
 
 
 @pytest.mark.parametrize(

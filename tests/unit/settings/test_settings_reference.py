@@ -66,7 +66,6 @@ def test_every_key_has_its_words(section: str, key: str) -> None:
         ("output", "target_file_bytes", "1 MiB to 1 TiB"),
         ("stream", "max_attempts", "2 to 1,000"),
         ("builder", "max_wait_seconds", "> 0, up to 316,224,000 (10 years)"),
-        ("control", "hang_seconds", "60 to 604,800"),
         ("control", "mode", "`always`, `on_work` or `never`"),
         ("aws", "region", "a region such as eu-central-1, or empty"),
         ("spark", "master", "text"),
