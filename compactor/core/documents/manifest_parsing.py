@@ -1,24 +1,30 @@
-"""Parses manifests in every accepted form. Time and memory are bounded, however hostile the bytes are."""
+"""Parses manifests in every accepted form, in bounded time and memory even if the bytes are hostile."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import orjson
-from pydantic import ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    NonNegativeInt,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
 
 from compactor.core import layout
 from compactor.core.documents.manifest import OUTSIDE, FileRange, Manifest, ManifestFile
 from compactor.core.errors import ManifestError
 from compactor.core.inputs.dates import DEFAULT_WINDOW, RULES, DateWindow, NamedDate, named_date
-from compactor.core.inputs.source_places import (
-    MAX_PATH_COLUMNS,
-    are_path_columns,
-    exclusion,
-    path_columns,
-)
+from compactor.core.inputs.source_places import MAX_PATH_COLUMNS, are_short, exclusion, path_columns
 from compactor.core.logs.names import LogGap, is_log
 
 MAX_MANIFEST_FILES = 100_000
@@ -39,12 +45,11 @@ _ETAG = re.compile(rf"[\x20-\x7e]{{0,{_ETAG_MAX_CHARACTERS}}}")  # an ETag is se
 
 @dataclass(frozen=True, slots=True)
 class ManifestRules:
-    """What a manifest may name, by the settings.
+    """What the settings let a manifest name.
 
     Attributes:
-        max_files: The most files.
-        dates: The dates that it, or the names of its files, may give.
-        hive_keys: Whether folders such as `country=DE` give their files columns.
+        dates: The dates that the manifest, or the names of its files, may give.
+        hive_keys: Whether folders such as `country=DE` become columns.
         exclude: Patterns of files that are no input; see `exclusion`.
     """
 
@@ -54,31 +59,35 @@ class ManifestRules:
     exclude: tuple[str, ...] = ()
 
     def excludes(self, uri: str) -> bool:
-        """Whether a file is no input, because a pattern excludes it."""
         return bool(self.exclude) and exclusion(self.exclude).fullmatch(layout.canonical(uri)) is not None
 
     @property
     def max_bytes(self) -> int:
-        """The largest length of a manifest: at most what that many files take."""
+        """The largest accepted length: that of `max_files` longest files."""
         return min(MAX_MANIFEST_BYTES, self.max_files * _FILE_MAX_BYTES + _HEAD_MAX_BYTES)
 
     def with_path_columns(self, file: ManifestFile) -> ManifestFile:
-        """The file with the columns that its path gives, unless it has some already or paths give none."""
+        """The file with the columns of its path, unless it has columns already or `hive_keys` is off."""
         if not self.hive_keys or file.path_columns is not None:
             return file
         return file.model_copy(update={"path_columns": path_columns(file.origin_uri) or None})
 
     def check_length(self, uri: str, length_bytes: int) -> None:
-        """Check the length of a manifest before it is read.
+        """Check the length of a manifest before reading it.
 
         Raises:
-            ManifestError: It is larger than any manifest can be.
+            ManifestError: It is longer than `max_bytes`.
         """
         if length_bytes > self.max_bytes:
             raise ManifestError("too_big", f"{uri}: {length_bytes} bytes, expected at most {self.max_bytes}")
 
 
 DEFAULT_RULES: ManifestRules = ManifestRules()
+
+
+def is_etag(text: str) -> bool:
+    """Whether a request can send this text as an ETag, in a header."""
+    return _ETAG.fullmatch(text) is not None
 
 
 def parse_manifest(
@@ -90,18 +99,18 @@ def parse_manifest(
     redriven_folder: str = "",
     rules: ManifestRules = DEFAULT_RULES,
 ) -> Manifest:
-    """Read the bytes of a manifest, in any of the accepted forms.
+    """Parse a manifest.
 
     Args:
         data: The object's bytes.
         uri: Where the object is; its name gives the id of the `fileLocations` form.
-        modified_at: Time of the object's last write: its arrival, and the last resort for a date.
+        modified_at: Time of the object's last write; the date falls back to it.
         allowed_prefixes: Folders that input may be in.
-        redriven_folder: Where the files of redriven lines are; a manifest may name those that were written for it.
-        rules: What it may name.
+        redriven_folder: The folder of redriven lines. A manifest may name those that were written for it.
+        rules: Limits from the settings.
 
     Raises:
-        ManifestError: It cannot be accepted; the reason is one of `REASONS`.
+        ManifestError: The manifest cannot be accepted; the reason is one of `REASONS`.
     """
     rules.check_length(uri, len(data))
     document = _document(data, uri, rules)
@@ -114,18 +123,16 @@ def parse_manifest(
             "unknown_form", f'{uri}: neither "version" nor "fileLocations" in it; its keys are {_shown(list(document))}'
         )
     _check_files(manifest, uri, allowed_prefixes, redriven_folder)
-    manifest = _without_false_origins(manifest, redriven_folder)
-    files = tuple(
-        file if _is_landed(file, redriven_folder) else rules.with_path_columns(file) for file in manifest.files
-    )
-    return manifest.model_copy(update={"files": files})
+    files = tuple(_completed(file, redriven_folder, rules) for file in manifest.files)
+    has_origins = any(file.source_uri is not None or file.rejected_as is not None for file in files)
+    return manifest.model_copy(update={"files": files, "rejects_of": manifest.rejects_of if has_origins else None})
 
 
 def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
     if not data.strip():
         raise ManifestError("empty", f"{uri}: {len(data)} bytes, none of them content; expected a JSON object")
-    # Each JSON value but the first follows one of these signs or a colon, and each colon follows a key. So their number
-    # bounds what the parser allocates. Strings hold some as well, which only makes the bound tighter.
+    # Each JSON value but the first follows one of these characters or a colon, and each colon follows a key. So their
+    # number bounds what the parser allocates. Those within strings only make the bound tighter.
     per_file = _VALUES_PER_FILE + (MAX_PATH_COLUMNS if rules.hive_keys else 0)
     values, most = sum(map(data.count, (b",", b"[", b"{"))), max(per_file * rules.max_files, _MIN_VALUES)
     if values > most:
@@ -140,126 +147,143 @@ def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
     return document
 
 
+def _check_number(files: int, uri: str, rules: ManifestRules) -> None:
+    if files > rules.max_files:
+        raise _too_many(f"{uri}: names {files} files, expected at most {rules.max_files}", rules)
+
+
 def _too_many(found: str, rules: ManifestRules) -> ManifestError:
     return ManifestError("too_many_files", f"{found}, because input.max_manifest_files is {rules.max_files}")
 
 
-def _versioned(document: dict[str, Any], uri: str, modified_at: datetime, rules: ManifestRules) -> Manifest:
-    version = document["version"]
-    if version != 1 or isinstance(version, bool):
-        raise ManifestError("unknown_version", f"{uri}: version is {_shown(version)}, expected 1")
-    manifest_id = document.get("manifest_id")
-    if not isinstance(manifest_id, str) or not layout.MANIFEST_ID.fullmatch(manifest_id):
-        raise ManifestError(
-            "bad_id",
-            f"{uri}: manifest_id is {_shown(manifest_id)}, expected 1 to {_ID_MAX_CHARACTERS} letters, digits, '.', "
-            f"'_' or '-', the first a letter or digit",
-        )
-    date = document.get("date")
-    if not isinstance(date, str) or not layout.is_date(date):
-        raise ManifestError("bad_date", f"{uri}: date is {_shown(date)}, expected a calendar day as yyyy-mm-dd")
-    files = document.get("files")
-    if not isinstance(files, list) or not files:
-        raise ManifestError("no_files", f"{uri}: files is {_shown(files)}, expected a list of at least one file")
-    if len(files) > rules.max_files:
-        raise _too_many(f"{uri}: names {len(files)} files, expected at most {rules.max_files}", rules)
-    found = rules.dates.of_named(NamedDate(date, "name"), modified_at)
-    return Manifest(
-        manifest_id=manifest_id,
-        date=found.date,
-        ignored_date=found.ignored,
-        created_at=_time(document.get("created_at"), uri, "created_at") or modified_at,
-        files=tuple(_file(entry, uri, index) for index, entry in enumerate(files)),
-        rejects_of=_id_or_none(document.get("rejects_of")),
-        listed_at=_time_or_none(document.get("listed_at")),
-    )
+def _checked(is_valid: Callable[[Any], bool]) -> AfterValidator:
+    def checked(value: Any) -> Any:
+        if not is_valid(value):
+            raise ValueError("not as expected")
+        return value
+
+    return AfterValidator(checked)
 
 
-def _time_or_none(value: Any) -> datetime | None:
-    """The time of a key that other writers may use for something else."""
-    try:
-        return _time(value, "", "")
-    except ManifestError:
-        return None
-
-
-def _id_or_none(value: Any) -> str | None:
-    return value if isinstance(value, str) and layout.MANIFEST_ID.fullmatch(value) else None
-
-
-def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
-    if not isinstance(entry, dict):
-        raise _bad_file(manifest_uri, f"files[{index}]", entry, "an object with a uri")
-    uri, size_bytes, etag, event_time = map(entry.get, ("uri", "size_bytes", "etag", "event_time"))
-    source_uri, rejected_as, dated_by = map(entry.get, ("source_uri", "rejected_as", "dated_by"))
-    if not isinstance(uri, str):
-        raise _bad_file(manifest_uri, f"files[{index}].uri", uri, "a string")
-    if size_bytes is not None and (not isinstance(size_bytes, int) or isinstance(size_bytes, bool) or size_bytes < 0):
-        raise _bad_file(manifest_uri, f"files[{index}].size_bytes", size_bytes, "a whole number from 0")
-    if etag is not None and not (isinstance(etag, str) and is_etag(etag)):
-        raise _bad_file(manifest_uri, f"files[{index}].etag", etag, ETAG_EXPECTED)
-    of_path = entry.get("path_columns")
-    if of_path is not None and not are_path_columns(of_path):
-        raise _bad_file(manifest_uri, f"files[{index}].path_columns", of_path, "a few short strings by key")
-    of_range = entry.get("range")
-    if of_range is not None and not (layout.is_local(uri) and etag and (parsed := _range(of_range, size_bytes))):
-        what = "the bytes, the lines and the digests of a range of a local file, with its length and version"
-        raise _bad_file(manifest_uri, f"files[{index}].range", of_range, what)
-    return ManifestFile(
-        uri=uri,
-        size_bytes=size_bytes,
-        etag=(etag or "").strip('"') or None,  # S3 quotes its ETags, and some writers keep the quotes
-        event_time=None if event_time is None else _time(event_time, manifest_uri, f"files[{index}].event_time"),
-        # Other writers may use these names for something else; see `_check_files`.
-        source_uri=source_uri if isinstance(source_uri, str) else None,
-        rejected_as=rejected_as if isinstance(rejected_as, str) else None,
-        dated_by=dated_by if isinstance(dated_by, str) and dated_by in RULES else None,
-        path_columns=of_path,
-        range=None if of_range is None else parsed,
-    )
-
-
-def _range(value: Any, size_bytes: int | None) -> FileRange | None:
-    """The range of a file; None if it is malformed."""
-    try:
-        found = FileRange.model_validate(value, strict=True)
-    except ValidationError:
-        return None
-    return found if found.size_bytes == size_bytes and found.from_byte else None
-
-
-ETAG_EXPECTED = f"a string of at most {_ETAG_MAX_CHARACTERS:,} printable ASCII characters"
-
-
-def is_etag(text: str) -> bool:
-    """Return whether a text may be the version of an object, so that a request can carry it in a header."""
-    return _ETAG.fullmatch(text) is not None
-
-
-def _bad_file(uri: str, where: str, found: Any, expected: str) -> ManifestError:
-    return ManifestError("bad_file", f"{uri}: {where} is {_shown(found)}, expected {expected}")
-
-
-def _time(value: Any, uri: str, where: str) -> datetime | None:
-    if value is None:
-        return None
+def _moment(value: Any) -> datetime:
     try:
         moment = datetime.fromisoformat(value)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (TypeError, ValueError, OverflowError) as exc:  # the zone can take a moment beyond year 1 or 9999
-        raise _bad_file(uri, where, value, "a time in ISO 8601") from exc
+    except (TypeError, OverflowError) as exc:  # the zone can take a moment beyond year 1 or 9999
+        raise ValueError("not a time") from exc
+
+
+def _or_none(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Ignore a key that another writer uses for something else."""
+    try:
+        return validate(value)
+    except ValidationError:
+        return None
+
+
+_ID = _checked(lambda text: layout.MANIFEST_ID.fullmatch(text) is not None)
+_Time = Annotated[datetime, BeforeValidator(_moment)]
+_OurText = Annotated[str | None, WrapValidator(_or_none)]
+
+
+class _File(BaseModel):
+    uri: str
+    size_bytes: NonNegativeInt | None = None
+    # S3 quotes its ETags, and some writers keep the quotes.
+    etag: Annotated[str, _checked(is_etag), AfterValidator(lambda text: text.strip('"') or None)] | None = None
+    event_time: _Time | None = None
+    source_uri: _OurText = None
+    rejected_as: _OurText = None
+    dated_by: Annotated[_OurText, AfterValidator(lambda rule: rule if rule in RULES else None)] = None
+    path_columns: Annotated[dict[str, str], _checked(are_short)] | None = None
+    range: FileRange | None = None
+
+    @field_validator("range")
+    @classmethod
+    def _is_of_local_file(cls, value: FileRange | None, info: ValidationInfo) -> FileRange | None:
+        file = info.data
+        is_local = layout.is_local(file.get("uri", "")) and bool(file.get("etag"))
+        if value is None or (is_local and value.from_byte and value.size_bytes == file.get("size_bytes")):
+            return value
+        raise ValueError("not as expected")
+
+
+class _Versioned(BaseModel):
+    manifest_id: Annotated[str, _ID]
+    date: Annotated[str, _checked(layout.is_date)]
+    files: list[_File] = Field(min_length=1, fail_fast=True)
+    created_at: _Time | None = None
+    rejects_of: Annotated[Annotated[str, _ID] | None, WrapValidator(_or_none)] = None
+    listed_at: Annotated[_Time | None, WrapValidator(_or_none)] = None
+
+
+class _Location(BaseModel):
+    uris: list[str] = Field(alias="URIPrefixes", fail_fast=True)
+
+
+class _FileLocations(BaseModel):
+    locations: list[_Location] = Field(alias="fileLocations", fail_fast=True)
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_REASON_OF = {"manifest_id": "bad_id", "date": "bad_date", "files": "no_files", "fileLocations": "no_files"}
+_EXPECTED = {
+    "manifest_id": f"1 to {_ID_MAX_CHARACTERS} letters, digits, '.', '_' or '-', the first a letter or digit",
+    "date": "a calendar day as yyyy-mm-dd",
+    "created_at": "a time in ISO 8601",
+    "files": "a list of at least one file",
+    "files[]": "an object with a uri",
+    "files[].uri": "a string",
+    "files[].size_bytes": "a whole number from 0",
+    "files[].etag": f"a string of at most {_ETAG_MAX_CHARACTERS:,} printable ASCII characters",
+    "files[].event_time": "a time in ISO 8601",
+    "files[].path_columns": "a few short strings by key",
+    "files[].range": "the bytes, the lines and the digests of a range of a local file, with its length and version",
+    "fileLocations": "a list of objects with URIPrefixes",
+    "fileLocations[]": "an object with URIPrefixes",
+    "fileLocations[].URIPrefixes": "a list of URIs",
+}
+
+
+def _read(form: type[_Form], document: dict[str, Any], uri: str) -> _Form:
+    try:
+        return form.model_validate(document, strict=True)
+    except ValidationError as exc:
+        found: Any = document
+        where = ""
+        for step in exc.errors(include_url=False, include_context=False, include_input=False)[0]["loc"][:3]:
+            found = found[step] if isinstance(step, int) else found.get(step)
+            where += f"[{step}]" if isinstance(step, int) else f".{step}"
+        where = where.removeprefix(".")
+        expected = _EXPECTED[re.sub("[0-9]+", "", where)]
+        raise ManifestError(
+            _REASON_OF.get(where, "bad_file"), f"{uri}: {where} is {_shown(found)}, expected {expected}"
+        ) from exc
+
+
+def _versioned(document: dict[str, Any], uri: str, modified_at: datetime, rules: ManifestRules) -> Manifest:
+    version, named = document["version"], document.get("files")
+    if version != 1 or isinstance(version, bool):
+        raise ManifestError("unknown_version", f"{uri}: version is {_shown(version)}, expected 1")
+    if isinstance(named, list):
+        _check_number(len(named), uri, rules)
+    form = _read(_Versioned, document, uri)
+    found = rules.dates.of_named(NamedDate(form.date, "name"), modified_at)
+    return Manifest(
+        manifest_id=form.manifest_id,
+        date=found.date,
+        ignored_date=found.ignored,
+        created_at=form.created_at or modified_at,
+        files=tuple(ManifestFile(**vars(file)) for file in form.files),
+        rejects_of=form.rejects_of,
+        listed_at=form.listed_at,
+    )
 
 
 def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime, rules: ManifestRules) -> Manifest:
-    entries = document["fileLocations"]
-    uris: list[str] = []
-    for index, entry in enumerate(entries if isinstance(entries, list) else []):
-        named = entry.get("URIPrefixes") if isinstance(entry, dict) else None
-        if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-            raise _bad_file(uri, f"fileLocations[{index}]", entry, "an object with URIPrefixes")
-        uris += named
-        if len(uris) > rules.max_files:
-            raise _too_many(f"{uri}: names {len(uris)} files or more, expected at most {rules.max_files}", rules)
+    uris = [each for location in _read(_FileLocations, document, uri).locations for each in location.uris]
+    _check_number(len(uris), uri, rules)
     if not uris:
         raise ManifestError("no_files", f"{uri}: fileLocations names no file, expected at least one URI")
     found = rules.dates.of_named(_named_date(uris, uri), modified_at)
@@ -273,14 +297,14 @@ def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime, r
 
 
 def _named_date(uris: Iterable[str], manifest_uri: str) -> NamedDate | None:
-    """The first date in the names of files, else in that of their manifest."""
+    """The first date in the names of files, else that in the name of their manifest."""
     named = next(filter(None, map(named_date, uris)), None)
     of_manifest = layout.first_date(layout.base_name(manifest_uri))
     return named or (NamedDate(of_manifest, "name") if of_manifest else None)
 
 
 def is_allowed(uri: str, manifest_id: str, allowed_prefixes: Sequence[str], redriven_folder: str) -> bool:
-    """Return whether a manifest may name a file: an allowed prefix or within one, or redriven lines of its lineage."""
+    """Whether a manifest may name a file: below (or itself) an allowed prefix, or redriven lines of its lineage."""
     path = layout.canonical(uri)
     if any(layout.is_within(uri, prefix) or path == layout.canonical(prefix) for prefix in allowed_prefixes):
         return True
@@ -307,28 +331,17 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
         seen.add(path)
 
 
-def _without_false_origins(manifest: Manifest, redriven_folder: str) -> Manifest:
-    """The manifest without origins of files that are no redriven lines: only `redrive` knows where lines are from."""
-    if all(file.source_uri is None and file.rejected_as is None for file in manifest.files):
-        return manifest.model_copy(update={"rejects_of": None})
-    files = tuple(
-        file
-        if layout.redriven_owner(file.uri, redriven_folder)
-        else file.model_copy(update={"source_uri": None, "rejected_as": None})
-        for file in manifest.files
-    )
-    return manifest.model_copy(update={"files": files})
-
-
-def _is_landed(file: ManifestFile, redriven_folder: str) -> bool:
-    """Whether the compactor itself wrote a file of records, below its own folders, which say nothing of these."""
-    if file.source_uri is not None or not redriven_folder:
-        return False
-    return layout.redriven_owner(file.uri, redriven_folder) is not None
+def _completed(file: ManifestFile, redriven_folder: str, rules: ManifestRules) -> ManifestFile:
+    """The file with the columns of its path, and without an origin that only a redrive can give."""
+    is_own = bool(redriven_folder and layout.redriven_owner(file.uri, redriven_folder))
+    if not is_own and (file.source_uri is not None or file.rejected_as is not None):
+        file = file.model_copy(update={"source_uri": None, "rejected_as": None})
+    is_landed = is_own and file.source_uri is None  # the compactor chose its path, which says nothing of its records
+    return file if is_landed else rules.with_path_columns(file)
 
 
 def uri_fault(path: str) -> str:
-    """Return why no manifest can name a file, with what was expected; empty if one can. `path` is canonical."""
+    """Why no manifest can name a file, with what was expected; empty if one can. `path` is canonical."""
     length = len(path) if path.isascii() else len(path.encode(errors="surrogatepass"))
     if path.startswith("s3://"):
         bucket, _, key = path.removeprefix("s3://").partition("/")
@@ -348,7 +361,6 @@ def uri_fault(path: str) -> str:
 
 
 def _gap_fault(file: ManifestFile) -> str:
-    """Return why a manifest cannot name a gap, with what was expected; empty if it can."""
     try:
         LogGap.parse(file.uri)
     except ValueError as exc:
@@ -359,7 +371,7 @@ def _gap_fault(file: ManifestFile) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value for a message: as JSON if possible, and cut to a bound."""
+    """A value as JSON for a message, cut to a bound."""
     try:
         text = orjson.dumps(value).decode()
     except (TypeError, ValueError):

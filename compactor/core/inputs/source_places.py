@@ -66,14 +66,11 @@ def path_columns(uri: str) -> dict[str, str]:
     return found
 
 
-def are_path_columns(found: object) -> bool:
-    """Whether a document from outside holds keys and values as `path_columns` gives them."""
-    if not isinstance(found, dict) or len(found) > MAX_PATH_COLUMNS:
-        return False
-    texts = [*found.keys(), *found.values()]
-    return (
-        all(isinstance(text, str) and is_text(text) for text in texts) and sum(map(len, texts)) <= MAX_PATH_CHARACTERS
-    )
+def are_short(columns: Mapping[str, str]) -> bool:
+    """Whether keys and values from outside are as few, as short and as much text as `path_columns` gives."""
+    texts = [*columns, *columns.values()]
+    is_bounded = len(columns) <= MAX_PATH_COLUMNS and sum(map(len, texts)) <= MAX_PATH_CHARACTERS
+    return is_bounded and all(map(is_text, texts))
 
 
 def _decoded(text: str) -> str:
