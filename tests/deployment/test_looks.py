@@ -88,7 +88,7 @@ def _refused(deployment: Deployment, world: World) -> Iterator[str]:
 
 def page(_: World) -> Iterator[str]:
     """Since Glue 5.0 both stdout and stderr are in the group `output`; settings are files that exist here."""
-    text = (ROOT / "docs" / "operate.md").read_text()
+    text = (ROOT / "docs" / "runbook.md").read_text()
     for group in re.findall(r"/aws-glue/[a-z<>-]+/(\w+)", text):
         if group != "output":
             yield f"Glue writes nothing to the log group {group}"

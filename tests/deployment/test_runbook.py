@@ -1,4 +1,4 @@
-"""The operators' page matches the alarms, and the reasons, states and exit codes in the code."""
+"""The operators' pages match the alarms, and the reasons, states and exit codes in the code."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from tests.deployment.resolving import ROOT, parameters_of, resources, template
 from tests.support.statuses import STATUSES
 
 DEPLOYING = (ROOT / "deploy" / "README.md").read_text()
-OPERATIONS = (ROOT / "docs" / "operate.md").read_text()
+OPERATIONS = "".join((ROOT / "docs" / name).read_text() for name in ("runbook.md", "not-processed.md"))
 
 LIMITS = {
     "stuck": set(),
@@ -60,15 +60,15 @@ def test_the_table_of_alarms() -> None:
 
 def test_every_reason_has_its_next_move() -> None:
     """Each reason for a dead letter, a quarantined file, a reject, a stuck manifest or an exit code has one row."""
-    for heading, reasons in (("### Dead letters", manifest.REASONS), ("### Lines", inspection.REASONS)):
+    for heading, reasons in (("## Dead letters", manifest.REASONS), ("## Lines", inspection.REASONS)):
         (full,) = re.findall(rf"^{heading}.*$", OPERATIONS, re.MULTILINE)
         rows = table(full)
         assert {reason: cells[0] for reason, cells in rows.items()} == reasons
         assert all(len(cells) == 2 and cells[1] for cells in rows.values())
-    (files,) = re.findall(r"^### Files.*$", OPERATIONS, re.MULTILINE)
+    (files,) = re.findall(r"^## Files.*$", OPERATIONS, re.MULTILINE)
     assert set(table(files)) == set(FileStatus) - {FileStatus.COMPACTED}
     stuck = (StuckError, *StuckError.__subclasses__())
-    assert set(table("### Stuck manifests")) == {each.__name__ for each in stuck}
+    assert set(table("## Stuck manifests")) == {each.__name__ for each in stuck}
     assert set(table("## Exit codes")) == {str(code.value) for code in ExitCode}
 
 

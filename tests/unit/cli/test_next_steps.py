@@ -153,7 +153,7 @@ def cells(name: str, heading: str) -> Iterator[list[str]]:
 def in_operate(cause: Cause) -> str:
     [row] = [
         row
-        for row in cells("operate.md", "Files: `compactor redrive files`")
+        for row in cells("not-processed.md", "Files: `compactor redrive files`")
         if row[0] == f"`{FileStatus(str(cause))}`"
     ]
     return row[2]
