@@ -177,8 +177,8 @@ bench-streams: $(READY) ## Flood one of ten streams, and measure how long the ot
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.streams $(STREAMS_ARGS)
 
-profile: $(DEVELOPER) ## Measure CPU time by stage, and what each would take at best; writes docs/reference-internals.md (PROFILE_ARGS="--size 1gb")
-	@$(BIN)/python -m bench.profile --document docs/reference-internals.md $(PROFILE_ARGS)
+profile: $(DEVELOPER) ## Measure CPU time by stage, and what each would take at best; writes bench/where-the-time-goes.md (PROFILE_ARGS="--size 1gb")
+	@$(BIN)/python -m bench.profile --document bench/where-the-time-goes.md $(PROFILE_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server for fault tests into .tools; needs Go
 

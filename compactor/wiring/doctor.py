@@ -93,7 +93,7 @@ def _pattern(settings: Settings) -> Finding:
     try:
         reader = grok_reader(settings)
     except SettingsError as exc:
-        return findings.fault("; ".join(exc.faults), "correct input.grok; docs/grok.md has what a pattern may say")
+        return findings.fault("; ".join(exc.faults), "correct input.grok; docs/sources.md has what a pattern may say")
     return findings.ok(f"input.grok: {', '.join(reader.types)}" if reader else "none")
 
 

@@ -39,7 +39,7 @@ from tests.support.machines import path_with, user_environment, user_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-OF_THE_NATIVE_ENGINE = {"grok"}
+OF_THE_NATIVE_ENGINE = {"sources"}
 """Documents whose examples need it."""
 DOCUMENTS = [*documents(), *ROOT.glob("deploy/*.yaml")]
 

@@ -24,7 +24,7 @@ from compactor import compact
 from tests.support import extras
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "reference-internals.md").read_text()
+PAGE = (ROOT / "bench" / "where-the-time-goes.md").read_text()
 KERNEL = "compactor_native.abi3.so"
 CRATES = "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f"
 PARQUET = f"{CRATES}/parquet-60.1.0/src"
