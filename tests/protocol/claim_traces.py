@@ -10,6 +10,7 @@ from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore
 from compactor.core.ports import Claim
 from compactor.wiring import finding, planning
 from compactor.wiring.app import App
+from tests.protocol.configurations import claims
 from tests.protocol.traces import Claimed, Trace
 from tests.support.building import MIB, new_harness
 from tests.support.harness import DiedError, Harness
@@ -20,10 +21,7 @@ KEY = "raw/2026-01-02-0.ndjson"
 LEASE_SECONDS = 301
 MAX_IDS = 2
 STEPS = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, PlanCrashPoint.BOUND)
-VALUES = {
-    "Files": '{"f1"}', "Builders": "{b1, b2}", "Planners": "{p1}", "MaxIds": str(MAX_IDS), "MaxStops": "1",
-    "PausesOutliveLeases": "TRUE",
-}  # fmt: skip
+VALUES = claims("as recorded", Files='{"f1"}', Builders="{b1, b2}", Planners="{p1}", MaxIds=MAX_IDS).values
 FATES = {"manifest": "bound", "revoked": "revoked"}
 
 

@@ -3,18 +3,17 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from tests.protocol.tlc import SPEC, Exploration, constants, explore
 
 SAFETY: dict[str, tuple[str, ...]] = {
-    "Claims": ("TypesHold", "AnEffectOnce", "BoundXorRevoked", "NothingForgotten"),
-    "Sealing": ("TypesHold", "AnEffectOnce", "BoundXorRevoked", "NothingForgotten"),
+    "Claims": ("TypesHold", "AnEffectOnce", "BoundXorRevoked", "NothingForgotten", "LinesAreKept"),
     "Change": (
         "TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost", "NothingForgotten",
         "OriginalIsKept", "EachIsToldApart", "NothingComesBack",
     ),
-    "Redrive": ("TypesHold", "AnEffectOnce", "LinesAreKept", "NothingForgotten"),
     "Closing": (
         "TypesHold", "AnEffectOnce", "NoneIsSummarisedAgain", "ReadersCountOnce", "NothingClosedUnverified",
         "EachIsCompared", "NothingForgotten",
@@ -30,8 +29,8 @@ SAFETY: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 STAYS = {
+    "Claims": ("RecordsStay",),
     "Change": ("ChangesStay",),
-    "Redrive": ("RecordsStay",),
     "Closing": ("SummariesStay",),
     "Shards": ("OutcomesStay",),
     "Table": ("RecordsStay",),
@@ -39,10 +38,8 @@ STAYS = {
     "Landing": ("LinksStay",),
 }
 LIVENESS = {
-    "Claims": "EachFileArrives",
-    "Sealing": "EachPartArrives",
+    "Claims": "EachArrives",
     "Change": "EachIsDone",
-    "Redrive": "EachArrives",
     "Closing": "EachIsClosed",
     "Shards": "EachIsDone",
     "Table": "EachIsVisible",
@@ -60,6 +57,8 @@ class Configuration:
         values: Of the constants, without the guards.
         alike: Constants whose members are interchangeable.
         is_live: Whether liveness is checked, under fairness.
+        is_short: Whether it takes seconds, so that starting Java counts.
+        without: The guards to leave out.
     """
 
     module: str
@@ -104,298 +103,182 @@ def guards(module: str) -> frozenset[str]:
     return frozenset(re.findall(r'Has\("([^"]+)"\)', (SPEC / f"{module}.tla").read_text()))
 
 
-def _claims(name: str, files: str, builders: str, planners: str, ids: int, stops: int, **how: bool) -> Configuration:
-    values = {
-        "Files": files, "Builders": builders, "Planners": planners, "MaxIds": str(ids), "MaxStops": str(stops),
-        "PausesOutliveLeases": "FALSE" if how.get("is_live") else "TRUE",
-    }  # fmt: skip
-    alike = () if how.get("is_live") else tuple(
-        each for each, members in (("Files", files), ("Builders", builders)) if "," in members
-    )  # fmt: skip
-    return Configuration(module="Claims", name=name, values=values, alike=alike, **how)
+def _of(module: str, name: str, *, is_live: bool = False, **constants: Any) -> Configuration:
+    """A configuration; the constants by their names, as TLA+ has them, or as numbers and booleans of Python."""
+    values = {key: str(value).upper() if isinstance(value, bool) else str(value) for key, value in constants.items()}
+    alike = () if is_live else tuple(each for each in _ALIKE[module] if "," in values[each])
+    if values.get("Bad", "{}") not in {"{}", values.get("Manifests")}:  # the others are not like the bad ones
+        alike = tuple(each for each in alike if each != "Manifests")
+    return Configuration(module=module, name=name, values=values, alike=alike, is_live=is_live)
 
 
-def _sealing(name: str, parts: str, ids: int, stops: int, **how: bool) -> Configuration:
-    values = {
-        "Parts": parts, "Sealers": "{s1, s2}", "MaxIds": str(ids), "MaxStops": str(stops),
-        "PausesOutliveLeases": "FALSE" if how.get("is_live") else "TRUE",
-    }  # fmt: skip
-    return Configuration(
-        module="Sealing", name=name, values=values, alike=() if how.get("is_live") else ("Sealers",), **how
-    )
+_ALIKE = {
+    "Claims": ("Files", "Parts", "Lines", "Builders", "Sealers", "Redrivers"),
+    "Change": ("Drivers", "Rebuilders", "Expirers"),
+    "Closing": ("Closers",),
+    "Shards": (),
+    "Table": ("Manifests", "Drivers"),
+    "Merging": ("Manifests", "Mergers"),
+    "Landing": ("Planners", "Partitions"),
+}
+"""Constants whose members are interchangeable where there are several, and no liveness is checked."""
+
+# What the configurations of a kind have in common; each gives the others, or its own.
+claims = partial(
+    _of, "Claims", Files="{}", Parts="{}", Lines="{}", Builders="{}", Planners="{}", Sealers="{}", Redrivers="{}",
+    MaxNumber=0, MaxIds=3, MaxStops=1, PausesOutliveLeases=True,
+)  # fmt: skip
+_redrive = partial(claims, Redrivers="{r1, r2}", MaxNumber=2)
+_change = partial(
+    _of, "Change", Drivers="{}", Rebuilders="{}", Expirers="{}", Readers="{}", IsDone=False, MaxAttempts=2,
+    MaxGenerations=1, MaxDamages=0, InPlace="{}", IsLaidAnew=False, LateCopies=False, Tidying=False, Cleans=True,
+    Rule='"retired"', MaxStops=0,
+)  # fmt: skip
+_rebuild = partial(
+    _change, Drivers="{d1}", Rebuilders="{r1}", IsDone=True, MaxGenerations=2, MaxDamages=1, IsLaidAnew=True,
+    Tidying=True,
+)  # fmt: skip
+_expiring = partial(  # beside a rebuild; one stops, one gives up as its files expire, and one goes on
+    _change, Rebuilders="{r1}", Expirers="{e1}", Readers="{v1}", IsDone=True, MaxAttempts=3, MaxGenerations=2,
+    MaxDamages=2, Cleans=False, MaxStops=1,
+)  # fmt: skip
+_beside_driver = partial(_expiring, Drivers="{d1}", MaxAttempts=2, MaxDamages=1, MaxStops=0)
+_closing = partial(
+    _of, "Closing", Manifests="{m1}", Unmarked="{}", Letters="{}", Second="{}", MaxGenerations=1, Closers="{c1}",
+    Readers="{r1}", MayStop=True,
+)  # fmt: skip
+_two_dates = partial(_closing, Manifests="{m1, m2}", Unmarked="{m1, m2}", Second="{m2}", Readers="{}")
+_table = partial(_of, "Table", Manifests="{m1}", Bad="{}", Drivers="{d1, d2}", MaxBatches=1, MaxSnapshots=4, MaxStops=1)
+_refused = partial(_table, Manifests="{m1, m2}", Bad="{m1}", MaxBatches=3, MaxStops=0)
+_merging = partial(
+    _of, "Merging", Manifests="{m1, m2}", Mergers="{p1}", MaxMerges=2, MaxBatches=4, MaxStops=1, Removes=False
+)
+_landing = partial(
+    _of, "Landing", Partitions="{k1}", Planners="{c1}", MaxOffset=1, MaxTopics=1, MaxIds=2, MaxStops=1, MayForge=False
+)
 
 
-def _change(name: str, *, stops: int, without: Mapping[str, str] | None = None, **how: Any) -> Configuration:
-    """One of `Change`.
-
-    Args:
-        name: Tells it from others.
-        stops: How often processes may stop.
-        without: Constants that differ from those of a single process of nothing.
-        how: Further fields of the configuration.
-    """
-    values = {
-        "Drivers": "{}", "Rebuilders": "{}", "Expirers": "{}", "Readers": "{}", "IsDone": "FALSE", "MaxAttempts": "2",
-        "MaxGenerations": "1", "MaxDamages": "0", "InPlace": "{}", "IsLaidAnew": "FALSE", "LateCopies": "FALSE",
-        "Tidying": "FALSE", "Cleans": "TRUE", "Rule": '"retired"', "MaxStops": str(stops), **(without or {}),
-    }  # fmt: skip
-    processes = ("Drivers", "Rebuilders", "Expirers")
-    alike = () if how.get("is_live") else tuple(each for each in processes if "," in values[each])
-    return Configuration(module="Change", name=name, values=values, alike=alike, **how)
-
-
-def _commit(name: str, drivers: str, attempts: int, stops: int, *, in_place: str = "{}", **how: Any) -> Configuration:
-    """The first change of a manifest."""
-    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "InPlace": in_place}
-    return _change(name, stops=stops, without=values, **how)
+def _shards(story: str, **how: Any) -> Configuration:
+    return _of("Shards", story, **{"Story": f'"{story}"', "Ascending": True, "MaxWrong": 0, **how})
 
 
 def first_change(drivers: str, attempts: int, stops: int) -> Configuration:
     """Drivers that take in, compact and finish a manifest, beside a cleaner."""
-    return _commit("as recorded", drivers, attempts, stops)
-
-
-def _rebuild(
-    name: str, rebuilders: str, attempts: int, stops: int, *, drivers: str = "{d1}", **how: Any
-) -> Configuration:
-    """A change that makes lost rows again; further constants by their names."""
-    values = {
-        "Drivers": drivers, "Rebuilders": rebuilders, "IsDone": "TRUE", "MaxAttempts": str(attempts),
-        "MaxGenerations": "2", "MaxDamages": "1", "IsLaidAnew": "TRUE", "Tidying": "TRUE",
-        **{key: how.pop(key) for key in list(how) if key[0].isupper()},
-    }  # fmt: skip
-    return _change(name, stops=stops, without=values, **how)
-
-
-def _expiring(
-    name: str, rule: str, *, expirers: str = "{e1}", readers: str = "{v1}", drivers: str = "{}", **how: Any
-) -> Configuration:
-    """A change that removes what a rule takes, beside one that makes lost rows again."""
-    values = {
-        "Drivers": drivers, "Rebuilders": "{r1}", "Expirers": expirers, "Readers": readers, "IsDone": "TRUE",
-        # One stops, one gives up as its files expire, and one goes on.
-        "MaxAttempts": "2" if drivers != "{}" else "4" if how.get("is_live") else "3", "MaxGenerations": "2",
-        "MaxDamages": "1" if drivers != "{}" else "2", "Cleans": "FALSE", "Rule": f'"{rule}"',
-    }  # fmt: skip
-    return _change(name, stops=0 if drivers != "{}" else 1, without=values, **how)
-
-
-def _redrive(name: str, kind: str, things: str, number: int, stops: int, **how: bool) -> Configuration:
-    values = {
-        "Kind": f'"{kind}"', "Things": things, "Redrivers": "{r1, r2}", "MaxNumber": str(number),
-        "MaxStops": str(stops), "PausesOutliveLeases": "FALSE" if how.get("is_live") else "TRUE",
-    }  # fmt: skip
-    alike = () if how.get("is_live") else ("Redrivers", *(("Things",) if "," in things else ()))
-    return Configuration(module="Redrive", name=name, values=values, alike=alike, **how)
-
-
-def _closing(
-    name: str,
-    manifests: str,
-    generations: int,
-    closers: str,
-    *,
-    readers: str = "{r1}",
-    unmarked: str = "{}",
-    letters: str = "{}",
-    second: str = "{}",
-    **how: bool,
-) -> Configuration:
-    values = {
-        "Manifests": manifests, "Unmarked": unmarked, "Letters": letters, "Second": second,
-        "MaxGenerations": str(generations), "Closers": closers, "Readers": readers,
-        "MayStop": "FALSE" if how.get("is_live") else "TRUE",
-    }  # fmt: skip
-    alike = () if how.get("is_live") or "," not in closers else ("Closers",)
-    return Configuration(module="Closing", name=name, values=values, alike=alike, **how)
-
-
-def _shards(story: str, *, ascending: bool = True, wrong: int = 0, **how: bool) -> Configuration:
-    values = {"Story": f'"{story}"', "Ascending": str(ascending).upper(), "MaxWrong": str(wrong)}
-    return Configuration(module="Shards", name=story, values=values, **how)
-
-
-def _table(
-    name: str,
-    manifests: str,
-    drivers: str,
-    stops: int,
-    snapshots: int = 4,
-    *,
-    bad: str = "{}",
-    batches: int = 0,
-    **how: bool,
-) -> Configuration:
-    values = {
-        "Manifests": manifests, "Bad": bad, "Drivers": drivers, "MaxBatches": str(batches or manifests.count("m")),
-        "MaxSnapshots": str(snapshots), "MaxStops": str(stops),
-    }  # fmt: skip
-    groups = (("Manifests", manifests), ("Drivers", drivers))
-    alike = () if how.get("is_live") else tuple(each for each, members in groups if "," in members)
-    if bad not in {"{}", manifests}:
-        alike = tuple(each for each in alike if each != "Manifests")
-    return Configuration(module="Table", name=name, values=values, alike=alike, **how)
-
-
-def _merging(
-    name: str,
-    mergers: str,
-    merges: int,
-    batches: int,
-    stops: int,
-    *,
-    manifests: str = "{m1, m2}",
-    removes: str = "FALSE",
-    **how: bool,
-) -> Configuration:
-    values = {
-        "Manifests": manifests, "Mergers": mergers, "MaxMerges": str(merges), "MaxBatches": str(batches),
-        "MaxStops": str(stops), "Removes": removes,
-    }  # fmt: skip
-    alike = () if how.get("is_live") else ("Manifests", *(("Mergers",) if "," in mergers else ()))
-    return Configuration(module="Merging", name=name, values=values, alike=alike, **how)
-
-
-def _landing(
-    name: str,
-    planners: str,
-    offsets: int,
-    ids: int,
-    stops: int,
-    *,
-    partitions: str = "{k1}",
-    topics: int = 1,
-    forged: str = "FALSE",
-    **how: bool,
-) -> Configuration:
-    values = {
-        "Partitions": partitions, "Planners": planners, "MaxOffset": str(offsets), "MaxTopics": str(topics),
-        "MaxIds": str(ids), "MaxStops": str(stops), "MayForge": forged,
-    }  # fmt: skip
-    groups = (("Planners", planners), ("Partitions", partitions))
-    alike = () if how.get("is_live") else tuple(each for each, members in groups if "," in members)
-    return Configuration(module="Landing", name=name, values=values, alike=alike, **how)
+    return _change("as recorded", Drivers=drivers, MaxAttempts=attempts, MaxStops=stops)
 
 
 SMALL = (
-    _claims("a builder and a planner", "{f1}", "{b1}", "{p1}", 3, 1),
-    _sealing("two sealers", "{1}", 3, 1),
-    _commit("one driver, and its end", "{d1}", 2, 2, is_live=True),
-    _redrive("of files", "files", "{t1}", 2, 1),
-    _closing("beside a rebuild and a reader", "{m1}", 2, "{c1}", unmarked="{m1}"),
+    claims("a builder and a planner", Files="{f1}", Builders="{b1}", Planners="{p1}"),
+    claims("two sealers", Parts="{t1}", Sealers="{s1, s2}"),
+    _change("one driver, and its end", Drivers="{d1}", MaxStops=2, is_live=True),
+    _redrive("a redriven file", Files="{f1}", Builders="{b1}"),
+    _closing("beside a rebuild and a reader", Unmarked="{m1}", MaxGenerations=2),
     _shards("one goes"),
-    _table("two drivers", "{m1}", "{d1, d2}", 1),
-    _merging("two mergers", "{p1, p2}", 2, 3, 1),
-    _landing("two planners", "{c1, c2}", 1, 2, 1),
+    _table("two drivers"),
+    _merging("two mergers", Mergers="{p1, p2}", MaxBatches=3),
+    _landing("two planners", Planners="{c1, c2}"),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
 
 MEDIUM = (
-    _claims("the end of each file", "{f1}", "{b1, b2}", "{}", 3, 1, is_live=True),
-    _sealing("the end of each part", "{1}", 3, 1, is_live=True),
-    _commit("two drivers", "{d1, d2}", 2, 0),
-    _commit("one driver in place, and its end", "{d1}", 2, 1, in_place="{2}", is_live=True),
-    _commit("two drivers in place", "{d1, d2}", 2, 0, in_place="{2}"),
-    _rebuild("a rebuild beside a late driver, and its end", "{r1}", 2, 0, is_live=True),
-    _redrive("the end of each file", "files", "{t1}", 2, 1, is_live=True),
-    _redrive("of lines", "lines", "{t1}", 2, 1),
-    _closing("beside a driver and a reader", "{m1}", 1, "{c1}"),
-    _closing(
-        "a redriven dead letter",
-        "{m1, m2}",
-        1,
-        "{c1}",
-        letters="{m1}",
-        second="{m2}",
-        unmarked="{m1, m2}",
-        readers="{}",
-    ),
-    _closing("the end of each manifest", "{m1}", 1, "{c1}", readers="{}", is_live=True),
+    claims("the end of each file", Files="{f1}", Builders="{b1, b2}", PausesOutliveLeases=False, is_live=True),
+    claims("the end of each part", Parts="{t1}", Sealers="{s1, s2}", PausesOutliveLeases=False, is_live=True),
+    _redrive("the end of a redriven file", Files="{f1}", Builders="{b1}", PausesOutliveLeases=False, is_live=True),
+    _redrive("a redriven file that is listed", Files="{f1}", Planners="{p1}"),
+    _redrive("a redriven line", Lines="{l1}", PausesOutliveLeases=False, is_live=True),
+    _change("two drivers", Drivers="{d1, d2}"),
+    _change("one driver in place, and its end", Drivers="{d1}", InPlace="{2}", MaxStops=1, is_live=True),
+    _change("two drivers in place", Drivers="{d1, d2}", InPlace="{2}"),
+    _rebuild("a rebuild beside a late driver, and its end", is_live=True),
+    _expiring("a date, beside a rebuild and a reader"),
+    _beside_driver("a date, beside a late driver as well"),
+    _expiring("the end of a date", MaxAttempts=4, Readers="{}", is_live=True),
+    _expiring("the end of rejects", Rule='"rejects"', MaxAttempts=4, Readers="{}", is_live=True),
+    _closing("beside a driver and a reader"),
+    _two_dates("a redriven dead letter", Letters="{m1}"),
+    _closing("the end of each manifest", Readers="{}", MayStop=False, is_live=True),
     _shards("one goes", is_live=True),
-    _expiring("a date, beside a rebuild and a reader", "retired"),
-    _expiring("a date, beside a late driver as well", "retired", drivers="{d1}"),
-    _expiring("the end of a date", "retired", readers="{}", is_live=True),
-    _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
-    _table("the end of each manifest", "{m1}", "{d1, d2}", 1, is_live=True),
-    _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
-    _table("a manifest that the catalog refuses", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
-    _table("a refused manifest beside another", "{m1, m2}", "{d1}", 0, bad="{m1}", batches=3, is_live=True),
-    _merging("what is on record takes effect", "{p1}", 2, 3, 1, is_live=True),
-    _merging("files that were merged are removed", "{p1}", 2, 4, 1, removes="TRUE"),
-    _merging("one merger, and a table that is lost", "{p1}", 2, 4, 1),
-    _landing("two planners of two offsets", "{c1, c2}", 2, 2, 0),
-    _landing("retention", "{c1}", 2, 2, 0),
-    _landing("a topic made again, and the end of each offset", "{c1}", 1, 2, 0, topics=2, is_live=True),
-    _landing("a lost manifest, and the end of each offset", "{c1}", 1, 2, 1, is_live=True),
-    _landing("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),
+    _table("the end of each manifest", is_live=True),
+    _table("two drivers of two manifests", Manifests="{m1, m2}", MaxBatches=2, MaxSnapshots=3, MaxStops=0),
+    _table("a manifest that the catalog refuses", Bad="{m1}", MaxBatches=2),
+    _refused("a refused manifest beside another", Drivers="{d1}", is_live=True),
+    _merging("what is on record takes effect", MaxBatches=3, is_live=True),
+    _merging("files that were merged are removed", Removes=True),
+    _merging("one merger, and a table that is lost"),
+    _landing("two planners of two offsets", Planners="{c1, c2}", MaxOffset=2, MaxStops=0),
+    _landing("retention", MaxOffset=2, MaxStops=0),
+    _landing("a topic made again, and the end of each offset", MaxTopics=2, MaxStops=0, is_live=True),
+    _landing("a lost manifest, and the end of each offset", is_live=True),
+    _landing("a copied manifest", MaxStops=0, MayForge=True),
 )
 """Beside the small ones, part of `make spec`."""
 
-LARGE = (
-    _claims("three claimants of one file", "{f1}", "{b1, b2}", "{p1}", 4, 2, is_short=False),
-    _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1, is_short=False),
-    _sealing("two parts", "{1, 2}", 3, 1, is_short=False),
-    _commit("two drivers, three attempts", "{d1, d2}", 3, 1, is_short=False),
-    _commit("two drivers in place, and their ends", "{d1, d2}", 2, 1, in_place="{2}", is_short=False),
-    _rebuild("two rebuilds beside a late driver", "{r1, r2}", 3, 0, Tidying="FALSE", is_short=False),
-    _rebuild("a rebuild, and one that clears up", "{r1, r2}", 2, 0, is_short=False),
-    _redrive("of two files", "files", "{t1, t2}", 3, 2, is_short=False),
-    _redrive("of two lines", "lines", "{t1, t2}", 3, 2, is_short=False),
-    _closing("beside a driver, a rebuild and a reader", "{m1}", 2, "{c1}", is_short=False),
-    _closing("two closers and a reader", "{m1}", 1, "{c1, c2}", is_short=False),
-    _closing("two closers of two dates", "{m1, m2}", 1, "{c1, c2}", second="{m2}", unmarked="{m1, m2}", readers="{}"),
-    _shards("one goes", wrong=1, is_short=False),
-    _shards("one goes", ascending=False, is_live=True),
+_LARGE = (
+    claims("three claimants of a file", Files="{f1}", Builders="{b1, b2}", Planners="{p1}", MaxIds=4, MaxStops=2),
+    claims("two files", Files="{f1, f2}", Builders="{b1, b2}"),
+    claims("two parts", Parts="{t1, t2}", Sealers="{s1, s2}"),
+    _redrive("two redriven files", Files="{f1, f2}", Builders="{b1}", MaxNumber=3, MaxIds=4, MaxStops=2),
+    _redrive("two redriven lines", Lines="{l1, l2}", MaxNumber=3, MaxStops=2),
+    _change("two drivers, three attempts", Drivers="{d1, d2}", MaxAttempts=3, MaxStops=1),
+    _change("two drivers in place, and their ends", Drivers="{d1, d2}", InPlace="{2}", MaxStops=1),
+    _rebuild("two rebuilds beside a late driver", Rebuilders="{r1, r2}", MaxAttempts=3, Tidying=False),
+    _rebuild("a rebuild, and one that clears up", Rebuilders="{r1, r2}"),
+    _expiring("rejects, beside a rebuild and a reader", Rule='"rejects"'),
+    _expiring("a date, by two processes", Expirers="{e1, e2}", Readers="{}"),
+    _expiring("rejects, by two processes", Rule='"rejects"', Expirers="{e1, e2}", Readers="{}"),
+    _closing("beside a driver, a rebuild and a reader", MaxGenerations=2),
+    _closing("two closers and a reader", Closers="{c1, c2}"),
+    _two_dates("two closers of two dates", Closers="{c1, c2}"),
+    _shards("one goes", MaxWrong=1),
+    _shards("one goes", Ascending=False, is_live=True),
     _shards("one is replaced", is_live=True),
     _shards("their number grows", is_live=True),
     _shards("one without a shard becomes two"),
-    _expiring("rejects, beside a rebuild and a reader", "rejects", is_short=False),
-    _expiring("a date, by two processes", "retired", expirers="{e1, e2}", readers="{}", is_short=False),
-    _expiring("rejects, by two processes", "rejects", expirers="{e1, e2}", readers="{}", is_short=False),
-    _table("three drivers", "{m1}", "{d1, d2, d3}", 2, 5, is_short=False),
-    _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, is_short=False),
-    _table(
-        "two drivers, a refused manifest and another", "{m1, m2}", "{d1, d2}", 0, bad="{m1}", batches=3, is_short=False
-    ),
-    _merging("two mergers and four batches", "{p1, p2}", 2, 4, 1, is_short=False),
-    _merging("two mergers beside a removal", "{p1, p2}", 2, 4, 1, removes="TRUE", is_short=False),
-    _merging("merges of what was left beside a removal", "{p1}", 3, 5, 1, removes="TRUE", is_short=False),
-    _merging("a removal of three files", "{p1}", 2, 4, 0, manifests="{m1, m2, m3}", removes="TRUE", is_short=False),
-    _landing("two planners, three manifests", "{c1, c2}", 2, 3, 1, is_short=False),
-    _landing("a lost manifest, and a topic made again", "{c1}", 1, 2, 1, topics=2, is_live=True),
-    _landing("three planners", "{c1, c2, c3}", 1, 2, 1, is_short=False),
-    _landing("two planners of two partitions", "{c1, c2}", 1, 2, 1, partitions="{k1, k2}", is_short=False),
-    _landing("two planners, a topic made again", "{c1, c2}", 1, 2, 1, topics=2, is_short=False),
-    _landing("three offsets", "{c1}", 3, 3, 1, is_short=False),
+    _table("three drivers", Drivers="{d1, d2, d3}", MaxSnapshots=5, MaxStops=2),
+    _table("two drivers of two manifests, and their ends", Manifests="{m1, m2}", MaxBatches=2),
+    _refused("two drivers, a refused manifest and another"),
+    _merging("two mergers and four batches", Mergers="{p1, p2}"),
+    _merging("two mergers beside a removal", Mergers="{p1, p2}", Removes=True),
+    _merging("merges of what was left beside a removal", MaxMerges=3, MaxBatches=5, Removes=True),
+    _merging("a removal of three files", Manifests="{m1, m2, m3}", MaxStops=0, Removes=True),
+    _landing("two planners, three manifests", Planners="{c1, c2}", MaxOffset=2, MaxIds=3),
+    _landing("a lost manifest, and a topic made again", MaxTopics=2, is_live=True),
+    _landing("three planners", Planners="{c1, c2, c3}"),
+    _landing("two planners of two partitions", Partitions="{k1, k2}", Planners="{c1, c2}"),
+    _landing("two planners, a topic made again", Planners="{c1, c2}", MaxTopics=2),
+    _landing("three offsets", MaxOffset=3, MaxIds=3),
 )
+LARGE = tuple(replace(each, is_short=False) for each in _LARGE)
 """Explored by `make spec-full` only."""
 
-ASSUMED = _rebuild("with copies that outlive their drivers", "{r1}", 2, 1, LateCopies="TRUE")
+ASSUMED = _rebuild("with copies that outlive their drivers", LateCopies=True, MaxStops=1)
 """What the model does not hold without: see spec/README.md."""
 
 _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
-    "Claims": (SMALL[0], _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1)),
-    "Sealing": (SMALL[1], _sealing("two parts", "{1, 2}", 3, 1)),
-    "Change": (
-        _commit("one driver", "{d1}", 2, 1),
-        _commit("one driver in place", "{d1}", 2, 1, in_place="{2}"),
-        _rebuild("two rebuilds", "{r1, r2}", 3, 0, drivers="{}"),
-        _rebuild("beside a late driver", "{r1}", 2, 1),
-        _expiring("the end of a date", "retired", readers="{}", is_live=True),
-        _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
-        _expiring("a date, beside a rebuild and a reader", "retired"),
-        _expiring("a date, beside a late driver as well", "retired", drivers="{d1}"),
-        _commit("two drivers", "{d1, d2}", 2, 1),
+    "Claims": (
+        claims("a builder and a planner", Files="{f1}", Builders="{b1}", Planners="{p1}"),
+        claims("two sealers", Parts="{t1}", Sealers="{s1, s2}"),
+        _redrive("a redriven line", Lines="{l1}"),
+        _redrive("a redriven file", Files="{f1}", Builders="{b1}"),
+        claims("two files", Files="{f1, f2}", Builders="{b1, b2}"),
     ),
-    "Redrive": (_redrive("of files", "files", "{t1}", 2, 1), _redrive("of lines", "lines", "{t1}", 2, 1)),
+    "Change": (
+        _change("one driver", Drivers="{d1}", MaxStops=1),
+        _change("one driver in place", Drivers="{d1}", InPlace="{2}", MaxStops=1),
+        _rebuild("two rebuilds", Drivers="{}", Rebuilders="{r1, r2}", MaxAttempts=3),
+        _rebuild("beside a late driver", MaxStops=1),
+        _expiring("the end of a date", MaxAttempts=4, Readers="{}", is_live=True),
+        _expiring("the end of rejects", Rule='"rejects"', MaxAttempts=4, Readers="{}", is_live=True),
+        _expiring("a date, beside a rebuild and a reader"),
+        _beside_driver("a date, beside a late driver as well"),
+        _change("two drivers", Drivers="{d1, d2}", MaxStops=1),
+    ),
     "Closing": (
-        _closing("a rebuild", "{m1}", 2, "{c1}", unmarked="{m1}"),
-        _closing("one closer", "{m1}", 1, "{c1}"),
-        _closing(
-            "a dead letter", "{m1, m2}", 1, "{c1}", letters="{m1}", second="{m2}", unmarked="{m1, m2}", readers="{}"
-        ),
-        _closing("two closers", "{m1}", 1, "{c1, c2}", readers="{}"),
-        _closing("two dates", "{m1, m2}", 1, "{c1, c2}", second="{m2}", unmarked="{m1, m2}", readers="{}"),
+        _closing("a rebuild", Unmarked="{m1}", MaxGenerations=2),
+        _closing("one closer"),
+        _two_dates("a dead letter", Letters="{m1}"),
+        _closing("two closers", Closers="{c1, c2}", Readers="{}"),
+        _two_dates("two dates", Closers="{c1, c2}"),
     ),
     "Shards": (
         _shards("one goes", is_live=True),
@@ -403,23 +286,23 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _shards("one without a shard becomes two"),
     ),
     "Table": (
-        _table("two drivers", "{m1}", "{d1, d2}", 1),
-        _table("a refused manifest beside another", "{m1, m2}", "{d1}", 0, bad="{m1}", batches=3, is_live=True),
-        _table("a refused manifest", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
-        _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
-        _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
+        _table("two drivers"),
+        _refused("a refused manifest beside another", Drivers="{d1}", is_live=True),
+        _table("a refused manifest", Bad="{m1}", MaxBatches=2),
+        _table("two drivers of two manifests", Manifests="{m1, m2}", MaxBatches=2, MaxSnapshots=3, MaxStops=0),
+        _table("two drivers of two manifests, and their ends", Manifests="{m1, m2}", MaxBatches=2, MaxSnapshots=3),
     ),
     "Merging": (
-        _merging("files that were merged are removed", "{p1}", 2, 4, 1, removes="TRUE"),
-        _merging("two mergers", "{p1, p2}", 2, 3, 1),
-        _merging("a removal of three files", "{p1}", 2, 4, 0, manifests="{m1, m2, m3}", removes="TRUE"),
+        _merging("files that were merged are removed", Removes=True),
+        _merging("two mergers", Mergers="{p1, p2}", MaxBatches=3),
+        _merging("a removal of three files", Manifests="{m1, m2, m3}", MaxStops=0, Removes=True),
     ),
     "Landing": (
-        _landing("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),
-        _landing("retention", "{c1}", 2, 2, 0),
-        _landing("two planners of two partitions", "{c1, c2}", 1, 2, 0, partitions="{k1, k2}"),
-        _landing("the end of each offset", "{c1}", 1, 2, 1, topics=2, is_live=True),
-        _landing("two planners, three manifests", "{c1, c2}", 2, 3, 0),
+        _landing("a copied manifest", MaxStops=0, MayForge=True),
+        _landing("retention", MaxOffset=2, MaxStops=0),
+        _landing("two planners of two partitions", Partitions="{k1, k2}", Planners="{c1, c2}", MaxStops=0),
+        _landing("the end of each offset", MaxTopics=2, is_live=True),
+        _landing("two planners, three manifests", Planners="{c1, c2}", MaxOffset=2, MaxIds=3, MaxStops=0),
     ),
 }
 

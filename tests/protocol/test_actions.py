@@ -19,8 +19,8 @@ POINTS = {f"{kind.__name__}.{each.name}" for kind in KINDS for each in kind}
 def actions_of(module: str) -> set[str]:
     """The actions that the next-state relation of a module has."""
     text = (SPEC / f"{module}.tla").read_text()
-    relation = "".join(re.findall(r"^(?:Next|Progress\(\w\)) ==\n(.*?)\n\n", text, re.DOTALL | re.MULTILINE))
-    return set(re.findall(r"(?<!\\in )\b[A-Z]\w+", relation)) - {"Progress"}
+    relation = "".join(re.findall(r"^(?:Next|Progress\w*\(\w\)) ==\n(.*?)\n\n", text, re.DOTALL | re.MULTILINE))
+    return set(re.findall(r"(?<!\\in )\b(?!Progress)[A-Z]\w+", relation))
 
 
 @cache

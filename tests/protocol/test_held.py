@@ -10,7 +10,7 @@ from tests.protocol.configurations import SMALL, Configuration
 from tests.protocol.held import HeldConfigurations, fingerprint
 from tests.protocol.tlc import Exploration
 
-CLAIMS, SEALING = (next(each for each in SMALL if each.module == module) for module in ("Claims", "Sealing"))
+CLAIMS, TABLE = (next(each for each in SMALL if each.module == module) for module in ("Claims", "Table"))
 
 
 def test_what_holds_is_explored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,17 +19,17 @@ def test_what_holds_is_explored_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def explored(configuration: Configuration) -> Exploration:
         asked.append(configuration.module)
-        return Exploration("AnEffectOnce" if configuration.module == "Sealing" else "", 7, 1.25, "printed")
+        return Exploration("AnEffectOnce" if configuration.module == "Table" else "", 7, 1.25, "printed")
 
     monkeypatch.setattr(Configuration, "explored", explored)
     file = tmp_path / "held.json"
     assert HeldConfigurations(file).explored(CLAIMS) == (Exploration("", 7, 1.25, "printed"), False)
     assert HeldConfigurations(file).explored(CLAIMS) == (Exploration("", 7, 0.0, ""), True)
     for _ in range(2):
-        found, was_earlier = HeldConfigurations(file).explored(SEALING)
+        found, was_earlier = HeldConfigurations(file).explored(TABLE)
         assert (found.violated, was_earlier) == ("AnEffectOnce", False)
     assert HeldConfigurations(file).explored(replace(CLAIMS, is_live=True))[1] is False
-    assert asked == ["Claims", "Sealing", "Sealing", "Claims"]
+    assert asked == ["Claims", "Table", "Table", "Claims"]
 
 
 def test_what_is_explored_again_changes_only_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,25 +48,25 @@ def test_others_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """What a module was before needs no line in the repository."""
     monkeypatch.setattr(Configuration, "explored", lambda _: Exploration("", 7, 1.0, ""))
     held = HeldConfigurations(tmp_path / "held.json")
-    for each in (CLAIMS, SEALING):
+    for each in (CLAIMS, TABLE):
         held.explored(each)
-    held.keep_only([SEALING])
-    assert [held.explored(each)[1] for each in (CLAIMS, SEALING)] == [False, True]
+    held.keep_only([TABLE])
+    assert [held.explored(each)[1] for each in (CLAIMS, TABLE)] == [False, True]
 
 
 def test_whatever_an_answer_depends_on_makes_it_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The module, its text, constants, symmetry, properties and guards; the name alone does not."""
-    one = SEALING
+    one = TABLE
     assert fingerprint(replace(one, name="of another name")) == fingerprint(one)
     others = [
         replace(one, module="Claims"),
-        replace(one, values={**one.values, "MaxIds": "4"}),
+        replace(one, values={**one.values, "MaxStops": "4"}),
         replace(one, alike=()),
         replace(one, is_live=True),
-        one.lacking("bind before the parts are deleted"),
+        one.lacking("no blind retry"),
     ]
     assert len({fingerprint(each) for each in [one, *others]}) == 1 + len(others)
     before = fingerprint(one)
-    (tmp_path / "Sealing.tla").write_text("---- MODULE Sealing ----")
+    (tmp_path / "Table.tla").write_text("---- MODULE Table ----")
     monkeypatch.setattr("tests.protocol.held.SPEC", tmp_path)
     assert fingerprint(one) != before
