@@ -295,7 +295,7 @@ def test_a_topic() -> None:
 
 
 def test_the_readme_says_what_it_costs() -> None:
-    """The figure of the README is what the command says today; docs/aws-cost.md has its whole output, which is run."""
+    """The figure of the README is what the command says today; docs/scale.md has its whole output, which is run."""
     found = document("--engine", "native")
     words = f"${found['dollars_per_hour']:.2f} an hour, ${found['dollars_per_terabyte']:.2f} a terabyte"
     assert words in " ".join(README.read_text().split())
