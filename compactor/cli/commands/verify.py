@@ -210,7 +210,7 @@ def _settled(report: VerifyResult) -> str:
     """How many dead letters need no operator any more."""
     letters = report.dead_letter_manifests
     found = {
-        "redriven": sum(each.redriven for each in letters),
+        "redriven": sum(bool(each.redriven) for each in letters),
         "taken over": sum(bool(each.settled_by) for each in letters),
     }
     shown = ", ".join(f"{number:,} {how}" for how, number in found.items() if number)

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from compactor.core.documents.closed_dates import OpenLetter
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
@@ -102,22 +103,25 @@ def redriven_uris(redrives: Sequence[Redrive]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class LetterFate:
-    """What became of a dead letter.
+class DeadLetterManifest:
+    """A manifest that is a dead letter."""
 
-    Attributes:
-        redriven: Whether it was redriven; None where that could not be read.
-        settled_by: If it was not, the manifest that took over its last file, or of which it is a duplicate that adds
-            nothing; empty if files of it are left.
-    """
-
-    redriven: bool | None
+    manifest_id: str
+    reason: str
+    message: str
+    redriven: bool | None = None  # whether it was redriven under another id; None where that could not be read
+    # If it was not, the manifest that took over its last file, or of which it is a duplicate that adds nothing
     settled_by: str = ""
 
     @property
     def is_settled(self) -> bool:
-        """Whether it needs no operator any more."""
+        """Whether it needs no operator any more: it was redriven, or later manifests took over all of its files."""
         return self.redriven is True or bool(self.settled_by)
+
+
+def letter_of(record: DeadLetter | OpenLetter) -> DeadLetterManifest:
+    """A dead letter on record, before anything is read of what settled it."""
+    return DeadLetterManifest(record.manifest_id, record.reason, record.message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +140,7 @@ class Account:
         root: The first manifest of its lineage: of what it redrives, and of what redrives it.
         lineage: All redrives of its lineage, in their order.
         quarantined: The files that it quarantined, with what settled each as far as that was read.
-        fate: What settled it as a dead letter; None if that was not read.
+        settled_by: What settled it as a dead letter, if no redrive did; empty if nothing, or if that was not read.
         uri: Where its object is now; empty if it is gone.
         fault: Why its records could not be read to their end.
     """
@@ -152,7 +156,7 @@ class Account:
     root: ManifestKey | None = None
     lineage: tuple[RedriveLogEntry, ...] = ()
     quarantined: tuple[QuarantinedFile, ...] = ()
-    fate: LetterFate | None = None
+    settled_by: str = ""
     uri: str = ""
     fault: StuckError | ObjectNotFound | None = None
 
@@ -228,8 +232,8 @@ class Account:
         """How many manifests, files or lines can be redriven, by reason: those that nothing settled."""
         found, taken = Counter[str](), [each for each in self.taken if each.kind == kind]
         if isinstance(self.outcome, DeadLetter):
-            is_settled = bool(taken) or (self.fate is not None and self.fate.is_settled)
-            found[self.outcome.reason] = int(kind == "manifests" and not is_settled)
+            is_open = kind == "manifests" and not taken and not self.settled_by
+            found[self.outcome.reason] = int(is_open)
         elif kind == "files":
             found.update(str(each.status) for each in self.open_files)
         elif kind == "rejects" and self.outcome is not None:

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
+from typing import TypeVar
 
 from compactor.core.documents.closed_dates import OpenFile
 from compactor.core.documents.manifest import Manifest
@@ -25,13 +26,15 @@ from compactor.core.errors import AccessError, ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, duplicate_id, is_of_new, is_within, redriven_id, root_id
 from compactor.core.logs.names import is_log
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.accounts.account import Account, LetterFate, QuarantinedFile, redriven_uris
+from compactor.ledger.accounts.account import Account, DeadLetterManifest, QuarantinedFile, letter_of, redriven_uris
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, may_settle
 from compactor.ledger.accounts.reading import Detail, Listed, accounts_of
 from compactor.ledger.change_log import changes_about
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, unsummarised_if_readable
 from compactor.ledger.state import State
+
+L = TypeVar("L", bound=DeadLetterManifest)
 
 _ENDING = "-dup-"
 _NAMES_NOTHING = frozenset({"empty", "not_json"})  # reasons of dead letters
@@ -75,22 +78,24 @@ class Settling:
         rows = later_rows(self.state, versions, manifests, self.known)
         return [each if each.is_settled else replace(each, settled_by=rows.get(_version(each), "")) for each in checked]
 
-    def letters(
-        self, manifest_ids: Sequence[str], among: Collection[ManifestKey] | None = None
-    ) -> dict[str, LetterFate]:
-        """What became of dead letters, by id.
+    def letters(self, letters: Sequence[L], among: Collection[ManifestKey] | None = None) -> list[L]:
+        """Dead letters, with what settled each.
 
         Args:
-            manifest_ids: The dead letters.
+            letters: The dead letters.
             among: The manifests of which one has taken over the last file of each, or none has; None for all that may.
         """
         redriven, named = dict[str, bool | None](), dict[str, Sequence[Version]]()
-        for each in accounts_of(self.state, manifest_ids, Detail.ACCEPTED | Detail.LINEAGE):
+        ids = [each.manifest_id for each in letters]
+        for each in accounts_of(self.state, ids, Detail.ACCEPTED | Detail.LINEAGE):
             redriven[each.id] = None if each.fault is not None else each.was_redriven  # `verify` says what is wrong
             if redriven[each.id] is False:
                 named[each.id] = named_versions(each)
         taken = self.duplicates(list(named)) | self.taken_over(named, among)
-        return {each: LetterFate(redriven[each], taken.get(each, "")) for each in manifest_ids}
+        return [
+            replace(each, redriven=redriven[each.manifest_id], settled_by=taken.get(each.manifest_id, ""))
+            for each in letters
+        ]
 
     def duplicates(self, manifest_ids: Sequence[str]) -> dict[str, str]:
         """The manifest of which each is a refused duplicate that adds nothing to it; others are left out."""
@@ -185,10 +190,11 @@ class Settling:
 def settled(state: State, found: Sequence[Account], settling: Settling | None = None) -> list[Account]:
     """Accounts, with what settled each dead letter and each quarantined file."""
     settling = settling or Settling(state)
-    fates = settling.letters([each.id for each in found if each.letter is not None])
+    letters = settling.letters([letter_of(each.letter) for each in found if each.letter is not None])
+    settled_by = {each.manifest_id: each.settled_by for each in letters}
     files = iter(settling.files([file for each in found for file in each.quarantined]))
     return [
-        replace(each, fate=fates.get(each.id), quarantined=tuple(next(files) for _ in each.quarantined))
+        replace(each, settled_by=settled_by.get(each.id, ""), quarantined=tuple(next(files) for _ in each.quarantined))
         for each in found
     ]
 

@@ -27,7 +27,7 @@ from compactor.core.documents.counts import Counts
 from compactor.core.documents.records import Commit, DeadLetter, Redrive
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import ManifestKey
-from compactor.ledger.accounts.account import Account, redriven_uris
+from compactor.ledger.accounts.account import Account, letter_of, redriven_uris
 from compactor.ledger.accounts.reading import Detail, accounts_of
 from compactor.ledger.accounts.settling import Settling, open_file
 from compactor.ledger.history.closed_dates import DIGEST_BYTES, ClosedDates, Versions
@@ -144,9 +144,9 @@ def _still_open(
     redrives = {each.id: _final_redrives(each) for each in accounts_of(state, ids, Detail.LINEAGE)}
     settling = Settling(state)
     left = [each for each in letters if all(one.kind != "manifests" for one in redrives[each.manifest_id] or ())]
-    fates = settling.letters([each.manifest_id for each in left], among)
+    fates = zip(left, settling.letters(list(map(letter_of, left)), among), strict=True)
     checked = zip(files, settling.files(list(map(open_file, files)), among), strict=True)
-    return [each for each in left if not fates[each.manifest_id].settled_by], [
+    return [each for each, fate in fates if not fate.settled_by], [
         file
         for file, found in checked
         if (final := redrives[file.manifest_id]) is None or not (found.settled_by or file.uri in redriven_uris(final))

@@ -7,7 +7,14 @@ from functools import partial
 from compactor.core.documents import manifest
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter
 from compactor.core.layout import ManifestKey
-from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
+from compactor.ledger.accounts.account import (
+    Account,
+    AccountState,
+    DeadLetterManifest,
+    Kind,
+    QuarantinedFile,
+    letter_of,
+)
 from compactor.ledger.accounts.reading import Scope, folded
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.state import State
@@ -45,6 +52,7 @@ class Source:
     root: ManifestKey  # of its lineage
     things: int  # how much can be redriven: one dead letter, or this many files or lines
     files: tuple[QuarantinedFile, ...] = ()  # those files, for the kind `files`
+    letter: DeadLetterManifest | None = None  # that dead letter, for the kind `manifests`
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +92,11 @@ def _parted(found: Iterable[Source | Refused | None]) -> tuple[list[Source], lis
 
 def _open_letters(settling: Settling, sources: list[Source]) -> Iterable[Source | Refused]:
     """The dead letters, but for those of which later manifests took over all files."""
-    fates = settling.letters([source.key.id for source in sources])
+    letters = settling.letters([source.letter for source in sources if source.letter is not None])
+    settled_by = {each.manifest_id: each.settled_by for each in letters}
     why = "its files were taken over by later manifests, the last one by {}"
     for source in sources:
-        by = fates[source.key.id].settled_by
+        by = settled_by.get(source.key.id)
         yield Refused(source.key.id, "", why.format(by)) if by else source
 
 
@@ -108,7 +117,8 @@ def _found(state: State, scope: Scope, visible: Visible, account: Account) -> So
     if not why and account.root is not None:
         files = account.open_files if scope.kind == "files" else ()
         asked = tuple(each for each in files if scope.reason in {None, each.status})
-        return Source(account.key, account.root, _left(account, scope), asked)
+        letter = letter_of(account.letter) if account.letter is not None else None
+        return Source(account.key, account.root, _left(account, scope), asked, letter)
     is_told = scope.manifest_ids or account.fault is not None
     return Refused(account.id, "", why) if is_told else None
 

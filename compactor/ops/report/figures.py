@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
@@ -10,7 +10,7 @@ from compactor.core.distributions import Spread
 from compactor.core.documents.counts import quarantined_of
 from compactor.core.documents.records import FileStatus
 from compactor.core.rules.next_steps import Cause
-from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.account import DeadLetterManifest, QuarantinedFile
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.landing.progress import LogSeen
 from compactor.ledger.sizing import SizedBytes
@@ -88,20 +88,10 @@ class RejectReason:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetterLine:
+class DeadLetterLine(DeadLetterManifest):
     """A dead letter of the period."""
 
-    manifest_id: str
-    reason: str
-    message: str
-    done_at: datetime  # the time of the decision
-    redriven: bool | None  # whether it was redriven; None if its records cannot be read
-    settled_by: str = ""  # if it was not, the manifest that took over its last file; empty if files of it are left
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether it needs no operator any more."""
-        return self.redriven is True or bool(self.settled_by)
+    done_at: datetime = field(kw_only=True)  # the time of the decision
 
 
 @dataclass(frozen=True, slots=True)

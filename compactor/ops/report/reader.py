@@ -142,12 +142,9 @@ def read_figures(
         tallies.add_unreadable(str(exc))
     kept = kept_letters(state, unsummarised_if_readable(state, begun_only=True)).manifests
     settling, shown = Settling(state), list(tallies.dead_letters)
-    fates = settling.letters([letter.manifest_id for letter, _ in shown])
-    letters = [
-        figures.DeadLetterLine(each.manifest_id, each.reason, each.message, moment, fate.redriven, fate.settled_by)
-        for each, moment in shown
-        if (fate := fates[each.manifest_id])
-    ]
+    letters = settling.letters(
+        [figures.DeadLetterLine(each.manifest_id, each.reason, each.message, done_at=moment) for each, moment in shown]
+    )
     files = settling.files(list(tallies.for_operator))
     return figures.Figures(
         period=period,

@@ -14,6 +14,7 @@ from compactor.core.layout import ManifestKey, digest
 from compactor.core.ports import ObjectInfo
 from compactor.core.text.formatting import count
 from compactor.core.text.safe_text import quoted
+from compactor.ledger.accounts.account import letter_of
 from compactor.ledger.accounts.reading import Scope, folded
 from compactor.ledger.accounts.settling import Settling, open_file
 from compactor.ledger.change_log import changed_dates, changes_about
@@ -219,8 +220,8 @@ def _unsettled(state: State, found: Unsummarised, before: str) -> tuple[Counter[
     """The dead letters and the quarantined files that wait for a person, by date."""
     letters = [each for each in found.totals.letters if each.date < before]
     settling = Settling(state, found=found)
-    fates = settling.letters([each.manifest_id for each in letters])
-    left = Counter(each.date for each in letters if not fates[each.manifest_id].is_settled)
+    fates = zip(letters, settling.letters(list(map(letter_of, letters))), strict=True)
+    left = Counter(each.date for each, fate in fates if not fate.is_settled)
     opened = [each for each in found.totals.quarantined if each.date < before]
     checked = settling.files([open_file(each) for each in opened])
     dates = {(each.manifest_id, each.uri): each.date for each in opened}

@@ -100,8 +100,8 @@ class Tracer:
                 erased=_erased_words(commit),
                 quarantined=[*account.quarantined],
             )
-        elif account.fate is not None:
-            trace = replace(trace, settled_by=account.fate.settled_by)
+        elif account.letter is not None:
+            trace = replace(trace, settled_by=account.settled_by)
         elif manifest is not None and not trace.message:
             trace = replace(trace, message=f"{len(manifest.files)} files")
         return self._with_table(replace(trace, next_moves=moves_of_manifest(account, _redrivable(gone))), account)

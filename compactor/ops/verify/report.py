@@ -9,7 +9,7 @@ from compactor.core.documents.counts import Counts, without_zeros
 from compactor.core.documents.records import Part
 from compactor.core.results import as_document
 from compactor.core.rules.next_steps import Cause
-from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.account import DeadLetterManifest, QuarantinedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +43,6 @@ class Orphan:
 
     uri: str
     size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetterManifest:
-    """One manifest that is a dead letter."""
-
-    manifest_id: str
-    reason: str
-    message: str
-    redriven: bool = False  # whether it was redriven under another id, so that it needs no operator
-    settled_by: str = ""  # if it was not, the manifest that took over its last file; empty if files of it are left
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether it needs no operator any more: it was redriven, or later manifests took over all of its files."""
-        return self.redriven or bool(self.settled_by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from compactor.core.documents.records import Commit, DeadLetter, FileStatus
 from compactor.core.errors import ObjectNotFound, OperatorError, RecordUnreadable, StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.accounts.account import Account, QuarantinedFile, quarantined_files
+from compactor.ledger.accounts.account import Account, DeadLetterManifest, QuarantinedFile, letter_of, quarantined_files
 from compactor.ledger.accounts.reading import Listed, Scope, accounts
 from compactor.ledger.accounts.reading import listed as listed_in
 from compactor.ledger.accounts.settling import Settling, open_file
@@ -25,7 +25,7 @@ from compactor.ops.verify.files import CommitFiles, surplus, surplus_of_manifest
 from compactor.ops.verify.grouping import GroupedOnDisk
 from compactor.ops.verify.landed import faults_of_landed, unwritten
 from compactor.ops.verify.records import lost_of_accepted, lost_of_archived, read_records
-from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, Finding, VerifyResult, result_of
+from compactor.ops.verify.report import Discrepancy, ExpiredFiles, Finding, VerifyResult, result_of
 from compactor.schema.registry import SchemaRegistry
 from compactor.table.standing import ListedTable
 
@@ -157,7 +157,7 @@ class Verifier:
     def _left_open(self, found: Unsummarised) -> Iterator[Finding]:
         """What of the summaries still waits for a person."""
         totals, rebuilt = found.totals, {key.id for key, _ in found.superseded}
-        letters = [DeadLetterManifest(each.manifest_id, each.reason, each.message) for each in totals.letters]
+        letters = list(map(letter_of, totals.letters))
         files = [open_file(each) for each in totals.quarantined if each.manifest_id not in rebuilt]
         yield _settled(Settling(self.state, found=found), files, letters)
         yield from filter(None, map_ordered(lambda each: doubled_versions(self.state, *each.keys), totals.doubled))
@@ -225,7 +225,7 @@ class Verifier:
                     on_found(account.key, account.outcome)
                     files += quarantined_files(commit) if commit is not None else ()
                 if letter is not None and account.is_done:
-                    letters.append(DeadLetterManifest(letter.manifest_id, letter.reason, letter.message))
+                    letters.append(letter_of(letter))
                 if self.deep and commit is not None and account.is_done:
                     yield from self._compared(commit, findings, with_source=with_source)
                 if self.on_manifest is not None:
@@ -312,13 +312,9 @@ def _settled(
     settling: Settling, files: Sequence[QuarantinedFile], letters: Sequence[DeadLetterManifest]
 ) -> VerifyResult:
     """Quarantined files and dead letters, with what settled each."""
-    fates = settling.letters([each.manifest_id for each in letters])
-    found = [(each, fates[each.manifest_id]) for each in letters]
     return VerifyResult(
         quarantined_files=[replace(each, redriven=bool(each.redriven)) for each in settling.files(files)],
-        dead_letter_manifests=[
-            replace(each, redriven=bool(fate.redriven), settled_by=fate.settled_by) for each, fate in found
-        ],
+        dead_letter_manifests=[replace(each, redriven=bool(each.redriven)) for each in settling.letters(letters)],
     )
 
 

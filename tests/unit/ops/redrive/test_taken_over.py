@@ -4,6 +4,7 @@ import pytest
 
 from compactor.core.crash_points import RedriveCrashPoint
 from compactor.core.documents.records import FileStatus
+from compactor.ledger.accounts.account import DeadLetterManifest
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.sources.packing import new_manifest_id
@@ -176,7 +177,8 @@ def test_dates_that_are_closed_meanwhile(harness: Harness, days: tuple[str, str]
         harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
         assert not closed(harness).discrepancies
     assert verified(harness).dead_letter_manifests == []
-    assert Settling(harness.app().state).letters([letter])[letter].settled_by == "p1"
+    [found] = Settling(harness.app().state).letters([DeadLetterManifest(letter, "", "")])
+    assert found.settled_by == "p1"
 
 
 def test_a_status_long_after(harness: Harness) -> None:
