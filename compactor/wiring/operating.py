@@ -179,15 +179,16 @@ def rejects_reader(
 
 def tracer(app: App) -> "Tracer":
     """Make what finds what became of something."""
+    from compactor.ops.trace.finding import InputFinder
     from compactor.ops.trace.tracer import Tracer
     from compactor.sources.file_search import FileSearch
 
     allowed_prefixes = app.settings.input.allowed_prefixes
+    search = FileSearch(state=app.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True)
     return Tracer(
         state=app.state,
         rules=retry_rules(app.settings.stream),
-        search=FileSearch(state=app.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True),
-        claims=app.claims_if_any,
+        inputs=InputFinder(state=app.state, search=search, claims=app.claims_if_any),
         table=listed_table(app),
     )
 

@@ -1,4 +1,4 @@
-"""Finds what carried a manifest to the table of the output: a batch on record, and the snapshot that took it."""
+"""Finds how a manifest got into the table of the output: its batch on record, and the snapshot that took the batch."""
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -60,7 +60,7 @@ class TracedTable:
 def traced_table(
     state: State, table: ListedTable, commit: Commit, now: datetime, *, is_done: bool
 ) -> TracedTable | None:
-    """Where a commit is on its way into a table; None if it changes nothing in one."""
+    """How far a commit has come into a table; None if it changes no table."""
     if not needs_table(commit):
         return None
     if not is_done and (held := _held(state, table.name, commit)) is not None:
@@ -82,10 +82,7 @@ def traced_table(
 
 
 def _by_files(state: State, table: ListedTable, commit: Commit) -> TracedTable | None:
-    """Where a commit is that is in none of the batches of its time: the table itself has to tell.
-
-    A rebuild of the table adds what was done before the table was set, at any time later.
-    """
+    """Look for a commit in the table itself: a rebuild of the table adds older commits at any later time."""
     if Visible(state).has_retired_rows(commit.key, commit.generation):
         return None
     left = {file.final for file in commit.outputs}
@@ -100,16 +97,16 @@ def _by_files(state: State, table: ListedTable, commit: Commit) -> TracedTable |
 
 
 def _merged(state: State, catalog: TableCatalog, finals: Collection[str]) -> Iterator[str]:
-    """The merged files of the table that have rows of these files."""
+    """The merged files of the table with rows of these files."""
     if next(state.store.list(state.layout.merged_folder), None) is None:
-        return  # nor does the table need to be listed
+        return  # so the table need not be listed
     for each in looked_up(state, catalog.live_files()):
         if each.merged is not None and not set(each.uris).isdisjoint(finals):
             yield each.file.uri
 
 
 def _held(state: State, name: str, commit: Commit) -> TracedTable | None:
-    """Why a commit that is not done is held back; None if it is not."""
+    """Why the catalog refuses a commit; None if it does not."""
     try:
         held = RefusedBatches(state).held(commit.key, commit.generation)
     except RecordUnreadable as exc:  # the job leaves it out all the same
@@ -118,7 +115,6 @@ def _held(state: State, name: str, commit: Commit) -> TracedTable | None:
 
 
 def _batch(state: State, commit: Commit) -> int | None:
-    batches = TableBatches(state)
     with suppress(RecordUnreadable):  # the rest of the trace does not need it
-        return batches.number_of(commit.key, commit.generation, since=commit.decided_at)
+        return TableBatches(state).number_of(commit.key, commit.generation, since=commit.decided_at)
     return None

@@ -1,20 +1,18 @@
 """What is known of a file, a manifest or an output, and what to do about it. Values and decisions, no I/O."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
-from compactor.core.documents.records import Accepted, FileReport
-from compactor.core.inputs.dates import RULES
+from compactor.core.documents.records import FileReport
 from compactor.core.inputs.source_places import HIDING
-from compactor.core.layout import canonical, folder
+from compactor.core.layout import folder
 from compactor.core.results import as_document
-from compactor.core.rules.attempts import AttemptState
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
-from compactor.ledger.history.redrive_log import Fate, RedriveLogEntry
+from compactor.ledger.history.redrive_log import Fate
 from compactor.ops.redrive.redrivable import CURABLE
 from compactor.ops.trace.tables import TracedTable
 
@@ -155,56 +153,6 @@ class TraceResult:
         return quarantined and not any(each.is_of_all and each.fate != "revoked" for each in self.redriven_as)
 
 
-_STATES = {
-    AccountState.UNKNOWN: TraceState.UNKNOWN,
-    AccountState.UNWRITTEN: TraceState.CLAIMED,
-    AccountState.REVOKED: TraceState.CLAIMED,
-    AccountState.WAITING: TraceState.WAITING,
-    AccountState.IN_WORK: TraceState.IN_WORK,
-    AccountState.DECIDED: TraceState.DECIDED,
-    AccountState.DONE: TraceState.DONE,
-    AccountState.DEAD_LETTER: TraceState.DEAD_LETTERED,
-}
-
-
-def with_account(trace: TraceResult, account: Account) -> TraceResult:
-    """The trace with what is known of the manifest."""
-    made_by, message = account.made_by, ""
-    if account.state is AccountState.UNWRITTEN:
-        again = "plan" if made_by is not None and made_by.kind == "planned" else "redrive"
-        message = f"its redrive is on record, but its manifest was not written yet; {again} again"
-    elif account.state is AccountState.REVOKED:
-        message = f"manifest {account.id} was revoked by its planner; plan again"
-    elif account.letter is not None:
-        message = f"{account.letter.reason}: {account.letter.message}"
-    return replace(
-        trace,
-        state=_STATES[account.state],
-        manifest_id=account.id,
-        manifest_uri=account.uri,
-        date=account.accepted.date if account.accepted is not None else "",
-        dated_by=_dated_by(trace.uri, account.accepted) if account.accepted is not None else "",
-        attempts=[_traced(each) for each in account.attempts.unfolded],
-        earlier_attempts=account.attempts.folded.upto if account.attempts.folded else 0,
-        redriven_from=made_by.source if made_by is not None else "",
-        redriven_as=[traced_redrive(entry) for entry in account.redrives],
-        message=message or trace.message,
-    )
-
-
-def _dated_by(uri: str, accepted: Accepted) -> str:
-    """What gave a file the date of its manifest, in words."""
-    files = accepted.manifest.files if accepted.manifest is not None else ()
-    rules = (file.dated_by for file in files if canonical(file.uri) == canonical(uri))
-    return RULES.get(next(rules, None) or "", "")
-
-
-def traced_redrive(entry: RedriveLogEntry) -> TracedRedrive:
-    """A redrive as a trace shows it."""
-    redrive = entry.redrive
-    return TracedRedrive(redrive.manifest.manifest_id, redrive.kind, redrive.counts, entry.fate)
-
-
 def moves_of_manifest(account: Account, kinds: Sequence[Kind] = ("manifests", "rejects")) -> list[str]:
     """The commands that redrive what of a manifest was not redriven yet, of these kinds, beside quarantined files."""
     made_by = account.made_by
@@ -232,15 +180,3 @@ def move_to_plan(uri: str) -> str:
     place, _, name = uri.rpartition("/")
     hidden = " --hidden" if name.startswith(HIDING) else ""
     return f"compactor plan {quoted(place if place.isprintable() else folder(place))}{hidden}"
-
-
-def _traced(state: AttemptState) -> TracedAttempt:
-    attempt, failure = state.attempt, state.failure
-    return TracedAttempt(
-        attempt.number,
-        attempt.started_at,
-        attempt.run_id,
-        attempt.alone,
-        failure.error if failure else "",
-        failure.passing if failure else False,
-    )

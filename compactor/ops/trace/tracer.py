@@ -1,63 +1,66 @@
 """Follows an input file, a manifest, or a file of output or rejects through everything on record."""
 
-import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 
 import orjson
 
 from compactor.core.documents.counts import file_counts
-from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, Part, RedrivenInput
-from compactor.core.errors import AccessError, ObjectNotFound, StagingError
-from compactor.core.inputs.dates import possible_dates
-from compactor.core.layout import (
-    MANIFEST_ID,
-    ManifestKey,
-    base_name,
-    canonical,
-    id_from_name,
-    is_s3,
-    is_text,
-    is_within,
-    redriven_owner,
+from compactor.core.documents.records import (
+    NEEDS_OPERATOR,
+    Accepted,
+    Commit,
+    FileReport,
+    FileStatus,
+    Part,
+    RedrivenInput,
 )
+from compactor.core.errors import AccessError, ObjectNotFound, StagingError
+from compactor.core.inputs.dates import RULES
+from compactor.core.layout import MANIFEST_ID, base_name, canonical, id_from_name, is_within
 from compactor.core.logs.names import is_log
-from compactor.core.ports import ClaimTable, ObjectInfo, ObjectStore
-from compactor.core.rules.attempts import RetryRules, due_at
+from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.rules.attempts import AttemptState, RetryRules, due_at
 from compactor.core.text.formatting import count
 from compactor.core.text.safe_text import quoted
 from compactor.core.versions import described_version
-from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
-from compactor.ledger.accounts.reading import Scope, account_of, accounts, is_there, redriven_lines
-from compactor.ledger.accounts.settling import Settling, settled
+from compactor.ledger.accounts.account import Account, AccountState, Kind
+from compactor.ledger.accounts.reading import account_of, is_there, redriven_lines
+from compactor.ledger.accounts.settling import settled
 from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.ndjson.files.content_digest import beginnings
-from compactor.ndjson.files.object_reading import whole
 from compactor.ops.redrive.reject_lines import numbers_of, reject_rows
-from compactor.ops.trace.landed import landed_record
+from compactor.ops.trace.finding import InputFinder, landed_record
 from compactor.ops.trace.tables import traced_table
 from compactor.ops.trace.trace import (
+    TracedAttempt,
+    TracedRedrive,
     TracedReject,
     TraceResult,
     TraceState,
     move_to_plan,
     move_to_see,
     moves_of_manifest,
-    traced_redrive,
-    with_account,
 )
 from compactor.sources.candidates import NOT_DATA, not_data_reason
-from compactor.sources.claiming import claim_key, manifests_of
-from compactor.sources.file_search import FileSearch, Naming
 from compactor.table.standing import ListedTable
 
 SEARCHED_DAYS = 31
 
 MOST_LINES = 10
+
+_STATES = {
+    AccountState.UNKNOWN: TraceState.UNKNOWN,
+    AccountState.UNWRITTEN: TraceState.CLAIMED,
+    AccountState.REVOKED: TraceState.CLAIMED,
+    AccountState.WAITING: TraceState.WAITING,
+    AccountState.IN_WORK: TraceState.IN_WORK,
+    AccountState.DECIDED: TraceState.DECIDED,
+    AccountState.DONE: TraceState.DONE,
+    AccountState.DEAD_LETTER: TraceState.DEAD_LETTERED,
+}
 
 _PARTS: Mapping[Part, str] = {
     "archive": "archived manifest",
@@ -66,8 +69,6 @@ _PARTS: Mapping[Part, str] = {
     "redriven": "redriven lines",
 }
 
-_BEST_FIRST = ("compacted", "in_work", "waiting", "quarantined", "dead_lettered")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Tracer:
@@ -75,14 +76,13 @@ class Tracer:
 
     state: State
     rules: RetryRules  # when a manifest is tried again
-    search: FileSearch  # passes over what cannot be read
-    claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
+    inputs: InputFinder
     table: ListedTable | None = None  # lists the output; None without one
 
     def trace_manifest(self, manifest_id: str) -> TraceResult:
         """Follow a manifest by its id."""
         trace = TraceResult(manifest_id, "manifest")
-        [account] = settled(self.state, [account_of(self.state, self._sealed_into(manifest_id))])
+        [account] = settled(self.state, [account_of(self.state, self.inputs.sealed_into(manifest_id))])
         if account.state is AccountState.UNKNOWN:
             searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return replace(trace, searched=searched)
@@ -97,7 +97,6 @@ class Tracer:
                 outputs=[] if "rows" in gone else [file.final for file in commit.outputs],
                 rejects=[] if "rejects" in gone else [file.final for file in commit.rejects],
                 expired=[*gone.values()],
-                erased=_erased_words(commit),
                 quarantined=[*account.quarantined],
             )
         elif account.letter is not None:
@@ -107,14 +106,33 @@ class Tracer:
         return self._with_table(replace(trace, next_moves=moves_of_manifest(account, _redrivable(gone))), account)
 
     def _with_account(self, trace: TraceResult, account: Account) -> TraceResult:
-        trace = with_account(trace, account)
-        if account.outcome is None and account.accepted is not None:
+        accepted, made_by, due, message = account.accepted, account.made_by, None, ""
+        if account.state is AccountState.UNWRITTEN:
+            again = "plan" if made_by is not None and made_by.kind == "planned" else "redrive"
+            message = f"its redrive is on record, but its manifest was not written yet; {again} again"
+        elif account.state is AccountState.REVOKED:
+            message = f"manifest {account.id} was revoked by its planner; plan again"
+        elif account.letter is not None:
+            message = f"{account.letter.reason}: {account.letter.message}"
+        if account.outcome is None and accepted is not None:
             due = due_at(account.id, account.attempts, self.rules, now=self.state.clock.now())
-            trace = replace(trace, next_attempt_at=due)
-        return trace
+        return replace(
+            trace,
+            state=_STATES[account.state],
+            manifest_id=account.id,
+            manifest_uri=account.uri,
+            date=accepted.date if accepted is not None else "",
+            dated_by=_dated_by(trace.uri, accepted) if accepted is not None else "",
+            attempts=list(map(_attempt, account.attempts.unfolded)),
+            earlier_attempts=account.attempts.folded.upto if account.attempts.folded else 0,
+            next_attempt_at=due,
+            redriven_from=made_by.source if made_by is not None else "",
+            redriven_as=list(map(_redrive, account.redrives)),
+            erased=_erased_words(account.commit) if account.commit is not None else "",
+            message=message or trace.message,
+        )
 
     def _with_table(self, trace: TraceResult, account: Account) -> TraceResult:
-        """The trace with the way of a manifest into the table, and the command that helps if there is none."""
         if self.table is None or account.commit is None:
             return trace
         now = self.state.clock.now()
@@ -127,21 +145,18 @@ class Tracer:
         return replace(trace, table=table, next_moves=moves)
 
     def _expired_parts(self, commit: Commit) -> dict[Part, str]:
-        """The parts of a manifest that expired, each in words, such as `rows expired on 2026-02-01 under ...`."""
-        is_there = {
-            "archive": True,
-            "rows": commit.outputs,
-            "rejects": commit.rejects,
-            "redriven": commit.rejects_of,
-        }
-        visible, parts = Visible(self.state), [part for part in _PARTS if is_there[part]]
-        found = {part: visible.taken(part, commit.key, commit.generation) for part in parts}
+        """Each expired part of a manifest, in words, such as `rows expired on 2026-02-01 under ...`."""
+        had = {"archive": True, "rows": commit.outputs, "rejects": commit.rejects, "redriven": commit.rejects_of}
+        visible = Visible(self.state)
+        found = {part: visible.taken(part, commit.key, commit.generation) for part in _PARTS if had[part]}
         return {part: f"{_PARTS[part]} {record.words}" for part, record in found.items() if record is not None}
 
     def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> TraceResult:
-        """Follow what a URI names: an output or rejects file, a manifest's object, or else an input file.
+        """Follow an output file, a rejects file, a manifest's object, a record of a log, or an input file.
 
-        An input file without a claim is searched for in this many dates of the ledger: its own, then the newest.
+        Args:
+            uri: What to follow.
+            days: How many dates of the ledger to search for an input file without a claim: its own, then the newest.
         """
         output, rejects = self.state.layout.output_owner(uri), self.state.layout.rejects_owner(uri)
         if output is not None:
@@ -159,7 +174,7 @@ class Tracer:
         return self._trace_landed(uri, days) if is_log(uri) else self._trace_input(uri, days)
 
     def _id_of_object(self, uri: str) -> str | None:
-        """The id of the manifest whose object is, or was, at a URI; None if it is not a place of manifests."""
+        """The id of the manifest whose object is or was at a URI; None if manifests have no object there."""
         if is_within(uri, self.state.layout.manifests):
             return self._delivered_id(uri)
         if is_within(uri, self.state.layout.failed_folder):
@@ -168,7 +183,7 @@ class Tracer:
         return archived.id if archived else None
 
     def _delivered_id(self, uri: str) -> str:
-        """The id inside an object of the watched prefix; if there is none, the id that its name gives."""
+        """The id inside an object of the watched prefix; without one, the id in its name."""
         try:
             document = orjson.loads(self.state.store.read(uri))
         except (AccessError, ObjectNotFound, orjson.JSONDecodeError):
@@ -177,13 +192,12 @@ class Tracer:
         return inside if isinstance(inside, str) and MANIFEST_ID.fullmatch(inside) else id_from_name(uri)
 
     def _why_unreadable(self, uri: str) -> str:
-        """Why a manifest that waits may not be read; empty if it may."""
         try:
             self.state.store.read_range(uri, 0, 1)
         except AccessError as exc:
             return str(exc)
         except ObjectNotFound:  # done meanwhile
-            return ""
+            pass
         return ""
 
     def _trace_written(self, trace: TraceResult, manifest_id: str) -> TraceResult:
@@ -203,21 +217,24 @@ class Tracer:
             self._with_account(trace, account),
             files=[file for file in commit.files if (file.records if part == "rows" else file.rejected_lines)],
             expired=[*gone.values()],
-            erased=_erased_words(commit),
             next_moves=[*lost, *moves_of_manifest(account, _redrivable(gone))],
         )
         return self._with_table(trace, account)
 
     def _trace_input(self, uri: str, days: int) -> TraceResult:
-        info, denied = self._info(uri)
+        info, denied = None, ""
+        try:
+            info = self.state.store.stat(uri)
+        except AccessError as exc:
+            denied = str(exc)
         trace = TraceResult(uri, exists=info is not None or bool(denied), message=denied)
-        manifest_id = redriven_owner(uri, self.state.layout.redriven_folder) or self._claimed_for(uri, info)
+        manifest_id = self.inputs.claimed_for(uri, info)
         if manifest_id is not None:
             trace = replace(trace, state=TraceState.CLAIMED)
         else:
-            naming, searched = self._found(uri, info, days)
-            if naming is None:
-                trace = replace(trace, searched=searched)
+            naming = self.inputs.naming(uri, info, days)
+            if isinstance(naming, str):
+                trace = replace(trace, searched=naming)
                 return trace if info is None else self._with_way_in(trace, info, days)
             manifest_id = naming.manifest_id
         trace = replace(trace, manifest_id=manifest_id)
@@ -227,7 +244,6 @@ class Tracer:
         return self._followed(trace, info, days)
 
     def _trace_landed(self, uri: str, days: int) -> TraceResult:
-        """Follow the landed object with a record of a log, or a gap. The log is not asked."""
         found = landed_record(self.state, uri)
         if found is None:
             return TraceResult(uri, exists=True, searched="the chains of landed records")
@@ -241,102 +257,25 @@ class Tracer:
         return replace(trace, message="; ".join(filter(None, (found.words, trace.message))))
 
     def _followed(self, trace: TraceResult, info: ObjectInfo | None, days: int) -> TraceResult:
-        """The trace of a file, of which the manifest is known."""
         account = self._latest(trace.manifest_id, trace.uri)
         if account.state is AccountState.UNKNOWN:
             return trace
-        trace = replace(trace, quarantined=self._quarantined(trace.uri, account, info, days))
+        dates = [account.accepted.date] if account.accepted is not None else []
+        trace = replace(trace, quarantined=self.inputs.quarantined(trace.uri, info, dates, days))
         trace = self._with_file(trace, account, info)
         return self._with_table(trace, account) if trace.state in {TraceState.DECIDED, TraceState.DONE} else trace
 
-    def _quarantined(self, uri: str, account: Account, info: ObjectInfo | None, days: int) -> list[QuarantinedFile]:
-        """The quarantined versions of a file, the first one first, which stay on record whatever came of it later.
-
-        On S3, only dates that it may have are searched.
-        """
-        known = [*self._own_days(uri, info), *([account.accepted.date] if account.accepted is not None else [])]
-        searched = self._days(known, max(days, len(known)) if not is_s3(self.state.layout.state) else len(known))
-        wanted = {canonical(uri)}
-        namings = self.search.on_dates(dict.fromkeys(searched, wanted))
-        keys = {ManifestKey(each.date, each.manifest_id) for each in namings if each.state == "quarantined"}
-        found = (file for each in accounts(self.state, Scope(keys=list(keys))) for file in each.quarantined)
-        own = sorted((file for file in found if canonical(file.uri) in wanted), key=lambda file: file.started_at)
-        return Settling(self.state).files(own)
-
-    def _info(self, uri: str) -> tuple[ObjectInfo | None, str]:
-        """The file itself, None if it is gone; and why it may not be read."""
-        try:
-            return self.state.store.stat(uri), ""
-        except AccessError as exc:
-            return None, str(exc)
-
     def _with_way_in(self, trace: TraceResult, info: ObjectInfo, days: int) -> TraceResult:
-        """The trace with how a file that is in no manifest gets into one, or why it does not."""
-        reason = not_data_reason(info.uri, info.size_bytes, self.search.allowed_prefixes)
+        """Say how a file without a manifest gets into one, or why it does not."""
+        reason = not_data_reason(info.uri, info.size_bytes, self.inputs.search.allowed_prefixes)
         if reason is None and self.state.rules.excludes(info.uri):
             reason = "excluded"
-        if earlier := self._earlier_name(info, self._days(self._own_days(info.uri, info), days)):
+        if earlier := self.inputs.earlier_name(info, days):
             was = f"it is what {earlier} was, which is there no more: `compact` knows a renamed or rotated file"
             return replace(trace, message=was, next_moves=[f"compactor trace {quoted(earlier)}"])
         if reason is None:
             return replace(trace, next_moves=[move_to_plan(info.uri)])
         return replace(trace, message=f"no plan takes it: {NOT_DATA[reason]}")
-
-    def _earlier_name(self, info: ObjectInfo, dates: Iterable[str]) -> str:
-        """Another name of a local file, under which its bytes are on record, and which has them no more; or empty."""
-        if not info.stamp:
-            return ""
-        is_long = lambda file: file.end_byte == info.size_bytes  # noqa: E731
-        search = replace(self.search, versions={info.etag}, also=is_long)
-        for naming in search.on_dates(dict.fromkeys(dates, frozenset[str]())):
-            there = self.state.store.stat(naming.uri) if naming.may_have(None) else info
-            is_gone = there is None or there.etag != naming.etag
-            if is_gone and naming.uri != canonical(info.uri) and self._is(info, naming, is_there=there is not None):
-                return naming.uri
-        return ""
-
-    def _is(self, info: ObjectInfo, naming: Naming, *, is_there: bool) -> bool:
-        """Whether a file is a version of another name, by its time, or by its bytes where that name goes on."""
-        if info.etag == naming.etag:
-            return True
-        end = (naming.size_bytes, naming.digest)
-        return is_there and end in beginnings(whole(self.state.store, info), {end[0]: {end[1]}})
-
-    def _claimed_for(self, uri: str, info: ObjectInfo | None) -> str | None:
-        if info is None or self.claims is None or not is_text(uri):  # claims have names that are text
-            return None
-        key = claim_key(ManifestFile(uri=uri, etag=info.etag))
-        claim = self.claims.get_many([key]).get(key)
-        return None if claim is None else self._sealed_into(claim.holder)
-
-    def _sealed_into(self, holder: str) -> str:
-        """The manifest that a pending part was sealed into; any other holder as it is."""
-        return holder if self.claims is None else manifests_of(self.claims, [holder])[holder]
-
-    def _found(self, uri: str, info: ObjectInfo | None, days: int) -> tuple[Naming | None, str]:
-        """The most specific naming of a file, from the first place that has one; else what was searched."""
-        wanted, own_days = {canonical(uri)}, self._own_days(uri, info)
-        searched = 0
-        for day in self._days(own_days, days):
-            searched += 1
-            if found := _best(self.search.on_date(day, wanted), info):
-                return found, ""
-            # Manifests that wait come after the file's own date, before all other dates.
-            if searched == 1 and (found := _best(self.search.waiting(wanted), info)):
-                return found, ""
-        others = f" and {count(searched - 1, 'other day')}, the newest first" if searched > 1 else ""
-        claims = "the claims, " if self.claims is not None else ""
-        return None, f"{claims}the manifests that wait, the ledger of {own_days[0]}{others}"
-
-    def _own_days(self, uri: str, info: ObjectInfo | None) -> list[str]:
-        """The dates that a file may have, the most likely one first."""
-        arrived_at = info.modified_at if info else self.state.clock.now()
-        own_day = self.state.rules.dates.of_file(uri, arrived_at).date
-        return [own_day, *sorted(possible_dates(uri, arrived_at) - {own_day})]
-
-    def _days(self, own_days: Sequence[str], days: int) -> Iterator[str]:
-        others = (day for day in reversed(list(self.state.ledger.dates())) if day not in own_days)
-        return islice(chain(own_days, others), min(max(days, 1), sys.maxsize))
 
     def _latest(self, manifest_id: str, uri: str) -> Account:
         """The account of a manifest, or of the last manifest that redrives the file."""
@@ -357,18 +296,17 @@ class Tracer:
         trace = replace(
             self._with_account(trace, account),
             origin=next((each.source_uri for each in inputs if canonical(each.uri) == wanted), ""),
-            redriven_as=[traced_redrive(entry) for entry in of_file],
+            redriven_as=list(map(_redrive, of_file)),
         )
         if commit is None:
             is_revoked = account.state is AccountState.REVOKED
             return replace(trace, next_moves=[move_to_plan(trace.uri)] if is_revoked else moves_of_manifest(account))
         gone = self._expired_parts(commit)
         report = next((file for file in commit.files if canonical(file.uri) == wanted), None)
-        trace = replace(trace, expired=[*gone.values()], erased=_erased_words(commit), report=report)
+        trace = replace(trace, expired=[*gone.values()], report=report)
         if report is None:
             return trace
         if report.status is not FileStatus.COMPACTED:
-            # samples
             rejects, rejected = ([], []) if "rejects" in gone else _own_rejects(self.state.store, commit, report)
             is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
             return replace(
@@ -395,7 +333,7 @@ class Tracer:
     def _with_lines(
         self, trace: TraceResult, account: Account, commit: Commit, report: FileReport, gone: Container[Part]
     ) -> TraceResult:
-        """The trace with the lines of a file as they are now: some of its rejects may have been redriven since."""
+        """Add the lines of a file as they are now: rejects may have been redriven since."""
         redriven = redriven_lines(self.state, account)
         again = [each for each in redriven.reports if each.origin_uri == report.origin_uri and each.uri != report.uri]
         is_own = not report.source_uri  # not redriven lines, whose totals are those of the file that they are from
@@ -421,18 +359,26 @@ class Tracer:
 
 
 def _redrivable(gone: Container[Part]) -> Sequence[Kind]:
-    """The kinds of what may be redriven: rejected lines only while there are any."""
+    """Rejected lines can only be redriven until they expire."""
     return ("manifests",) if "rejects" in gone else ("manifests", "rejects")
 
 
-def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
-    """The most specific naming; one of the current version comes first."""
+def _dated_by(uri: str, accepted: Accepted) -> str:
+    """What gave a file the date of its manifest, in words."""
+    files = accepted.manifest.files if accepted.manifest is not None else ()
+    rules = (file.dated_by for file in files if canonical(file.uri) == canonical(uri))
+    return RULES.get(next(rules, None) or "", "")
 
-    def rank(naming: Naming) -> tuple[bool, int]:
-        is_other = info is not None and naming.etag is not None and naming.etag != info.etag
-        return is_other, _BEST_FIRST.index(naming.state)
 
-    return min(namings, key=rank, default=None)
+def _attempt(state: AttemptState) -> TracedAttempt:
+    attempt, failure = state.attempt, state.failure
+    error, passing = (failure.error, failure.passing) if failure else ("", False)
+    return TracedAttempt(attempt.number, attempt.started_at, attempt.run_id, attempt.alone, error, passing)
+
+
+def _redrive(entry: RedriveLogEntry) -> TracedRedrive:
+    redrive = entry.redrive
+    return TracedRedrive(redrive.manifest.manifest_id, redrive.kind, redrive.counts, entry.fate)
 
 
 def _redriven_as(account: Account, uri: str) -> RedriveLogEntry | None:
@@ -451,37 +397,25 @@ def _concerns(entry: RedriveLogEntry, wanted: str) -> bool:
 def _own_rejects(
     store: ObjectStore, commit: Commit, report: FileReport, settled: Sequence[RedrivenInput] = ()
 ) -> tuple[list[str], list[TracedReject]]:
-    """The files that have rejects of an input file, and its first rejected lines.
-
-    Args:
-        store: Has the rejects. A file of them that cannot be read is named all the same.
-        commit: The commit of the manifest.
-        report: The report on the file.
-        settled: Lines that are no rejects any more.
-    """
-    uris: list[str] = []
-    lines: dict[tuple[int, str], None] = {}
+    """The files with rejects of an input file, unreadable ones too, and its first rejected lines but settled ones."""
+    uris, lines = dict[str, None](), dict[tuple[int, str], None]()
     gone = numbers_of(settled)
     for file in commit.rejects if report.reject_rows else ():
         try:
-            rows = reject_rows(store, file.final, source_uri=report.origin_uri)
-            first = next(rows, None)
-            if first is None:
-                continue
-            uris.append(file.final)
-            for row in chain([first], rows):
+            for row in reject_rows(store, file.final, source_uri=report.origin_uri):
+                uris[file.final] = None
                 if len(lines) > MOST_LINES:
                     break
                 numbers = gone.get((row.source_uri, row.reason))
                 if numbers is None or row.line_number not in numbers:
                     lines[row.line_number, row.reason] = None
-        except StagingError:  # `verify` says what is wrong with it
-            uris += [] if file.final in uris else [file.final]
-    return uris, [TracedReject(line, reason) for line, reason in islice(lines, MOST_LINES)]
+        except StagingError:  # `verify` reports what is wrong with it
+            uris[file.final] = None
+    return [*uris], [TracedReject(line, reason) for line, reason in islice(lines, MOST_LINES)]
 
 
 def _erased_words(commit: Commit) -> str:
-    """What was erased of a manifest on request; empty if nothing was. Which file a row was from need not be known."""
+    """What was erased of a manifest on request. A row need not name its file, so this is not said of one file."""
     if commit.erased is None:
         return ""
     lines = sum(file.erased_rejects for file in commit.files)

@@ -15,7 +15,6 @@ COMMANDS = {"compactor/cli/commands", "compactor/cli/documents"}
 FRAGMENTS = {
     "compactor/cli/examples.py",
     "compactor/demo/local_aws.py",
-    "compactor/ops/trace/landed.py",
 }
 """Modules that may go into their only importer, and are not there yet. None is added."""
 

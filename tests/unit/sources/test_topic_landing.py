@@ -18,7 +18,7 @@ from compactor.core.logs.names import LogName, is_log
 from compactor.ledger.landing.chains import LogChains, PartitionPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
-from compactor.ops.trace.landed import landed_record
+from compactor.ops.trace.finding import landed_record
 from compactor.ops.verify.landed import faults_of_landed
 from compactor.sources.landing.lander import Lander, LandingResult
 from compactor.sources.landing.lines import ValueLines

@@ -1,6 +1,6 @@
 """`trace` of a record of a stream: the landed object that has it."""
 
-from compactor.ops.trace.landed import landed_record
+from compactor.ops.trace.finding import landed_record
 from tests.support.kpl import aggregated
 from tests.support.memory_kinesis import STREAM
 from tests.unit.sources.test_kinesis_planning import Scene, scene
@@ -85,4 +85,4 @@ def test_a_stream_made_again() -> None:
     made.plan()
     found = landed_record(made.planner().state, f"kinesis://main/events/{shard}?sequence=7")
     assert found is not None
-    assert found.log_id.endswith("000100.000000")
+    assert "000100.000000 is line 1" in found.words

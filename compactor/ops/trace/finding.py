@@ -1,0 +1,192 @@
+"""Finds the manifest of an input file by claims and records, and of a record of a log by the chain of its partition."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+
+from compactor.core.documents.landing import LandedLink
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.inputs.dates import possible_dates
+from compactor.core.layout import ManifestKey, canonical, is_s3, is_text, redriven_owner
+from compactor.core.logs.names import KINESIS, LogGap, record_or_gap
+from compactor.core.ports import ClaimTable, ObjectInfo
+from compactor.core.text.formatting import count
+from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.reading import Scope, accounts
+from compactor.ledger.accounts.settling import Settling
+from compactor.ledger.landing.chains import LogChains, PartitionPlace
+from compactor.ledger.state import State
+from compactor.ndjson.files.content_digest import beginnings
+from compactor.ndjson.files.object_reading import whole
+from compactor.sources.claiming import claim_key, manifests_of
+from compactor.sources.file_search import FileSearch, Naming
+
+_BEST_FIRST = ("compacted", "in_work", "waiting", "quarantined", "dead_lettered")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputFinder:
+    """Finds manifests of input files. `info` is the file as it is now, None if it is gone."""
+
+    state: State
+    search: FileSearch  # skips what cannot be read
+    claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
+
+    def sealed_into(self, holder: str) -> str:
+        """The manifest that a pending part was sealed into; any other holder as it is."""
+        return holder if self.claims is None else manifests_of(self.claims, [holder])[holder]
+
+    def claimed_for(self, uri: str, info: ObjectInfo | None) -> str | None:
+        """The manifest that owns a file of redriven lines, or has claimed a file."""
+        if owner := redriven_owner(uri, self.state.layout.redriven_folder):
+            return owner
+        if info is None or self.claims is None or not is_text(uri):  # claims have names that are text
+            return None
+        key = claim_key(ManifestFile(uri=uri, etag=info.etag))
+        claim = self.claims.get_many([key]).get(key)
+        return None if claim is None else self.sealed_into(claim.holder)
+
+    def naming(self, uri: str, info: ObjectInfo | None, days: int) -> Naming | str:
+        """The most specific naming of a file, from the first place that has one; else what was searched, in words."""
+        wanted, own_days = {canonical(uri)}, self._own_days(uri, info)
+        searched = 0
+        for day in self._days(own_days, days):
+            searched += 1
+            if found := _best(self.search.on_date(day, wanted), info):
+                return found
+            # Manifests that wait come after the file's own date, before all other dates.
+            if searched == 1 and (found := _best(self.search.waiting(wanted), info)):
+                return found
+        others = f" and {count(searched - 1, 'other day')}, the newest first" if searched > 1 else ""
+        claims = "the claims, " if self.claims is not None else ""
+        return f"{claims}the manifests that wait, the ledger of {own_days[0]}{others}"
+
+    def quarantined(self, uri: str, info: ObjectInfo | None, dates: Iterable[str], days: int) -> list[QuarantinedFile]:
+        """The quarantined versions of a file, oldest first. They stay on record whatever came of the file later.
+
+        On S3, only these dates and those that the file may have are searched.
+        """
+        known = [*self._own_days(uri, info), *dates]
+        searched = self._days(known, max(days, len(known)) if not is_s3(self.state.layout.state) else len(known))
+        wanted = {canonical(uri)}
+        namings = self.search.on_dates(dict.fromkeys(searched, wanted))
+        keys = {ManifestKey(each.date, each.manifest_id) for each in namings if each.state == "quarantined"}
+        found = (file for each in accounts(self.state, Scope(keys=list(keys))) for file in each.quarantined)
+        own = sorted((file for file in found if canonical(file.uri) in wanted), key=lambda file: file.started_at)
+        return Settling(self.state).files(own)
+
+    def earlier_name(self, info: ObjectInfo, days: int) -> str:
+        """The name under which the bytes of a local file are on record, if that name has them no more; else empty."""
+        if not info.stamp:
+            return ""
+        dates = self._days(self._own_days(info.uri, info), days)
+        is_long = lambda file: file.end_byte == info.size_bytes  # noqa: E731
+        search = replace(self.search, versions={info.etag}, also=is_long)
+        for naming in search.on_dates(dict.fromkeys(dates, frozenset[str]())):
+            there = self.state.store.stat(naming.uri) if naming.may_have(None) else info
+            is_gone = there is None or there.etag != naming.etag
+            if is_gone and naming.uri != canonical(info.uri) and self._is(info, naming, is_there=there is not None):
+                return naming.uri
+        return ""
+
+    def _is(self, info: ObjectInfo, naming: Naming, *, is_there: bool) -> bool:
+        """Whether a file is a version of another name, by its time, or by its bytes where that name goes on."""
+        if info.etag == naming.etag:
+            return True
+        end = (naming.size_bytes, naming.digest)
+        return is_there and end in beginnings(whole(self.state.store, info), {end[0]: {end[1]}})
+
+    def _own_days(self, uri: str, info: ObjectInfo | None) -> list[str]:
+        """The dates that a file may have, the most likely one first."""
+        arrived_at = info.modified_at if info else self.state.clock.now()
+        own_day = self.state.rules.dates.of_file(uri, arrived_at).date
+        return [own_day, *sorted(possible_dates(uri, arrived_at) - {own_day})]
+
+    def _days(self, own_days: Sequence[str], days: int) -> Iterator[str]:
+        others = (day for day in reversed(list(self.state.ledger.dates())) if day not in own_days)
+        return islice(chain(own_days, others), min(max(days, 1), sys.maxsize))
+
+
+def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
+    """The most specific naming; one of the current version comes first."""
+
+    def rank(naming: Naming) -> tuple[bool, int]:
+        is_other = info is not None and naming.etag is not None and naming.etag != info.etag
+        return is_other, _BEST_FIRST.index(naming.state)
+
+    return min(namings, key=rank, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LandedRecord:
+    """Where a record is, or a gap.
+
+    Attributes:
+        uri: The object that has it, else the gap that it may be in; empty if no file was made of it.
+        manifest_id: The manifest that names the object or the gap.
+        words: Where in the object the record is, as far as the chain tells, or why it is not there.
+    """
+
+    uri: str
+    manifest_id: str
+    words: str
+
+
+def landed_record(state: State, uri: str) -> LandedRecord | None:
+    """Find what became of a record, or of a gap, in the log of that name that was landed last. The log is not asked.
+
+    Returns:
+        None if no chain has it.
+
+    Raises:
+        ValueError: The URI is neither a record nor a gap.
+    """
+    chains, found = LogChains(state), list[tuple[PartitionPlace, LandedRecord]]()
+    asked = record_or_gap(uri)
+    for log_id in chains.log_ids(asked.log):
+        place = PartitionPlace(asked.log, log_id, asked.partition_id)
+        if isinstance(asked, LogGap):
+            link = chains.chain(place).at(asked.after)
+            record = _lost(place, link) if link is not None and link.gap else None
+        else:
+            record = _record(chains, place, asked.position, f"{asked.words} of id {log_id}")
+        if record is not None:
+            found.append((place, record))
+    return max(found, key=lambda each: chains.origin(each[0]).begun_at)[1] if found else None
+
+
+def _record(chains: LogChains, place: PartitionPlace, position: int, named: str) -> LandedRecord | None:
+    lost = f"{named} is in this gap: retention may have removed it before it was landed"
+    # A link has what is behind its first position, up to and with its last.
+    link = chains.chain(place).link_with(position - 1)
+    if link is None:
+        last = chains.chain(place).last()
+        is_in_gap = last is not None and last.gap and not last.begins and position > last.first
+        return _lost(place, last, lost) if last is not None and is_in_gap else None
+    if link.gap and position < int(link.begins or position + 1):
+        return _lost(place, link, lost)
+    return LandedRecord(link.uri, link.manifest_id, f"{named} {_words(place, position, link)}")
+
+
+def _lost(place: PartitionPlace, link: LandedLink, words: str = "") -> LandedRecord:
+    gap = place.gap(link)
+    return LandedRecord(str(gap), link.manifest_id, words or f"this gap of id {place.log_id}: {gap.words}")
+
+
+def _words(place: PartitionPlace, position: int, link: LandedLink) -> str:
+    """Where the records of a link have one, after its name."""
+    if link.begins and position < int(link.begins):
+        return "is before the first record of this object: no record has it"
+    left_out = f"{count(link.strays, 'packed record')} of other shards left out" if link.strays else ""
+    if not link.lines:
+        return f"is in no object: {f'there were only {left_out}' if left_out else 'no record around it has a value'}"
+    if link.end - link.first == link.records == link.lines:
+        return f"is line {position - link.first:,} of this object"
+    is_one_each = place.log.scheme == KINESIS and not link.packed
+    if is_one_each and position in {int(link.last), int(link.begins or 0)}:
+        return f"is line {1 if str(position) == link.begins else link.lines:,} of this object"
+    among = f"is among the {count(link.lines, 'line')} of this object"
+    if link.tombstones:
+        return f"{among}, unless it has no value, as {count(link.tombstones, 'record')} of it"
+    return f"{among}, unless it was among {left_out}" if left_out else among
