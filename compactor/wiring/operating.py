@@ -144,18 +144,17 @@ def cleaner(app: App, who: str = BY_JOB) -> Cleaner:
 
 def redriver(app: App, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> "Redriver":
     """Make what redrives dead letters, quarantined files and rejected lines."""
-    from compactor.ops.redrive.planner import RedriveClaims, RedrivePlanner
+    from compactor.ops.redrive.planner import RedrivePlanner
     from compactor.ops.redrive.redriver import Redriver
     from compactor.ops.redrive.reject_lines import Recheck
     from compactor.sources.file_search import FileSearch
 
     settings, allowed_prefixes = app.settings, app.settings.input.allowed_prefixes
-    lease_seconds = settings.builder.claim_lease_seconds
     redrive_planner = RedrivePlanner(
         state=app.state,
-        claims=RedriveClaims(claims=app.claims_if_any, clock=app.clock, lease_seconds=lease_seconds),
         search=FileSearch(state=app.state, allowed_prefixes=allowed_prefixes),
-        allowed_prefixes=allowed_prefixes,
+        claims=app.claims_if_any,
+        lease_seconds=settings.builder.claim_lease_seconds,
     )
     grok = grok_reader_of(app)
     recheck = Recheck(

@@ -1,6 +1,6 @@
 """Decides which files a redriven manifest may name: those that exist, are allowed, and that no other manifest has."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ from compactor.core.inputs.dates import possible_dates
 from compactor.core.layout import ManifestKey, canonical, number_of_redrive, redriven_id, root_id
 from compactor.core.logs.names import is_log
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ClaimTable, Clock, ObjectInfo
+from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.ledger.accounts.account import Account, AccountState
 from compactor.ledger.accounts.reading import account_of
 from compactor.ledger.landing.given import check_given, is_landed, names_landed
@@ -20,43 +20,6 @@ from compactor.ledger.state import State
 from compactor.ops.redrive.redrivable import Refused
 from compactor.sources.claiming import claim_key, manifests_of
 from compactor.sources.file_search import FileSearch, Naming
-
-IsOwn = Callable[[str], bool]  # whether a holder belongs to the lineage that is redriven, and comes before the redrive
-
-
-@dataclass(frozen=True, kw_only=True)
-class RedriveClaims:
-    """Reads claims, and takes them. A file of unknown version cannot be claimed."""
-
-    claims: ClaimTable | None  # the table; None if nothing is ever planned
-    clock: Clock
-    lease_seconds: float  # how long the claims of the new manifest hold until it is written
-
-    def holders(self, files: Sequence[ManifestFile]) -> dict[str, str]:
-        """The manifest that holds each file, by URI; files that are free or of unknown version are left out."""
-        keys = _keys(files)
-        if self.claims is None or not keys:
-            return {}
-        found = self.claims.get_many(list(keys))
-        manifests = manifests_of(self.claims, (claim.holder for claim in found.values()))
-        return {keys[key]: manifests[claim.holder] for key, claim in found.items()}
-
-    def take(self, files: Sequence[ManifestFile], manifest_id: str, is_own: IsOwn) -> dict[str, str]:
-        """Claim files for a manifest that is about to be written; returns, by URI, the holders of the others."""
-        if self.claims is None:
-            return {}
-        now, lease = self.clock.now(), self.lease_seconds
-        keys = _keys(files)
-        claims = self.claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
-        others = {key: claim.holder for key, claim in claims.items() if claim.holder != manifest_id}
-        manifests = manifests_of(self.claims, others.values())
-        taken: set[str] = set()
-        for holder in filter(lambda each: is_own(manifests[each]), set(others.values())):
-            held = [key for key, other in others.items() if other == holder]
-            taken |= self.claims.take_over(
-                held, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
-            )
-        return {keys[key]: manifests[holder] for key, holder in others.items() if key not in taken}
 
 
 def _keys(files: Sequence[ManifestFile]) -> dict[str, str]:
@@ -82,13 +45,13 @@ class Draft:
     planned: set[str] = field(default_factory=set)  # URIs that only plans give, if the manifest was refused
 
     def is_own(self, holder: str) -> bool:
-        """Whether the holder of a claim belongs to the lineage."""
+        """Whether the holder of a claim belongs to the lineage that is redriven."""
         return self.root.id in {holder, root_id(holder)} or holder == self.alias
 
     def is_before(self, holder: str, manifest_id: str) -> bool:
         """Whether the holder of a claim belongs to the lineage and comes before a redrive of it.
 
-        A redrive that was held up while another one took a later number must not take the claims of that one.
+        A redrive that was held up must not take the claims of one with a later number.
         """
         numbers = (number_of_redrive(each, self.root.id) for each in (holder, manifest_id))
         # guard: a redrive that was held up leaves the claims of a later one
@@ -189,19 +152,17 @@ def committed_under(manifest_id: str, state: State) -> Commit | None:
 
 
 _GONE = "there is no such object; expected it to be there by now, or `compactor dismiss` to give it up"
-
-
 _NOT_LANDED = "retention removed it before it was landed; `compactor accept` puts on record that it is gone"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedrivePlanner:
-    """Drafts new manifests, and claims their files."""
+    """Drafts new manifests, and claims their files. A file of unknown version cannot be claimed."""
 
     state: State
-    claims: RedriveClaims
     search: FileSearch
-    allowed_prefixes: Sequence[str]  # folders that may have input
+    claims: ClaimTable | None  # None if nothing is ever planned
+    lease_seconds: float  # how long the claims of a new manifest hold until it is written
     _named_here: dict[str, list[Naming]] = field(default_factory=dict, init=False)
 
     def draft(self, account: Account, root: ManifestKey, reason: str | None) -> Draft:
@@ -214,7 +175,7 @@ class RedrivePlanner:
             draft = self._draft_of_letter(account, account.letter, root)
         else:
             draft = self._draft_of_files(account, root, reason)
-        holders = self.claims.holders(draft.files)
+        holders = self._holders(draft.files)
         draft.refuse_held({uri: holder for uri, holder in holders.items() if not draft.is_own(holder)})
         draft.unclaimed.update(file.uri for file in draft.files if file.uri not in holders)
         return draft
@@ -240,7 +201,7 @@ class RedrivePlanner:
 
     @staticmethod
     def _search(searched: Iterable[Naming], found: dict[str, list[Naming]]) -> str:
-        """Add what a search finds; returns why it cannot tell, empty if it can."""
+        """Add what a search finds; return why it cannot tell, empty if it can."""
         try:
             for naming in searched:
                 found.setdefault(naming.uri, []).append(naming)
@@ -254,10 +215,31 @@ class RedrivePlanner:
         return [file for file in files if file.uri not in draft.refused]
 
     def claim(self, draft: Draft, files: Sequence[ManifestFile], manifest_id: str) -> list[ManifestFile]:
-        """Claim files of a draft for a new manifest; returns those that it got."""
-        lost = self.claims.take(files, manifest_id, lambda holder: draft.is_before(holder, manifest_id))
+        """Claim files of a draft for a manifest that is about to be written; return those that it got."""
+        if self.claims is None:
+            return [*files]
+        now, lease, keys = self.state.clock.now(), self.lease_seconds, _keys(files)
+        claims = self.claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
+        others = {key: claim.holder for key, claim in claims.items() if claim.holder != manifest_id}
+        manifests, taken = manifests_of(self.claims, others.values()), set[str]()
+        for holder in set(others.values()):
+            if draft.is_before(manifests[holder], manifest_id):
+                held = [key for key, other in others.items() if other == holder]
+                taken |= self.claims.take_over(
+                    held, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
+                )
+        lost = {keys[key]: manifests[holder] for key, holder in others.items() if key not in taken}
         draft.refuse_held(lost)
         return [file for file in files if file.uri not in lost]
+
+    def _holders(self, files: Sequence[ManifestFile]) -> dict[str, str]:
+        """The manifest that holds each file, by URI; files that are free or of unknown version are left out."""
+        keys = _keys(files)
+        if self.claims is None or not keys:
+            return {}
+        found = self.claims.get_many(list(keys))
+        manifests = manifests_of(self.claims, (claim.holder for claim in found.values()))
+        return {keys[key]: manifests[claim.holder] for key, claim in found.items()}
 
     def remember(self, files: Sequence[ManifestFile], manifest_id: str) -> None:
         """Remember the files of a new manifest, which the last search could not find."""
@@ -278,8 +260,8 @@ class RedrivePlanner:
             draft.files.append(named)
             draft.reasons[named.uri] = str(report.status)
         # Any id of the lineage will do: only its root counts here.
-        new_id, folder = redriven_id(root.id, 1), self.state.layout.redriven_folder
-        outside = [file.uri for file in draft.files if not is_allowed(file.uri, new_id, self.allowed_prefixes, folder)]
+        rules = redriven_id(root.id, 1), self.search.allowed_prefixes, self.state.layout.redriven_folder
+        outside = [file.uri for file in draft.files if not is_allowed(file.uri, *rules)]
         draft.refuse(dict.fromkeys(outside, "it is not below an allowed prefix"))
         found = self._pin(draft)
         draft.refuse({uri: why for uri, why in found.items() if isinstance(why, str)})
@@ -287,7 +269,7 @@ class RedrivePlanner:
 
     def _draft_of_letter(self, account: Account, letter: DeadLetter, root: ManifestKey) -> Draft:
         accepted = account.accepted
-        original = original_of(letter, accepted, self.state, self.allowed_prefixes)
+        original = original_of(letter, accepted, self.state, self.search.allowed_prefixes)
         draft = Draft(account, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
         if names_landed(self.state, original):  # a copy under another id may name what the first one has
             claimed = original.model_copy(update={"manifest_id": redriven_id(root.id, 1)})
@@ -304,7 +286,7 @@ class RedrivePlanner:
         return draft
 
     def _pin(self, draft: Draft) -> dict[str, ObjectInfo | str]:
-        """Give files without a version that of now; returns, by URI, what was found or why nothing was."""
+        """Give files without a version the current one; return, by URI, what was found or why nothing was."""
         unpinned = [file for file in draft.files if file.etag is None]
         found = dict(zip((file.uri for file in unpinned), map_ordered(self._found, unpinned), strict=True))
         draft.files = [_pinned(file, found.get(file.uri)) for file in draft.files]
@@ -319,7 +301,7 @@ class RedrivePlanner:
 
 
 def _named(report: FileReport) -> ManifestFile:
-    """A quarantined file, in the version of now; of one that grew the lines that were not read."""
+    """A quarantined file in its current version, or the lines of one that grew that were not read."""
     named = report.as_input()
     return named if named.grown else named.model_copy(update={"size_bytes": None, "etag": None, "range": None})
 

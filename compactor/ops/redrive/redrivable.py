@@ -1,4 +1,4 @@
-"""Finds what can be redriven, so that it can be counted before anything is written. Writes nothing."""
+"""Finds and counts what can be redriven. Writes nothing."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ REASONS: dict[Kind, frozenset[str]] = {
 """The reasons of dead letters, quarantined files and rejected lines."""
 
 CURABLE = frozenset({"line_too_long", "parsers_disagree"})
-"""Reasons for which a line is rejected by one setting and not by another: the others follow from its bytes."""
+"""Reasons that depend on the settings; all other reasons follow from the bytes of a line."""
 
 THINGS: dict[Kind, str] = {"manifests": "manifest", "files": "file", "rejects": "line"}
 """The unit in which each kind is counted."""
@@ -60,7 +60,7 @@ class Redrivable:
     """What can be redriven."""
 
     scope: Scope
-    # Manifests that have something to redrive, or an earlier redrive whose manifest was never written
+    # Manifests with something to redrive, or with an earlier redrive whose manifest was never written
     sources: tuple[Source, ...]
     refused: tuple[Refused, ...] = ()  # manifests that the scope names and that cannot be redriven
 
@@ -75,7 +75,7 @@ class Redrivable:
 
 
 def find_redrivable(state: State, scope: Scope) -> Redrivable:
-    """Find what can be redriven, among dead letters or in the ledger, without what is settled."""
+    """Find dead letters, quarantined files or rejected lines that can be redriven and that nothing settled."""
     sources, refused = _parted(folded(state, scope, partial(_found, state, scope, Visible(state))))
     if scope.kind != "rejects":
         unsettled = _open_files if scope.kind == "files" else _open_letters
@@ -91,7 +91,6 @@ def _parted(found: Iterable[Source | Refused | None]) -> tuple[list[Source], lis
 
 
 def _open_letters(settling: Settling, sources: list[Source]) -> Iterable[Source | Refused]:
-    """The dead letters, but for those of which later manifests took over all files."""
     letters = settling.letters([source.letter for source in sources if source.letter is not None])
     settled_by = {each.manifest_id: each.settled_by for each in letters}
     why = "its files were taken over by later manifests, the last one by {}"
@@ -101,7 +100,6 @@ def _open_letters(settling: Settling, sources: list[Source]) -> Iterable[Source 
 
 
 def _open_files(settling: Settling, sources: list[Source]) -> Iterable[Source | Refused]:
-    """The sources, without files of which a later version has rows, or that were given up."""
     checked = iter(settling.files([file for source in sources for file in source.files]))
     for source in sources:
         files = tuple(file for file in [next(checked) for _ in source.files] if not file.is_settled)
@@ -112,7 +110,7 @@ def _open_files(settling: Settling, sources: list[Source]) -> Iterable[Source | 
 
 
 def _found(state: State, scope: Scope, visible: Visible, account: Account) -> Source | Refused | None:
-    """The source; or, if it cannot be redriven, the reason, which matters only for a manifest that was named."""
+    """The source. If it cannot be redriven, why, which is reported only of a manifest that was named."""
     why = _why_not(state, scope, account, visible)
     if not why and account.root is not None:
         files = account.open_files if scope.kind == "files" else ()

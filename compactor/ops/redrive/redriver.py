@@ -11,9 +11,10 @@ from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Commit, FileStatus, Redrive, RedrivenInput
+from compactor.core.documents.records import Commit, Redrive, RedrivenInput
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
 from compactor.core.layout import MANIFEST_ID, ManifestKey, redriven_id
+from compactor.core.results import only
 from compactor.core.text.formatting import by_name, count
 from compactor.ledger.accounts.account import Account, Kind
 from compactor.ledger.accounts.reading import Detail, account_of
@@ -21,7 +22,7 @@ from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.ops.redrive.planner import Draft, RedrivePlanner
 from compactor.ops.redrive.redrivable import Redrivable, Refused, Source
-from compactor.ops.redrive.reject_lines import Recheck, Wanted, WrittenLines, numbers_of, write_lines
+from compactor.ops.redrive.reject_lines import LinesToRedrive, Recheck, WrittenLines, numbers_of, write_lines
 from compactor.telemetry.logs import log_event
 
 _DRAFTS_AT_ONCE = 64  # they share one search of the ledger
@@ -29,7 +30,7 @@ _DRAFTS_AT_ONCE = 64  # they share one search of the ledger
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """One new manifest."""
+    """A new manifest."""
 
     source: str  # the manifest that it redrives
     manifest_id: str | None  # the new manifest; None in a dry run, which takes no id
@@ -52,27 +53,15 @@ class RedriveReport:
     healed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Healed:
-    """The manifest of an earlier redrive, which is written now."""
-
-    manifest_id: str
-
-
-_Part = Redriven | Refused | _Healed | Counter[str]
-"""A part of a report; a counter has lines that are as wrong as before."""
+_Part = Redriven | Refused | str | Counter[str]
+"""A part of a report: a text is the manifest of an earlier redrive, a counter has lines that are as wrong as before."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What one call is asked for."""
-
     kind: Kind
     reason: str | None
     dry_run: bool
-
-    def redriven(self, source_id: str, new_id: str, counts: Mapping[str, int], files: int) -> Redriven:
-        return Redriven(source_id, None if self.dry_run else new_id, self.kind, counts, files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +72,13 @@ class _NextRedrive:
     root: ManifestKey
     left: Counter[str]  # how many manifests, files or lines are left to redrive, by reason
     number: int
-    manifest_id: str
+
+    @property
+    def manifest_id(self) -> str:
+        return redriven_id(self.root.id, self.number)
+
+    def redriven(self, call: _Call, counts: Mapping[str, int], files: int) -> Redriven:
+        return Redriven(self.account.id, None if call.dry_run else self.manifest_id, call.kind, counts, files)
 
     def check_id(self) -> None:
         if not MANIFEST_ID.fullmatch(self.manifest_id):
@@ -92,7 +87,7 @@ class _NextRedrive:
 
 
 def _or_refused(source: Source, parts: Iterable[_Part | Draft]) -> Iterator[_Part | Draft]:
-    """What becomes of a manifest; if it cannot be redriven, the error is the reason."""
+    """What became of a manifest; if it cannot be redriven, the error says why."""
     try:
         yield from parts
     except ManifestError as exc:
@@ -120,10 +115,10 @@ class Redriver:
         report = RedriveReport(
             scan.kind,
             dry_run,
-            unchanged=sum((each for each in parts if isinstance(each, Counter)), Counter[str]()),
-            redriven=tuple(each for each in parts if isinstance(each, Redriven)),
-            refused=(*scan.refused, *(each for each in parts if isinstance(each, Refused))),
-            healed=tuple(dict.fromkeys(each.manifest_id for each in parts if isinstance(each, _Healed))),
+            unchanged=sum(only(Counter, parts), Counter[str]()),
+            redriven=only(Redriven, parts),
+            refused=(*scan.refused, *only(Refused, parts)),
+            healed=tuple(dict.fromkeys(only(str, parts))),
         )
         for refused in report.refused:
             log_event("redrive.refused", manifest_id=refused.manifest_id, uri=refused.uri, why=refused.why)
@@ -142,7 +137,7 @@ class Redriver:
                         yield part
             yield from self._of_drafts(call, drafts)
 
-    def _healed(self, call: _Call, root: ManifestKey) -> Iterator[_Healed]:
+    def _healed(self, call: _Call, root: ManifestKey) -> Iterator[str]:
         """Write the manifests of earlier redrives that were interrupted before they wrote them."""
         for entry in self._log.entries(root):
             if entry.fate == "unwritten":
@@ -150,10 +145,10 @@ class Redriver:
                 if not call.dry_run:
                     self._log.deliver(entry.redrive)
                     log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
-                yield _Healed(manifest_id)
+                yield manifest_id
 
     def _account(self, source: Source) -> Account:
-        """The account of a manifest, of whose files only those are left that the scan found."""
+        """The account of a manifest, with those of its quarantined files that the scan found."""
         return replace(account_of(self.state, source.key.id, Detail.ACCEPTED), quarantined=source.files)
 
     def _next(self, call: _Call, root: ManifestKey, account: Account) -> _NextRedrive:
@@ -162,7 +157,7 @@ class Redriver:
             number = self._log.next_number(root, entries)
             if number is not None:
                 now = account.with_lineage(entries)
-                return _NextRedrive(now, root, now.left(call.kind, call.reason), number, redriven_id(root.id, number))
+                return _NextRedrive(now, root, now.left(call.kind, call.reason), number)
 
     def _drafted(self, call: _Call, source: Source) -> Iterator[_Part | Draft]:
         yield from self._healed(call, source.root)
@@ -202,10 +197,9 @@ class Redriver:
             return None
         self.redrive_planner.remember(files, found.manifest_id)
         sources = {file.origin_uri for file in files}
-        return [call.redriven(draft.account.id, found.manifest_id, counts, len(sources))]
+        return [found.redriven(call, counts, len(sources))]
 
     def _of_lines(self, call: _Call, source: Source) -> Iterator[_Part]:
-        """Redrive the rejected lines of a manifest."""
         yield from self._healed(call, source.root)
         account = self._account(source)
         while account.commit is not None and (found := self._next(call, source.root, account)).left:
@@ -220,7 +214,10 @@ class Redriver:
         """Write rejected lines to new input files and redrive those; None if another redrive took the number."""
         folder = self.state.layout.redriven_inputs(found.manifest_id, self.state.ledger.run_id)
         try:
-            lines = self._written_lines(commit, found, None if call.dry_run else folder)
+            taken = numbers_of(each for redrive in found.account.taken for each in redrive.inputs)
+            wanted = LinesToRedrive(commit, found.left.keys(), taken, self.recheck)
+            lines = write_lines(self.state.store, wanted, None if call.dry_run else folder)
+            _check_number(lines, found)
             if lines.files and not call.dry_run:
                 self.on_crash_point(RedriveCrashPoint.LINES_WRITTEN, found.manifest_id)
                 manifest = Manifest(
@@ -238,28 +235,11 @@ class Redriver:
             raise
         made = list[_Part]()
         if lines.files:
-            made.append(call.redriven(found.account.id, found.manifest_id, dict(lines.counts), lines.sources))
+            made.append(found.redriven(call, dict(lines.counts), lines.sources))
         if lines.unchanged:
             what = f"{count(lines.unchanged.total(), 'line')} as wrong as before: {by_name(lines.unchanged)}"
             made += [lines.unchanged, Refused(found.account.id, "", what)]
         return made
-
-    def _written_lines(self, commit: Commit, found: _NextRedrive, folder: str | None) -> WrittenLines:
-        wanted = Wanted(
-            rejects=[file.final for file in commit.rejects],
-            sources={file.origin_uri for file in commit.files if file.status is FileStatus.COMPACTED},
-            reasons=found.left.keys(),
-            taken=numbers_of(each for redrive in found.account.taken for each in redrive.inputs),
-            recheck=self.recheck,
-            is_redrive=bool(commit.rejects_of),
-            reports={file.origin_uri: file for file in commit.files},
-        )
-        lines = write_lines(self.state.store, wanted, folder)
-        if lines.counts + lines.unchanged != found.left:
-            sums = (lines.counts + lines.unchanged).total(), found.left.total()
-            what = f"{sums[0]} lines, expected {sums[1]} as the commit says"
-            raise StagingError(f"the rejects of manifest {commit.manifest_id} hold {what}")
-        return lines
 
     def _delete_lines(self, folder: str) -> None:
         self.state.store.delete([info.uri for info in self.state.store.list(folder)])
@@ -291,3 +271,10 @@ class Redriver:
         self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
         log_event("manifest.redriven", source=source, manifest_id=new_id, kind=call.kind, counts=counts)
         return True
+
+
+def _check_number(lines: WrittenLines, found: _NextRedrive) -> None:
+    read = lines.counts + lines.unchanged
+    if read != found.left:
+        what = f"{read.total()} lines, expected {found.left.total()} as the commit says"
+        raise StagingError(f"the rejects of manifest {found.account.id} hold {what}")

@@ -3,7 +3,7 @@
 import gzip
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import FileReport, RedrivenInput
+from compactor.core.documents.records import Commit, FileStatus, RedrivenInput
 from compactor.core.errors import StagingError, StoreUnavailable
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import open_parquet
@@ -27,7 +27,7 @@ from compactor.ndjson.inspection import refusals
 
 
 class LineNumbers:
-    """The lines of a file that were redriven; all of them, without ranges."""
+    """The numbers of the lines of a file that were redriven: those in some ranges, or all lines if there are none."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._ranges = sorted(ranges)
@@ -41,7 +41,7 @@ class LineNumbers:
 
 
 def numbers_of(inputs: Iterable[RedrivenInput]) -> dict[tuple[str, str], LineNumbers]:
-    """The lines in some files of redriven lines, by the file that they are from and the reason of their rejection."""
+    """The lines that were redriven, by the file that has them and the reason for which they were rejected."""
     ranges: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for each in inputs:
         ranges[each.source_uri, each.reason] += each.numbers
@@ -50,12 +50,11 @@ def numbers_of(inputs: Iterable[RedrivenInput]) -> dict[tuple[str, str], LineNum
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """The rules of now.
+    """The current rules for lines.
 
     Attributes:
-        max_line_bytes: The longest line.
-        has_one_parser: Whether the engine reads lines as inspection does, so that no two parsers can disagree.
-        grok: What reads lines as records; None if they are JSON.
+        has_one_parser: Whether the engine and inspection read lines by the same parser, so that they cannot disagree.
+        grok: Reads lines as records; None if they are JSON.
     """
 
     max_line_bytes: int
@@ -66,7 +65,7 @@ class Recheck:
         """Return why a line would be rejected now; None if it would become a row.
 
         Args:
-            line: The bytes of the line; of one that is too long, more than `max_line_bytes` of them.
+            line: The bytes of the line. Of one that is too long, any number of bytes above `max_line_bytes` will do.
             reason: Why it was rejected.
         """
         if len(line) > self.max_line_bytes:
@@ -99,43 +98,23 @@ class RejectRow(NamedTuple):
     raw: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which rejected lines of a manifest to redrive.
-
-    Attributes:
-        rejects: The URIs of the Parquet files with its rejects.
-        sources: The files whose lines to take: rejects of others are samples, whose lines come with the whole file.
-        reasons: Why they were rejected.
-        taken: Those that were redriven before, by file and reason.
-        recheck: Tells which of them would be rejected again.
-        is_redrive: Whether the manifest has redriven lines itself. Then the rejects of a file may be in several places.
-        reports: How each file was read, for what its rows have beside the values of its lines.
-    """
-
-    rejects: Sequence[str]
-    sources: Collection[str]
-    reasons: Collection[str]
-    taken: Mapping[tuple[str, str], LineNumbers]
-    recheck: Recheck
-    is_redrive: bool = False
-    reports: Mapping[str, FileReport] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class WrittenLines:
     """The new input files.
 
     Attributes:
         inputs: Where the lines of each file are from.
-        counts: The lines in them, by the reason for which they were rejected.
-        unchanged: Lines that are as wrong as before, by the reason for which they were rejected. They are in no file.
+        unchanged: Lines that would be rejected again, by the reason for which they were rejected. They are in no file.
     """
 
     files: list[ManifestFile] = field(default_factory=list)
     inputs: list[RedrivenInput] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
     unchanged: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The lines in the files, by the reason for which they were rejected."""
+        return sum((Counter({each.reason: each.lines}) for each in self.inputs), Counter())
 
     @property
     def sources(self) -> int:
@@ -143,44 +122,62 @@ class WrittenLines:
         return len({each.source_uri for each in self.inputs})
 
 
-def write_lines(store: ObjectStore, wanted: Wanted, folder: str | None) -> WrittenLines:
-    """Write lines to new files in a folder, one for each source and reason; without a folder, only count them.
+@dataclass(frozen=True, slots=True)
+class LinesToRedrive:
+    """Which rejected lines of a commit to redrive.
+
+    Attributes:
+        reasons: Why they were rejected.
+        taken: Those that were redriven before, by file and reason.
+    """
+
+    commit: Commit
+    reasons: Collection[str]
+    taken: Mapping[tuple[str, str], LineNumbers]
+    recheck: Recheck
+
+
+def write_lines(store: ObjectStore, wanted: LinesToRedrive, folder: str | None) -> WrittenLines:
+    """Write lines to new files, one for each source and reason.
+
+    Rejects of quarantined files are left out: they are samples, whose lines come with the whole file.
 
     Args:
         store: Has the rejects, and receives the files.
         wanted: The lines.
-        folder: Ends with `/`.
+        folder: Receives the files, ends with `/`. None to only count the lines.
 
     Raises:
         StagingError: The rejects cannot be read, or are not ordered by file and line.
         StoreUnavailable: The store or the local disk fails for now.
     """
     written, seen = WrittenLines(), set[str]()
-    takes = lambda source_uri, reason: source_uri in wanted.sources and reason in wanted.reasons  # noqa: E731
-    asked = (row for uri in wanted.rejects for row in reject_rows(store, uri, takes))
+    reports = {each.origin_uri: each for each in wanted.commit.files if each.status is FileStatus.COMPACTED}
+    takes = lambda source_uri, reason: source_uri in reports and reason in wanted.reasons  # noqa: E731
+    asked = (row for file in wanted.commit.rejects for row in reject_rows(store, file.final, takes))
     with scratch_errors(), TemporaryDirectory(prefix="compactor-") as scratch:
         for source_uri, rows in groupby(asked, key=lambda row: row[0]):
-            if source_uri in seen and not wanted.is_redrive:
+            # A commit of redriven lines may have the rejects of a file in several places.
+            if source_uri in seen and not wanted.commit.rejects_of:
                 raise StagingError(f"rejects of {source_uri} are in two places; expected them in one")
             seen.add(source_uri)
             with ExitStack() as open_files:
                 targets = _sorted_out(wanted, source_uri, rows, written.unchanged, Path(scratch), open_files)
             for target in filter(attrgetter("lines"), targets):
-                uri, report = f"{folder}{len(written.files):06d}.ndjson.gz", wanted.reports.get(source_uri)
+                uri = f"{folder}{len(written.files):06d}.ndjson.gz"
                 named = ManifestFile(
                     uri=uri,
                     source_uri=source_uri,
                     rejected_as=target.reason,
-                    path_columns=(report and report.path_columns) or None,
+                    path_columns=reports[source_uri].path_columns or None,
                 )
                 written.files.append(named if folder is None else _uploaded(store, named, target.path))
                 written.inputs.append(target.as_input(uri, source_uri))
-                written.counts[target.reason] += target.lines
     return written
 
 
 def _sorted_out(
-    wanted: Wanted,
+    wanted: LinesToRedrive,
     source_uri: str,
     rows: Iterator[RejectRow],
     unchanged: Counter[str],
@@ -202,7 +199,7 @@ def _sorted_out(
         else:
             unchanged[reason] += 1
             target.end_range()
-        if wanted.is_redrive:  # lines between may come in another place
+        if wanted.commit.rejects_of:  # lines between may come in another place
             target.end_range()
     return list(targets.values())
 
@@ -228,7 +225,7 @@ class _Target:
         self._next_number = 1
 
     def write(self, number: int, line: bytes) -> None:
-        """Write a line under its number. Blank lines stand for all others; compressed, they take next to no room."""
+        """Write a line under its number. Blank lines, which compress well, stand for all others."""
         missing = number - self._next_number
         while missing:
             self._packed.write(_PADDING[:missing])
@@ -241,7 +238,7 @@ class _Target:
         self._goes_on = True
 
     def end_range(self) -> None:
-        """See a line that is not written: the next one begins another range."""
+        """Let the next line begin another range."""
         self._goes_on = False
 
     def as_input(self, uri: str, source_uri: str) -> RedrivenInput:
@@ -276,16 +273,16 @@ def _joined(pieces: Iterator[RejectRow], most_bytes: int) -> bytes:
 def reject_rows(
     store: ObjectStore, uri: str, takes: Callable[[str, str], bool] | None = None, *, source_uri: str = ""
 ) -> Iterator[RejectRow]:
-    """Yield the rows of one Parquet file with rejects, passing over row groups without any that is asked for.
+    """Yield the rows of one Parquet file of rejects. Skips row groups without any of those asked for.
 
     Args:
-        store: Has it.
+        store: Has the Parquet file.
         uri: The Parquet file.
-        takes: Whether the lines of a file that were rejected for a reason are asked for.
-        source_uri: The only file that is asked for; empty for all.
+        takes: Whether to yield the lines of an input file with a reason; None for all.
+        source_uri: The only input file whose lines to yield; empty for all.
 
     Raises:
-        StagingError: It is missing, truncated, or not a file of rejects.
+        StagingError: The file is missing, truncated, or not a file of rejects.
     """
     file, _ = open_parquet(store, uri)
     try:
@@ -302,7 +299,7 @@ def reject_rows(
 
 
 def _may_have(file: pq.ParquetFile, number: int, takes: Callable[[str, str], bool] | None, source_uri: str) -> bool:
-    """Whether a row group may have rows that are asked for. Names and reasons are short, and many have none."""
+    """Whether a row group may have rows that are asked for. Names and reasons are cheap to read."""
     if source_uri:
         found = file.metadata.row_group(number).column(_SOURCE).statistics
         return found is None or not found.has_min_max or found.min <= source_uri <= found.max

@@ -2,6 +2,7 @@
 
 import gzip
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import MemoryStore
+from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import StagingError
 from compactor.ndjson.codecs import SNIFF_BYTES, sniff
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
@@ -19,8 +21,8 @@ from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, Reject, RejectLimits
 from compactor.ops.redrive.reject_lines import (
     LineNumbers,
+    LinesToRedrive,
     Recheck,
-    Wanted,
     WrittenLines,
     numbers_of,
     write_lines,
@@ -67,9 +69,17 @@ WIDER = Recheck(max_line_bytes=30, has_one_parser=True)
 FOLDER = "/w/redriven/m1-r1/run/"
 
 
-def wanted(uris: list[str], **other: Any) -> Wanted:
-    chosen = {"sources": SOURCES, "reasons": REASONS, "taken": {}, "recheck": WIDER, **other}
-    return Wanted(rejects=uris, **chosen)
+def wanted(
+    uris: list[str], *, sources: Collection[str] = SOURCES, rejects_of: str = "", **other: Any
+) -> LinesToRedrive:
+    """Lines of a commit that has compacted these sources, and has the others quarantined."""
+    commit = Commit.model_construct(
+        manifest_id="m1",
+        files=[FileReport(uri=uri, status=FileStatus.COMPACTED) for uri in sources],
+        rejects=[StagedFile.model_construct(final=uri) for uri in uris],
+        rejects_of=rejects_of,
+    )
+    return LinesToRedrive(commit, **{"reasons": REASONS, "taken": {}, "recheck": WIDER, **other})
 
 
 def written(store: MemoryStore, uris: list[str], **other: Any) -> WrittenLines:
@@ -190,7 +200,7 @@ def test_order_that_cannot_be_trusted(tmp_path: Path) -> None:
     uris = [rejects_of(store, tmp_path, {"/w/raw/a": b"bad\n", f"/w/raw/{name}": b"bad\n"}, name) for name in "bc"]
     with pytest.raises(StagingError, match="/w/raw/a are in two places"):
         written(store, uris)
-    assert written(store, uris, is_redrive=True).unchanged == {"invalid_json": 4}
+    assert written(store, uris, rejects_of="m0").unchanged == {"invalid_json": 4}
     path = tmp_path / "twisted.parquet"
     with RejectsWriter(path) as writer:
         spool = RejectSpool("m1", "/w/raw/a", RejectLimits(), Scratch(1 << 30))

@@ -4,7 +4,7 @@ import pytest
 
 from compactor.core.crash_points import RedriveCrashPoint
 from compactor.core.documents.manifest import ManifestFile
-from compactor.ops.redrive.planner import RedriveClaims
+from compactor.ops.redrive.planner import Draft, RedrivePlanner
 from compactor.sources.claiming import claim_key
 from compactor.wiring import planning
 from tests.support.harness import DAY, GOOD, DiedError
@@ -22,7 +22,7 @@ def test_a_late_redrive_leaves_the_files_of_a_later_one(monkeypatch: pytest.Monk
     plan(harness)
     source = harness.waiting()[0].rsplit("/", 1)[1].removesuffix(".json")
     exhaust(harness)
-    take, reports = RedriveClaims.take, []
+    claim, reports = RedrivePlanner.claim, []
 
     def die(point: RedriveCrashPoint, _manifest_id: str) -> None:
         if point is RedriveCrashPoint.CLAIMED:
@@ -31,15 +31,15 @@ def test_a_late_redrive_leaves_the_files_of_a_later_one(monkeypatch: pytest.Monk
     with pytest.raises(DiedError):
         redrive(harness, "manifests", on_crash_point=die)
 
-    def held_up(self: RedriveClaims, files: list[ManifestFile], manifest_id: str, is_own: object) -> dict[str, str]:
+    def held_up(self: RedrivePlanner, draft: Draft, files: list[ManifestFile], manifest_id: str) -> list[ManifestFile]:
         if manifest_id == f"{source}-r1" and not reports:
             planning.claimer(harness.app()).revoke(manifest_id)
             reports.append(None)
             reports[0] = redrive(harness, "manifests")
             harness.run_once()
-        return take(self, files, manifest_id, is_own)  # type: ignore[arg-type]
+        return claim(self, draft, files, manifest_id)
 
-    monkeypatch.setattr(RedriveClaims, "take", held_up)
+    monkeypatch.setattr(RedrivePlanner, "claim", held_up)
     late = redrive(harness, "manifests")
     assert new_ids(reports[0]) == [f"{source}-r2"]
     claimed = planning.claimer(harness.app()).claim([claim_key(file)], "of a builder that is told again")
