@@ -1,7 +1,6 @@
-"""Finds input whose rows are there twice: two manifests have compacted the same version of a file.
+"""Finds input whose rows are there twice, because two manifests compacted the same version of a file.
 
-Files of redriven lines have names of their own, and a quarantined file has no rows before it is redriven. So neither is
-found.
+Redriven input is not found: redriven lines are in files of their own, and a quarantined file has no rows.
 """
 
 import hashlib
@@ -29,7 +28,7 @@ def add_versions(versions: Versions, commit: Commit) -> None:
 
 
 def doubled_files(state: State, versions: Versions) -> Iterator[Discrepancy]:
-    """Yield one discrepancy for each two manifests that have compacted the same files, the first of all with each."""
+    """Yield one discrepancy for each manifest that compacted the same files as an earlier one."""
     pairs = dict[tuple[ManifestKey, ManifestKey], None]()
     for _, keys in versions.groups():
         first, *others = dict.fromkeys(keys)
@@ -38,7 +37,7 @@ def doubled_files(state: State, versions: Versions) -> Iterator[Discrepancy]:
 
 
 def doubled_versions(state: State, first: ManifestKey, second: ManifestKey) -> Discrepancy | None:
-    """What two manifests have compacted both; None if that is nothing."""
+    """The file versions that both of two manifests compacted; None if there are none."""
     # What cannot be read is reported with the manifest of that record.
     commits = [each.commit for each in accounts(state, Scope(keys=(first, second)))]
     reports = [commit.files if commit is not None else () for commit in commits]
@@ -52,11 +51,11 @@ def doubled_versions(state: State, first: ManifestKey, second: ManifestKey) -> D
 
 
 def version_digest(file: FileReport) -> bytes:
-    """The digest of a file version that has rows, of a range that of what it continues; empty for any other file."""
+    """The digest of a file version that has rows; of a range, that of what it continues. Empty for any other file."""
     if file.status is not FileStatus.COMPACTED or not file.etag:
         return b""
     # guard: two ranges that begin at the same byte are the same lines
-    if (part := file.range) is not None:  # no other range has a line of it if none begins at the same byte
+    if (part := file.range) is not None:
         return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}")
     return _digest(f"{canonical(file.uri)}#{file.etag}")
 

@@ -1,8 +1,8 @@
-"""Compares the files of one commit with its figures, without reading values, and finds files that no commit names.
+"""Compares the files of a commit with its figures, without reading values, and finds files that no commit names.
 
-A job commits before it publishes. So it is safe to list first and to read the commits then. Files in place are there
-before their manifest is decided. Until then, and if another attempt is decided, no table lists them: an orphan is no
-row too many, unless readers list the folders because there is no table.
+A job commits before it publishes, so files are listed first and commits read after that. Only files in place are
+written before their manifest is decided. If another attempt is decided, they are orphans: the table does not list them,
+so they add no rows. Without a table, readers list the folders, and any such file is a discrepancy.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ OwnerOf = Callable[[str], Owner]
 
 
 def surplus(state: State, date: str | None = None, *, has_table: bool = False) -> Iterator[Finding]:
-    """Search the folders of a date, or of all dates, even of those without any record."""
+    """Find surplus files in the folders of a date, or of all dates, even of those without any record."""
     layout, in_place = state.layout, InPlaceFiles(state) if has_table else None
     outputs = state.store.list(layout.output_folder_of(date) if date else folder(layout.output))
     # Outside the folders of dates there may be other tables.
@@ -42,7 +42,7 @@ def surplus(state: State, date: str | None = None, *, has_table: bool = False) -
 
 
 def surplus_of_manifest(state: State, key: ManifestKey, *, has_table: bool = False) -> Iterator[Finding]:
-    """Search the folders of a manifest's date for files that are named after it, also in partitions if it has some."""
+    """Find surplus files with the name of a manifest in the folders of its date, and in partitions if it has some."""
     layout, in_place = state.layout, InPlaceFiles(state) if has_table else None
     if in_place is not None:
         yield from _surplus(state, state.store.list(layout.in_place_of(key)), layout.output_owner, in_place)
@@ -91,7 +91,7 @@ def _surplus_of(state: State, in_place: InPlaceFiles | None, group: tuple[Owner,
     files = (*outcome.outputs, *outcome.rejects) if isinstance(outcome, Commit) else ()
     named = {canonical(file.final) for file in files}
     if isinstance(outcome, Commit) and outcome.is_rebuilt and not state.ledger.is_done(outcome.key, outcome.generation):
-        named |= set(map(canonical, outcome.removes))  # they go before the rebuilt files come
+        named |= set(map(canonical, outcome.removes))  # removed before the rebuilt files are published
     manifest_id = owner.id if owner and outcome else ""
     found: list[Finding] = []
     for info in infos:
@@ -116,8 +116,8 @@ class CommitFiles:
 
     state: State
     registry: SchemaRegistry
-    # Made at once: from Python 3.12 on, threads that first ask for a `cached_property` may make one each.
-    visible: Visible = field(init=False)  # what expired, and where rows of files are that are gone
+    # Not a `cached_property`: from Python 3.12 on, several threads may each make one.
+    visible: Visible = field(init=False)  # what expired, and which merged files have the rows of removed ones
     _columns: Callable[[int], list[str] | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ class CommitFiles:
             yield VerifyResult(output_files_verified=int(not faults), output_files_missing=int(is_gone))
 
     def lost_schemas(self, commit: Commit) -> Iterator[Discrepancy]:
-        """The schema versions of a commit that cannot be read. Many commits may share one."""
+        """The schema versions of a commit that cannot be read."""
         for version in {commit.schema_version, *(output.version_in(commit) for output in commit.outputs)}:
             if self._columns(version) is None:
                 uri = self.state.layout.schema(version)
@@ -182,14 +182,13 @@ class CommitFiles:
             yield Discrepancy(commit.manifest_id, file.final, f"columns {columns}", f"columns {found}")
 
     def _moved(self, commit: Commit, file: StagedFile) -> Moved | None:
-        """Where the rows of a file are that is gone because it was merged."""
+        """The merged file that has the rows of a file that is gone."""
         if self.state.store.stat(file.final) is not None:
             return None
         found = self.visible.moved(commit.date, file.final)
         return found if found is not None and found.rows == file.rows else None
 
     def _merged_fault(self, merged: MergedFile, columns: list[str] | None) -> str:
-        """What is wrong with a merged file that alone has the rows; empty if nothing is."""
         facts = self._facts(merged.uri)
         if isinstance(facts, str):
             return f"its rows are in {merged.uri} alone: {facts}"
@@ -199,7 +198,7 @@ class CommitFiles:
         return f"its rows are in {merged.uri} alone, without columns {lost}" if lost else ""
 
     def _facts(self, uri: str) -> ParquetFacts | str:
-        """The footer of a file, or why it cannot be read."""
+        """What the footer of a file says, or why it cannot be read."""
         fault = ""
         for _ in range(_TRIES):
             try:
@@ -212,7 +211,7 @@ class CommitFiles:
 
 
 def _contradictions(commit: Commit) -> Iterator[Discrepancy]:
-    """The figures of a commit that do not add up by themselves."""
+    """A commit's internal inconsistencies."""
     for file in commit.files:
         accounted = file.records + file.rejected_lines + file.blank_lines + file.erased_rejects
         if accounted != file.lines:
@@ -228,7 +227,7 @@ def _contradictions(commit: Commit) -> Iterator[Discrepancy]:
 
 
 def _misnamed(commit: Commit) -> Iterator[Discrepancy]:
-    """Files whose folders are not those of their partition, by the record of the commit alone."""
+    """Files outside the folders of their partition, by the commit alone."""
     fields = parse_fields(commit.partition_by)
     for file in commit.outputs:
         expected = folders(fields, tuple(file.partition)) if len(file.partition) == len(fields) else None

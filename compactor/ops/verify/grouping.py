@@ -1,4 +1,4 @@
-"""Groups many entries by what they are about, on disk, so that memory does not grow with their number."""
+"""Groups entries on disk, so that memory does not grow with their number."""
 
 import heapq
 import json
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 class GroupedOnDisk(Generic[T]):
-    """Collects entries, sorts them on disk, and yields those of one group together. A context manager, for one thread.
+    """Collects entries, sorts them on disk, and yields those of a group together. A context manager, for one thread.
 
     Args:
-        made: Makes an entry of the values that `add` was given: texts, integers and None.
+        made: Makes an entry of the values that `add` was given.
     """
 
     def __init__(self, made: Callable[..., T]) -> None:
@@ -57,7 +57,7 @@ class GroupedOnDisk(Generic[T]):
         place, end = run
         while place < end:
             self._file.seek(place)
-            # It reads lines until it has more bytes than asked for.
+            # `readlines` reads whole lines until it has more bytes than asked for.
             lines = self._file.readlines(min(_BLOCK_BYTES, end - place) - 1)
             place += sum(map(len, lines))
             yield from lines

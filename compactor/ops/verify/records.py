@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def read_records(state: State, listed: Listed) -> tuple[Account, list[Discrepancy]]:
-    """Read all records of a manifest: its account, and what is wrong with each. Safe beside a running job."""
+    """Read all records of a manifest: its account, and what is wrong with them. Safe while a job runs."""
     names = state.ledger.records(listed.key) if listed.records is None else listed.records
     while True:
         account, faults = _read_all(state, Account(key=listed.key, records=names))
@@ -66,9 +66,8 @@ def _read_all(state: State, account: Account) -> tuple[Account, list[Discrepancy
             if base_name(superseded) in names:
                 _read(faults, key.id, superseded, partial(ledger.outcome_of, key, earlier))
             else:
-                faults.append(
-                    Discrepancy(key.id, superseded, "the outcome that a rebuild superseded", "no such record")
-                )
+                expected = "the outcome that a rebuild superseded"
+                faults.append(Discrepancy(key.id, superseded, expected, "no such record"))
     elif is_over:
         faults.append(Discrepancy(key.id, uri, "the outcome of a manifest that is done", "no such record"))
     account = replace(account, accepted=accepted, outcome=outcome, is_done=is_over)
@@ -110,7 +109,7 @@ def _is_open(state: State, key: ManifestKey, accepted: Accepted | None, generati
 
 
 def lost_of_archived(state: State, folder: str) -> Iterator[Discrepancy]:
-    """Archived manifests without any record, in the archive or in one date's folder of it."""
+    """Archived manifests without any record, in a folder of the archive."""
     owners = (state.layout.archived_key(info.uri) for info in state.store.list(folder))
     return filter(None, map_ordered(partial(_lost, state), filter(None, owners)))
 
@@ -122,7 +121,7 @@ def _lost(state: State, key: ManifestKey) -> Discrepancy | None:
 
 
 def lost_of_accepted(state: State) -> Iterator[Finding]:
-    """Accepted manifests that are not archived and have no other record, and how many of them are open."""
+    """Accepted manifests that have no other record and are neither archived nor open, and how many are open."""
     listed = state.store.list(state.layout.accepted_folder)
     ids = (base_name(info.uri).removesuffix(".json") for info in listed if info.uri.endswith(".json"))
     for found in map_ordered(partial(_lost_of_accepted, state), ids):

@@ -1,17 +1,16 @@
-"""Compares the files that the table lists with those that the ledger names, while the ledger is verified.
+"""Compares the files that the table lists with those in the ledger, while the ledger is verified.
 
-The table is read first, and what differs is looked up once more in both at the end: what a job commits or rebuilds
-meanwhile is no discrepancy. Holds the names of the files that are compared one by one in memory.
+The table is read first. What differs is looked up once more in both at the end, because a job may commit or rebuild
+meanwhile. The names of the files that are compared one by one are in memory.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 from compactor.core.documents.records import Commit, StagedFile
-from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StagingError
 from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -31,85 +30,41 @@ from compactor.table.standing import ListedTable, held_words, waiting_words
 from compactor.table.unmerged import LiveFile, committed_files, looked_up
 from compactor.telemetry.error_text import described
 
-Doubtful = Mapping[str, ManifestKey | None]
-"""Files by URI, with the manifest that each is named after; None without one."""
-
 
 class _Named(NamedTuple):
-    """What the ledger says of a file.
+    """What the ledger says of a file: the valid commit of its manifest, and the file in that commit."""
 
-    Attributes:
-        commit: The valid commit of its manifest; None if there is none.
-        file: The file in that commit; None if it does not have it.
-        is_needed: Whether the table has to have the file.
-        is_allowed: Whether the table may have it.
-    """
-
-    commit: Commit | None
-    file: StagedFile | None
-    is_needed: bool
-    is_allowed: bool
+    commit: Commit | None = None
+    file: StagedFile | None = None
+    is_needed: bool = False  # whether the table has to have the file
+    is_allowed: bool = False  # whether the table may have it
 
 
 def differing(table: ListedTable, commit: Commit, file: StagedFile, live: TableFile) -> Iterator[Discrepancy]:
-    """What the table says of a file otherwise than its commit."""
+    """Differences between a file in the table and in its commit."""
     expected = f"{file.rows} rows, {file.size_bytes} bytes, {commit.date}"
     found = f"{live.records} rows, {live.size_bytes} bytes, {live.date or 'no date'}"
     if found != expected:
         yield Discrepancy(commit.manifest_id, file.final, expected, f"in table {table.name}: {found}")
-    # In the partition of its date alone, readers look for any value in it.
+    # A file in the partition of its date alone may hold any other values.
     # guard: a file in another partition of the table is a discrepancy
     if live.values and (file.holds_others or live.values != tuple(file.partition)):
         expected = "the partition that its commit names"
         yield Discrepancy(commit.manifest_id, file.final, expected, f"in table {table.name}: another one")
 
 
-def still_differing(state: State, table: ListedTable, doubtful: Doubtful) -> Iterator[Discrepancy]:
-    """Each of these files that the table has otherwise than the ledger.
-
-    The ledger is read first: what it has as done by then is in the table that is read afterwards.
-
-    Raises:
-        CompactorError: The catalog cannot be read.
-    """
-    if not doubtful:
-        return
-    expired = Visible(state)
-    named = dict(map_ordered(partial(_named, state, expired), doubtful.items()))
-    catalog = table.catalog()
-    head = catalog.head()
-    if head is None:
-        needed = sum(each.is_needed for each in named.values())
-        if needed:
-            yield Discrepancy("", table.name, f"a table with {count(needed, 'file')}", "no such table")
-        return
-    listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-    live = {file.uri: file for file in committed_files(state, listed) if file.uri in named}
-    for uri, each in named.items():
-        manifest_id = each.commit.manifest_id if each.commit else ""
-        if uri not in live:
-            if each.is_needed and each.commit and each.file and not is_superseded(state, each.commit):
-                expected = f"{each.file.rows} rows in table {table.name}"
-                yield Discrepancy(manifest_id, uri, expected, _why_missing(state, each.commit))
-        elif each.commit is not None and each.file is not None:
-            yield from differing(table, each.commit, each.file, live[uri])
-        elif not each.is_allowed:
-            found = f"{live[uri].records} rows in table {table.name}"
-            yield Discrepancy(manifest_id, uri, "no such file in the table: no commit names it", found)
-
-
-def _named(state: State, expired: Visible, item: tuple[str, ManifestKey | None]) -> tuple[str, _Named]:
+def _named(state: State, visible: Visible, item: tuple[str, ManifestKey | None]) -> tuple[str, _Named]:
     uri, key = item
     if key is None or not key.id:
-        return uri, _Named(None, None, is_needed=False, is_allowed=False)
+        return uri, _Named()
     [found] = accounts(state, Scope(keys=[key]))
     commit = found.commit
     if commit is None:  # a fault is a discrepancy by itself
-        return uri, _Named(None, None, is_needed=False, is_allowed=found.fault is not None)
+        return uri, _Named(is_allowed=found.fault is not None)
     file = next((each for each in commit.outputs if each.final == uri), None)
     # Until a rebuild is done, the table has the files of the generation before, or those of this one.
     is_allowed = commit.generation > 1 and not found.is_done
-    is_needed = file is not None and found.is_done and expired.taken("rows", commit.key, commit.generation) is None
+    is_needed = file is not None and found.is_done and visible.taken("rows", commit.key, commit.generation) is None
     return uri, _Named(commit, file, is_needed, is_allowed)
 
 
@@ -121,58 +76,39 @@ def _why_missing(state: State, commit: Commit) -> str:
     return "the table does not have the file"
 
 
-def is_superseded(state: State, commit: Commit) -> bool:
-    """Whether a manifest was rebuilt since its commit was read."""
-    return state.ledger.is_superseded(commit.key, commit.generation)
+def unlisted(state: State, table: ListedTable, commit: Commit) -> bool | Discrepancy:
+    """Whether a commit that was not done when it was read still waits for the table; a discrepancy if it is held back.
 
-
-class Unlisted(NamedTuple):
-    """A commit whose files the table ought to get, as it is now.
-
-    Attributes:
-        commit: The commit.
-        waits: Whether it waits for the table; not if it is done, or was rebuilt, meanwhile.
-        fault: That it is held back; None if it is not.
+    It does not wait once it is done or was rebuilt.
     """
-
-    commit: Commit
-    waits: bool
-    fault: Discrepancy | None = None
-
-
-def unlisted(state: State, table: ListedTable, commit: Commit) -> Unlisted:
-    """Whether a commit that was not done when it was read waits for the table now, or is held back from it."""
     expected = f"its files in table {table.name}"
     try:
         held = RefusedBatches(state).held(commit.key, commit.generation)
     except RecordUnreadable as exc:
-        where = state.layout.held(commit.key, commit.generation)
-        return Unlisted(commit, waits=False, fault=Discrepancy(commit.manifest_id, where, expected, str(exc)))
-    if is_superseded(state, commit):
-        return Unlisted(commit, waits=False)
-    if held is None:
-        return Unlisted(commit, waits=not state.ledger.is_done(commit.key, commit.generation))
-    fault = Discrepancy(commit.manifest_id, table.name, expected, held_words(held.reason))
-    return Unlisted(commit, waits=False, fault=fault)
+        return Discrepancy(commit.manifest_id, state.layout.held(commit.key, commit.generation), expected, str(exc))
+    if state.ledger.is_superseded(commit.key, commit.generation):
+        return False
+    if held is not None:
+        return Discrepancy(commit.manifest_id, table.name, expected, held_words(held.reason))
+    return not state.ledger.is_done(commit.key, commit.generation)
 
 
 _TO_UNDO = "`compactor table merge --undo` brings back its parts"
 _TO_REBUILD = "`compactor rebuild` makes the rows of its manifests again"
 
 
-def merged_faults(state: State, table: str, live: LiveFile, *, deep: bool) -> list[Discrepancy]:
+def merged_faults(state: State, table: str, live: LiveFile, *, deep: bool) -> Iterator[Discrepancy]:
     """What is wrong with a file of a table if it is a merged one.
 
     Args:
-        state: Has the files, and tells which parts may be gone.
+        state: Has the files and the records of merges.
         table: The name of the table.
         live: The file.
-        deep: Whether its rows are compared with those of the files that were merged.
+        deep: Whether to compare its rows with those of the files that were merged.
     """
-    return list(_faults(state, table, live, live.merged, deep=deep)) if live.merged is not None else []
-
-
-def _faults(state: State, table: str, live: LiveFile, merged: MergedFile, *, deep: bool) -> Iterator[Discrepancy]:
+    merged = live.merged
+    if merged is None:
+        return
     expected = f"{merged.rows} rows, {merged.size_bytes} bytes"
     if live.differs:
         found = f"in table {table}: {live.file.records} rows, {live.file.size_bytes} bytes"
@@ -190,50 +126,35 @@ def _faults(state: State, table: str, live: LiveFile, merged: MergedFile, *, dee
 
 @dataclass(frozen=True, slots=True)
 class TableScope:
-    """Files of the table: all, or those of some dates or manifests.
+    """Which files of the table to compare: all, or those of some dates or manifests."""
 
-    Attributes:
-        dates: The dates; None for all.
-        keys: The manifests; None for all.
-        summed_dates: Of these dates, only the sums over the files count.
-        fresh: Manifests of these dates whose files count one by one.
-    """
-
-    dates: Collection[str] | None = None
-    keys: Collection[ManifestKey] | None = None
-    summed_dates: Collection[str] = ()
-    fresh: Collection[ManifestKey] = ()
+    dates: Collection[str] | None = None  # None for all
+    keys: Collection[ManifestKey] | None = None  # None for all
+    summed_dates: Collection[str] = ()  # dates whose files are only added up
+    fresh: Collection[ManifestKey] = ()  # manifests of these dates whose files are compared one by one all the same
 
     def has(self, layout: Layout, file: TableFile) -> bool:
-        """Whether a file counts, by its name or by the date that the table gives it."""
+        """Whether a file is one of these, by its name or by its date in the table."""
         owner = layout.output_owner(file.uri)
         if self.keys is not None:
             return owner in self.keys
         return self.dates is None or file.date in self.dates or (owner is not None and owner.date in self.dates)
 
     def is_summed(self, layout: Layout, file: TableFile) -> bool:
-        """Whether a file only counts in the sums. One that no manifest is named in never does."""
+        """Whether a file is only added up. One whose name has no manifest never is."""
         owner = layout.output_owner(file.uri)
         return bool(owner and owner.id and owner.date in self.summed_dates and owner not in self.fresh)
 
 
 @dataclass(slots=True, kw_only=True)
 class TableFiles:
-    """One comparison of the table with the ledger. One thread may use it.
-
-    Attributes:
-        state: Has the ledger.
-        table: The table.
-        scope: The files to compare.
-        deep: Whether the rows of merged files are compared with those of the files that were merged.
-        summed: How many files and rows the table has of the dates that only count in sums.
-    """
+    """One comparison of the table with the ledger, for one thread."""
 
     state: State
     table: ListedTable
     scope: TableScope
-    deep: bool = False
-    summed: tuple[int, int] = field(default=(0, 0), init=False)
+    deep: bool = False  # whether to compare the rows of merged files with those of the files that were merged
+    summed: tuple[int, int] = field(default=(0, 0), init=False)  # files and rows that were only added up
     _read: VerifiedTable = field(init=False)
     _live: dict[str, TableFile] = field(default_factory=dict, init=False)
     _missing: dict[str, ManifestKey] = field(default_factory=dict, init=False)
@@ -263,17 +184,18 @@ class TableFiles:
                 self._missing[file.final] = account.key
 
     def result(self) -> VerifyResult:
-        """The table and its discrepancies, after all manifests were noted."""
+        """The table and its discrepancies. Call it once, after all manifests were noted."""
         found = self._read
         if not found.error:
             try:
-                self._look_again()
+                self._faults += self._still_differing()
             except CompactorError as exc:
                 found = replace(found, error=described(exc))
-        open_now = list(map_ordered(partial(unlisted, self.state, self.table), self._open))
-        held = [each.fault for each in open_now if each.fault is not None]  # a discrepancy at any age
+        now = list(map_ordered(partial(unlisted, self.state, self.table), self._open))
+        held = [each for each in now if isinstance(each, Discrepancy)]  # a discrepancy at any age
         self._faults += held
-        waiting = sorted((each.commit for each in open_now if each.waits), key=lambda each: each.decided_at)
+        waits = (commit for commit, is_waiting in zip(self._open, now, strict=True) if is_waiting is True)
+        waiting = sorted(waits, key=lambda each: each.decided_at)
         found = replace(found, waiting=len(waiting), held=len(held))
         if waiting:
             seconds = (self.state.clock.now() - waiting[0].decided_at).total_seconds()
@@ -304,7 +226,7 @@ class TableFiles:
                 self._note_live(file)
         self._read = VerifiedTable(self.table.name, files, rows, head.fence, head.snapshot_id)
         check = partial(merged_faults, self.state, self.table.name, deep=self.deep)
-        for faults in map_ordered(check, merged):
+        for faults in map_ordered(lambda each: list(check(each)), merged):
             self._faults += faults
 
     def _note_live(self, file: TableFile) -> None:
@@ -315,11 +237,34 @@ class TableFiles:
         else:
             self._live[file.uri] = file
 
-    def _look_again(self) -> None:
-        """Add what of the files that seem to be missing or surplus still is."""
-        owner_of = self.state.layout.output_owner
-        doubtful = {uri: owner_of(uri) for uri in self._live} | self._missing
-        self._faults += still_differing(self.state, self.table, doubtful)
+    def _still_differing(self) -> Iterator[Discrepancy]:
+        """Look again for files that seem to be missing or surplus.
+
+        The ledger is read first: what it has as done by then is in the table that is read afterwards.
+        """
+        doubtful = {uri: self.state.layout.output_owner(uri) for uri in self._live} | self._missing
+        if not doubtful:
+            return
+        named = dict(map_ordered(partial(_named, self.state, Visible(self.state)), doubtful.items()))
+        catalog, name = self.table.catalog(), self.table.name
+        head = catalog.head()
+        if head is None:
+            if needed := sum(each.is_needed for each in named.values()):
+                yield Discrepancy("", name, f"a table with {count(needed, 'file')}", "no such table")
+            return
+        listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
+        live = {file.uri: file for file in committed_files(self.state, listed) if file.uri in named}
+        for uri, (commit, file, is_needed, is_allowed) in named.items():
+            if commit is not None and file is not None:
+                if uri in live:
+                    yield from differing(self.table, commit, file, live[uri])
+                elif is_needed and not self.state.ledger.is_superseded(commit.key, commit.generation):
+                    expected = f"{file.rows} rows in table {name}"
+                    yield Discrepancy(commit.manifest_id, uri, expected, _why_missing(self.state, commit))
+            elif uri in live and not is_allowed:
+                found = f"{live[uri].records} rows in table {name}"
+                manifest_id = commit.manifest_id if commit is not None else ""
+                yield Discrepancy(manifest_id, uri, "no such file in the table: no commit names it", found)
 
     def _fault(self, manifest_id: str, where: str, expected: str, found: str) -> None:
         self._faults.append(Discrepancy(manifest_id, where, expected, found))

@@ -1,4 +1,4 @@
-"""Proves from what is stored that every line of a manifest is where the ledger says: `compactor verify`."""
+"""Verifies that every line of a manifest is where the ledger says, from what is stored: `compactor verify`."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from compactor.core.documents.records import Commit, DeadLetter, FileStatus
 from compactor.core.errors import ObjectNotFound, OperatorError, RecordUnreadable, StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.accounts.account import Account, DeadLetterManifest, QuarantinedFile, letter_of, quarantined_files
+from compactor.ledger.accounts.account import Account, letter_of, quarantined_files
 from compactor.ledger.accounts.reading import Listed, Scope, accounts
 from compactor.ledger.accounts.reading import listed as listed_in
 from compactor.ledger.accounts.settling import Settling, open_file
@@ -38,32 +38,31 @@ _SHOWN_CHARACTERS = 500
 OnManifest = Callable[[], None]  # called after each manifest that was verified
 
 
-class ComparedBytes(Protocol):
-    """Is told how far a comparison of values has come."""
-
-    def expect(self, total_bytes: int) -> None:
-        """So many stored bytes of inputs are about to be compared."""
-
-    def read(self, stored_bytes: int) -> None:
-        """Further bytes of them were read."""
-
-
 OnFound = Callable[[ManifestKey, Commit | DeadLetter], object]
+
+
+class ComparedBytes(Protocol):
+    """Receives the progress of a comparison of values, in stored bytes of inputs."""
+
+    def expect(self, total_bytes: int) -> None: ...
+
+    def read(self, stored_bytes: int) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verifier:
-    """Compares the ledger with output and rejects. Memory does not grow with the number of manifests.
+    """Compares the ledger with output and rejects.
 
-    With a table it holds the names of the files that the table lists, without those of closed dates.
+    Memory does not grow with the number of manifests, except that the names of the files of a table are in memory,
+    without those of closed dates.
     """
 
     state: State
     registry: SchemaRegistry
-    decoder_of: DecoderOf = no_decoder  # makes what reads lines of text again
+    decoder_of: DecoderOf = no_decoder  # makes decoders of lines of text
     table: ListedTable | None = None  # lists the output
     deep: bool = False  # compare values as well
-    new_kernel: "NewDigestKernel | None" = None  # makes what adds up rows, where it is installed
+    new_kernel: "NewDigestKernel | None" = None  # None where the native kernel is not installed
     on_manifest: OnManifest | None = None
     compared: ComparedBytes | None = None
     _files: CommitFiles = field(init=False)  # one for all threads, because it collects faults
@@ -72,65 +71,67 @@ class Verifier:
         object.__setattr__(self, "_files", CommitFiles(state=self.state, registry=self.registry))
 
     def verify_manifest(self, key: ManifestKey) -> VerifyResult:
-        """Verify one manifest, and that no file that is named after it is surplus."""
+        """Verify one manifest, and that no file with its name is surplus."""
         return self.verify_manifests([key])
 
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyResult:
-        """Verify some manifests, and that no file that is named after one of them is surplus.
+        """Verify some manifests, and that no file with one of their names is surplus.
 
-        Of a single manifest its own lines count, also if they are redriven ones.
+        The lines of manifests of redriven lines count as well.
         """
         table = self._table(keys=frozenset(keys))
         of_manifests = self._manifests(Scope(keys=keys), with_source=False, table=table)
-        return result_of(chain(of_manifests, self._surplus_of(keys), _of_table(table)))
+        return self._result(chain(of_manifests, self._surplus_of(keys), _of_table(table)))
 
     def verify_date(self, date: str) -> VerifyResult:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
         table = self._table(dates=frozenset({date}))
-        return result_of(chain(self._manifests(Scope(date=date), table=table), self._folders(date), _of_table(table)))
+        of_manifests = self._manifests(Scope(date=date), table=table)
+        return self._result(chain(of_manifests, self._folders(date), _of_table(table)))
 
     def verify_all(self, *, closed: bool = False) -> VerifyResult:
-        """Verify everything. Of closed dates the summaries are believed, unless `closed` asks for their records, too.
-
-        To compare values, the records of all dates are read.
-        """
-        return result_of(self._everything(closed=closed))
+        """Verify everything. Closed dates count by their summaries, except with `closed`, and with `deep`."""
+        found, unreadable, superseded = None, list[Finding](), Counts()
+        reads_all = self.deep or closed
+        try:
+            found = None if reads_all else read_unsummarised(self.state)
+            superseded = superseded_counts(self.state, found.superseded if found is not None else ())
+        except RecordUnreadable as exc:
+            expected = "summaries of closed dates, and the earlier commits in them, that can be read"
+            found, unreadable = None, [Discrepancy("", self.state.layout.closed_folder, expected, str(exc))]
+        findings = self._all_records() if found is None else self._unsummarised(found, superseded)
+        faults = _faults_of_summaries(self.state) if reads_all else ()
+        return self._result(chain(findings, unreadable, faults, self._of_everything()), found)
 
     def verify_for_summary(self, date: str | None, keys: Sequence[ManifestKey], on_found: OnFound) -> VerifyResult:
-        """Verify manifests that go into a summary, except that no file version of theirs is compacted twice.
+        """Verify manifests that go into a summary, without looking for file versions that were compacted twice.
 
         Args:
-            date: The date, if it is to be closed: its folders are searched, too.
-            keys: The manifests; those of a closed date are searched for surplus files one by one.
+            date: The date to close, whose folders are searched; None to search for surplus files of each manifest.
+            keys: The manifests.
             on_found: Called with the outcome of each that is done.
         """
-        of_manifests = self._manifests(Scope(keys=keys), on_found=on_found, with_doubled=False)
-        return result_of(chain(of_manifests, self._surplus_of(keys) if date is None else self._folders(date)))
+        of_manifests = self._manifests(Scope(keys=keys), on_found=on_found)
+        return self._result(chain(of_manifests, self._surplus_of(keys) if date is None else self._folders(date)))
 
-    def _everything(self, *, closed: bool) -> Iterator[Finding]:
-        found = superseded = unreadable = None
-        if not (self.deep or closed):
-            try:
-                if (found := read_unsummarised(self.state)) is not None:
-                    superseded = superseded_counts(self.state, found.superseded)
-            except RecordUnreadable as exc:
-                expected = "summaries of closed dates, and the earlier commits in them, that can be read"
-                unreadable = Discrepancy("", self.state.layout.closed_folder, expected, str(exc))
-        if found is not None and superseded is not None:
-            yield from self._unsummarised(found, superseded)
-        else:
-            yield from self._all_records()
-        if unreadable is not None:
-            yield unreadable
-        if self.deep or closed:
-            yield from _faults_of_summaries(self.state)
+    def _result(self, findings: Iterable[Finding], found: Unsummarised | None = None) -> VerifyResult:
+        """Add up findings, and read what settled each quarantined file and each dead letter."""
+        result, settling = result_of(findings), Settling(self.state, found=found)
+        files, letters = settling.files(result.quarantined_files), settling.letters(result.dead_letter_manifests)
+        return replace(
+            result,
+            deep=self.deep,
+            quarantined_files=[replace(each, redriven=bool(each.redriven)) for each in files],
+            dead_letter_manifests=[replace(each, redriven=bool(each.redriven)) for each in letters],
+        )
+
+    def _of_everything(self) -> Iterator[Finding]:
         yield from unwritten(self.state)  # guard: a planned manifest that is lost is found
         yield from faults_of_landed(self.state)
         seen = expired_seen(self.state)
         yield VerifyResult(retired_dates=seen.retired_dates, expiring=seen.expiring)
 
     def _all_records(self) -> Iterator[Finding]:
-        """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
         table = self._table()
         yield from self._manifests(Scope(), table=table)
         yield from surplus(self.state, has_table=self.table is not None)
@@ -139,12 +140,17 @@ class Verifier:
         yield from _of_table(table)
 
     def _unsummarised(self, found: Unsummarised, superseded: Counts) -> Iterator[Finding]:
-        """Verify what is in no summary, and add the summaries."""
         closed, summed = found.totals.dates.keys(), found.totals.sums - superseded
         table = self._table(summed_dates=closed, fresh=frozenset(found.keys))
         yield VerifyResult(**summed.by_name, closed_dates=len(closed), output_files_summed=summed.output_files)
-        yield from self._left_open(found)
-        yield from self._manifests(Scope(keys=found.keys), found=found, table=table)
+        rebuilt = {key.id for key, _ in found.superseded}
+        yield VerifyResult(
+            quarantined_files=[open_file(each) for each in found.totals.quarantined if each.manifest_id not in rebuilt],
+            dead_letter_manifests=list(map(letter_of, found.totals.letters)),
+        )
+        doubled = map_ordered(lambda each: doubled_versions(self.state, *each.keys), found.totals.doubled)
+        yield from filter(None, doubled)
+        yield from self._manifests(Scope(keys=found.keys), table=table)
         for date in found.open_dates:
             yield from self._folders(date)
         yield from self._surplus_of(key for key in found.keys if key.date in closed)
@@ -154,16 +160,8 @@ class Verifier:
             if not compared.table_error and table.summed != (summed.output_files, summed.rows):
                 yield from self._table_of_dates(frozenset(closed))
 
-    def _left_open(self, found: Unsummarised) -> Iterator[Finding]:
-        """What of the summaries still waits for a person."""
-        totals, rebuilt = found.totals, {key.id for key, _ in found.superseded}
-        letters = list(map(letter_of, totals.letters))
-        files = [open_file(each) for each in totals.quarantined if each.manifest_id not in rebuilt]
-        yield _settled(Settling(self.state, found=found), files, letters)
-        yield from filter(None, map_ordered(lambda each: doubled_versions(self.state, *each.keys), totals.doubled))
-
     def _table(self, **scope: Collection[Any]) -> "TableFiles | None":
-        """The files of the table that are in a `TableScope`, read now; None without a table."""
+        """Read the files of the table in a `TableScope`; None without a table."""
         if self.table is None:
             return None
         from compactor.ops.verify.table_files import TableFiles, TableScope  # noqa: PLC0415 - few outputs are in a table
@@ -171,7 +169,7 @@ class Verifier:
         return TableFiles(state=self.state, table=self.table, scope=TableScope(**scope), deep=self.deep)
 
     def _table_of_dates(self, dates: Collection[str]) -> Iterator[VerifyResult]:
-        """Compare the table with the records of closed dates, whose sums differ, to find the files or that none is."""
+        """Find the files that make the sums of the table and of closed dates differ, by the records of these dates."""
         table = self._table(dates=dates)
         if table is not None:
             for date in sorted(dates):
@@ -193,39 +191,31 @@ class Verifier:
         scope: Scope,
         *,
         with_source: bool = True,
-        found: Unsummarised | None = None,
-        on_found: OnFound = lambda *_: None,
-        with_doubled: bool = True,
+        on_found: OnFound | None = None,
         table: "TableFiles | None" = None,
     ) -> Iterator[Finding]:
-        """Verify manifests, and compare their files with those that the table lists.
+        """Verify manifests, and compare their files with those of the table.
 
         Args:
             scope: The manifests.
-            with_source: Whether the manifests that rejected redriven lines are among them, as they are for a date.
-            found: What is in no summary, if it was read before.
-            on_found: As for `verify_for_summary`.
-            with_doubled: Whether to look for file versions that two of them have compacted.
-            table: The table.
+            with_source: Whether the manifests that rejected redriven lines are verified with them.
+            on_found: As for `verify_for_summary`; without it, file versions that were compacted twice are looked for.
+            table: The files of the table.
         """
         if self.deep and self.compared is not None:
             self.compared.expect(sum(map(_input_bytes, accounts(self.state, scope))))
-        files, letters = list[QuarantinedFile](), list[DeadLetterManifest]()
         with GroupedOnDisk(ManifestKey) as versions:
             verified = partial(self._verified, with_source=with_source)
             for account, findings in map_ordered(verified, listed_in(self.state, scope)):
                 yield from findings
-                commit, letter = account.commit, account.letter
+                commit = account.commit
                 # An outcome in the wrong place is a discrepancy by itself.
-                if with_doubled and commit is not None and commit.key == account.key:
+                if on_found is None and commit is not None and commit.key == account.key:
                     add_versions(versions, commit)  # guard: a file whose rows are there twice is found
                 if table is not None:
                     table.note(account)
-                if account.outcome is not None and account.is_done:
+                if on_found is not None and account.outcome is not None and account.is_done:
                     on_found(account.key, account.outcome)
-                    files += quarantined_files(commit) if commit is not None else ()
-                if letter is not None and account.is_done:
-                    letters.append(letter_of(letter))
                 if self.deep and commit is not None and account.is_done:
                     yield from self._compared(commit, findings, with_source=with_source)
                 if self.on_manifest is not None:
@@ -233,10 +223,8 @@ class Verifier:
             yield from doubled_files(self.state, versions)
         for uri, fault in self._files.visible.faults.items():
             yield Discrepancy("", uri, "a record that can be read", fault)
-        yield replace(_settled(Settling(self.state, found=found), files, letters), deep=self.deep)
 
     def _verified(self, listed: Listed, *, with_source: bool) -> tuple[Account, list[Finding]]:
-        """What is found about a manifest, apart from its values."""
         account, faults = read_records(self.state, listed)
         findings: list[Finding] = [*faults]
         if account.commit is not None:
@@ -245,19 +233,24 @@ class Verifier:
         if not account.is_done:
             findings.append(VerifyResult(unfinished=1))
         elif account.outcome is not None:
-            findings.append(VerifyResult(**counts_of(account.outcome, with_source=with_source).by_name))
+            findings.append(
+                VerifyResult(
+                    **counts_of(account.outcome, with_source=with_source).by_name,
+                    quarantined_files=quarantined_files(account.commit) if account.commit is not None else [],
+                    dead_letter_manifests=[letter_of(account.letter)] if account.letter is not None else [],
+                )
+            )
         return account, findings
 
     def _compared(self, commit: Commit, findings: Sequence[Finding], *, with_source: bool) -> Iterator[Finding]:
-        """Compare the values of a commit, as far as its files are there."""
         gone = {each.part for each in findings if isinstance(each, ExpiredFiles)}
         if "rows" in gone or any(self._files.lost_schemas(commit)):
             return
-        if commit.erased is not None:  # the sums of what is left tell nothing of the lines that it is from
+        if commit.erased is not None:  # its rows are fewer than its inputs have
             compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
             yield VerifyResult(inputs_erased=sum(not (with_source and file.source_uri) for file in compacted))
             return
-        # Few calls compare values, and what does so takes a tenth of a second to load.
+        # Few calls compare values, and this import takes a tenth of a second.
         from compactor.ops.verify.contents import DeepVerifier  # noqa: PLC0415
 
         verifier = DeepVerifier(
@@ -278,7 +271,7 @@ class Verifier:
 
 
 def superseded_counts(state: State, superseded: Sequence[Found]) -> Counts:
-    """What the summaries have of manifests that were rebuilt since.
+    """Add up what summaries have of manifests that were rebuilt since.
 
     Raises:
         RecordUnreadable: One of the earlier commits is damaged or gone.
@@ -295,7 +288,7 @@ def superseded_counts(state: State, superseded: Sequence[Found]) -> Counts:
 
 
 def _faults_of_summaries(state: State) -> Iterator[Discrepancy]:
-    """Summaries of closed dates that are damaged or gone: no other date can be closed until they are made again."""
+    """Damaged or missing summaries of closed dates: no other date can be closed until they are made again."""
     dates = ClosedDates(state.store, state.layout)
 
     def fault(place: int) -> Discrepancy | None:
@@ -308,23 +301,12 @@ def _faults_of_summaries(state: State) -> Iterator[Discrepancy]:
     return filter(None, map_ordered(fault, dates.places_to_check()))
 
 
-def _settled(
-    settling: Settling, files: Sequence[QuarantinedFile], letters: Sequence[DeadLetterManifest]
-) -> VerifyResult:
-    """Quarantined files and dead letters, with what settled each."""
-    return VerifyResult(
-        quarantined_files=[replace(each, redriven=bool(each.redriven)) for each in settling.files(files)],
-        dead_letter_manifests=[replace(each, redriven=bool(each.redriven)) for each in settling.letters(letters)],
-    )
-
-
 def _of_table(table: "TableFiles | None") -> Iterator[Finding]:
     if table is not None:
         yield table.result()
 
 
 def _input_bytes(account: Account) -> int:
-    """The stored bytes of the inputs of a manifest that are to be compared."""
     found = account.commit
     if found is None or found.erased is not None:
         return 0

@@ -329,6 +329,6 @@ def test_what_is_done_since_it_was_read(harness: Harness) -> None:
     """It does not wait, however long the verification takes."""
     app, commit = harness.app(), harness.commit("m1")
     assert operating.listed_table(app) is not None
-    assert not unlisted(app.state, operating.listed_table(app), commit).waits
+    assert unlisted(app.state, operating.listed_table(app), commit) is False
     harness.store.delete([harness.layout.done(commit.key)])
-    assert unlisted(app.state, operating.listed_table(app), commit).waits
+    assert unlisted(app.state, operating.listed_table(app), commit) is True
