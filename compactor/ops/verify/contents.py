@@ -1,7 +1,7 @@
 """Compares every value: reads the inputs again line by line, and the Parquet files row by row.
 
-The engine does not keep the order of rows. So each side is the number of its rows and the sum of their 128-bit digests:
-if both agree, the same rows are there, each equally often. Memory does not grow with the number of rows.
+The engine does not keep the order of rows. So each side is reduced to the number of its rows and the sum of their
+128-bit digests: equal sums mean the same rows, each equally often. Memory does not grow with the number of rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,9 +36,9 @@ from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
 
 
 def misplaced(rows: CommittedRows, registry: SchemaRegistry, commit: Commit) -> Iterator[Discrepancy]:
-    """Files with rows of another partition. Reads the columns that tell it.
+    """Files with rows of another partition. Reads only the columns that the partition comes from.
 
-    Rows of too many partitions are in one without values, which the record says of it.
+    A file with the rows of too many partitions has no values of its own and is skipped.
     """
     fields = parse_fields(commit.partition_by)
     for file in (each for each in commit.outputs if fields and not each.holds_others):
@@ -73,35 +73,30 @@ def _misplaced_rows(
 
 @dataclass(frozen=True, kw_only=True)
 class DeepVerifier:
-    """Compares the contents of commits with their inputs.
-
-    Attributes:
-        visible: What expired, and where rows of files are that are gone.
-        decoder_of: Makes what reads lines of text again.
-        new_kernel: Makes what adds up rows; Python does without it.
-        on_read: Called with the number of stored bytes of each piece of input.
-    """
+    """Compares the contents of commits with their inputs."""
 
     state: State
     registry: SchemaRegistry
-    visible: Visible
-    decoder_of: DecoderOf = no_decoder
-    new_kernel: NewDigestKernel | None = None
-    on_read: Callable[[int], object] = lambda _: None
+    visible: Visible  # what expired, and which merged files have the rows of removed ones
+    decoder_of: DecoderOf = no_decoder  # makes decoders of lines of text
+    new_kernel: NewDigestKernel | None = None  # None to add up rows in Python
+    on_read: Callable[[int], object] = lambda _: None  # called with the stored bytes of each piece of input
 
     def check(self, commit: Commit, *, with_source: bool = False, with_rejects: bool = True) -> Iterator[Finding]:
         """Compare one commit.
 
-        `with_source` is as for `file_counts`: files of redriven lines are then no further input files. Without the
-        rejects, which may have expired, only rows are compared; and not those of a file with lines that only the
-        rejects tell from rows.
+        Args:
+            commit: The commit.
+            with_source: Whether not to count files of redriven lines, as for `file_counts`.
+            with_rejects: Whether the rejects are there, which may have expired. Without them, only rows are compared,
+                except in files with lines that only the rejects tell from rows.
         """
         shape = RowShape(self.registry.version(commit.schema_version))
         sums = RowSums(shape) if self.new_kernel is None else NativeSums(shape, self.new_kernel)
         rows = CommittedRows(self.state.store, self.visible)
         ended = Event()
         with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
-            stack.callback(ended.set)  # an interruption waits for one file, and not for all
+            stack.callback(ended.set)  # an interruption waits for the current file only
             writing = pool.submit(self._written_rows, rows, commit, sums, ended)  # while inputs are read
             try:
                 rejected, refused = self._staged_rejects(commit) if with_rejects else ({}, {})
@@ -139,7 +134,7 @@ class DeepVerifier:
             yield from _differing(commit, "all inputs of the manifest", "rows", total, written.get("", Sum()))
 
     def _why_gone(self, commit: Commit, file: FileReport) -> str:
-        """Why an input file expired; empty if no rule says so: only redriven lines are the compactor's own."""
+        """Why an input file expired; empty if it did not. Only files of redriven lines, the compactor's own, expire."""
         if redriven_owner(file.uri, self.state.layout.redriven_folder) != commit.manifest_id:
             return ""
         expired = self.visible.taken("redriven", commit.key, commit.generation)
@@ -166,12 +161,12 @@ class DeepVerifier:
     def _input_sums(
         self, commit: Commit, file: FileReport, lines: LineSums, refused: frozenset[bytes]
     ) -> tuple[Sum, Sum] | None:
-        """The expected rows and rejects of an input file; None if that version of it is gone."""
+        """The expected rows and rejects of an input file; None if that version is gone."""
         rejects = Sum()
         limits = Limits(max_line_bytes=commit.max_line_bytes, max_decompressed_bytes=commit.max_decompressed_bytes)
 
         def on_reject(reject: Reject) -> None:
-            if rejects.rows < file.reject_rows:  # all others were too many to keep
+            if rejects.rows < file.reject_rows:  # the job kept no more
                 rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
@@ -182,13 +177,13 @@ class DeepVerifier:
                 placed = in_whole_file(file.range, on_reject)
                 found = lines.read(pieces, limits, split=split, refused=refused, on_reject=placed)
             if found.rejects != file.rejects:
-                rejects.add([f"{found.rejects}"])  # a difference, also among lines that are only counted
+                rejects.add([f"{found.rejects}"])  # makes a difference, as these lines may only be counted
         except (LinkRefused, ObjectNotFound, ObjectChanged):
             return None
         except FileError as exc:
             if exc.status in {FileStatus.MISSING, FileStatus.CHANGED}:
                 return None
-            rejects.add([str(exc)])  # the job could read it, so this must be a difference
+            rejects.add([str(exc)])  # makes a difference, as the job could read it
         return lines.sum, rejects
 
     def _counted(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -199,7 +194,7 @@ class DeepVerifier:
     def _splitting(
         self, commit: Commit, file: FileReport, refused: frozenset[bytes]
     ) -> tuple[Splitter, frozenset[bytes]]:
-        """What divides an input file as the job did, and its refused lines as that gives them."""
+        """The splitter that the job used for an input file, and the refused lines as it yields them."""
         split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
         return split, split.records_of(refused) if isinstance(split, GrokSplitter) else refused
 
@@ -216,7 +211,7 @@ class DeepVerifier:
     def _written_rows(
         self, rows: CommittedRows, commit: Commit, sums: RowSums, ended: Event
     ) -> tuple[dict[str, Sum], bool]:
-        """Sums of the written rows by source file, or all under "" if rows do not name it; and whether they do."""
+        """The sums of the written rows by source file, or all under "" if rows do not name it; and whether they do."""
         found: dict[str, Sum] = {}
         by_source = True
         for file in commit.outputs:

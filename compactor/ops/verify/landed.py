@@ -1,6 +1,6 @@
-"""Verifies what was landed: no gap in a chain, each object in its manifest with all of its lines, and each draft.
+"""Verifies landed objects: no gap in a chain, each object in its manifest with all of its lines, and each draft.
 
-What retention took before it was landed is in a manifest, too, whose reading quarantines it.
+Records that retention removed before they were landed are gaps. Manifests name gaps, too, and jobs quarantine them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,6 @@ from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Accepted, Commit, FileStatus
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey, digest
-from compactor.core.logs.names import LogName
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.history.redrive_log import RedriveLog
@@ -28,30 +27,21 @@ from compactor.sources.landing.handed_over import is_handed_over
 _Named = Mapping[tuple[str, str], int | None]  # URI and version of its files, with their lines once they are compacted
 
 REWRITE_SECONDS = 3600.0
-"""How long a planned manifest may be absent: a planner may die before it writes it, and the next plan does that."""
+"""How long a planned manifest may be absent: a planner may die before it writes it; the next plan writes it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Landed:
-    """What a manifest has to name: a landed object, or where records may be lost, which has no lines."""
+    """What a manifest has to name: a landed object, or a gap, which has no lines."""
 
-    scheme: str
-    source: str
-    name: str
-    log_id: str
+    drafts_folder: str  # of its log
     uri: str
     etag: str
     lines: int | None = None
 
-    @property
-    def log(self) -> LogName:
-        return LogName(self.scheme, self.source, self.name)
-
 
 def faults_of_landed(state: State) -> Iterator[Discrepancy]:
-    """What is wrong with the chains. They are read from their beginnings, one record for each link.
-
-    Then each manifest that links name is read once, and its outcome.
+    """What is wrong with the chains. Reads each link, and once each manifest in a link and its outcome.
 
     Raises:
         RecordUnreadable: A record of a chain is damaged.
@@ -60,18 +50,18 @@ def faults_of_landed(state: State) -> Iterator[Discrepancy]:
     with GroupedOnDisk(_Landed) as landed:
         for place in chains.places():
             yield from _faults_of_chain(chains, place, landed)
-        for found in map_ordered(partial(_faults_of_manifest, chains), landed.groups()):
+        for found in map_ordered(partial(_faults_of_manifest, state), landed.groups()):
             yield from found
 
 
 def _faults_of_chain(chains: LogChains, place: PartitionPlace, landed: GroupedOnDisk[_Landed]) -> Iterator[Discrepancy]:
-    """What is wrong with the links of a partition by themselves; notes what they give to manifests."""
+    """What is wrong among the links of a partition; adds what they give to manifests to `landed`."""
     try:
         expected, is_closed = int(chains.origin(place).after), False
     except ObjectNotFound:
         yield Discrepancy("", str(place), "a record of where its chain begins", "none")
         return
-    of = (place.log.scheme, place.log.source, place.log.name, place.log_id)
+    drafts_folder = chains.drafts_folder(place.log, place.log_id)
     for link in chains.chain(place).links():
         behind = f"behind position {link.after}"
         if is_closed:
@@ -80,25 +70,25 @@ def _faults_of_chain(chains: LogChains, place: PartitionPlace, landed: GroupedOn
             yield Discrepancy(link.manifest_id, str(place), f"records behind position {expected}", f"some {behind}")
         expected, is_closed = link.end, link.closes
         if link.gap:
-            landed.add(link.manifest_id, *of, str(place.gap(link)), place.log_id)
+            landed.add(link.manifest_id, drafts_folder, str(place.gap(link)), place.log_id)
         if link.uri:
-            landed.add(link.manifest_id, *of, link.uri, link.etag, link.lines)
+            landed.add(link.manifest_id, drafts_folder, link.uri, link.etag, link.lines)
 
 
-def _faults_of_manifest(chains: LogChains, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:
-    """What links give to a manifest that a job could have taken in by now, and that the manifest does not have."""
-    state, (manifest_id, landed) = chains.state, group
+def _faults_of_manifest(state: State, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:
+    """What links give to a manifest and the manifest does not have, although a job could have taken it in by now."""
+    manifest_id, landed = group
     found = _taken_in(state, manifest_id, landed)
     if found is None:
-        drafts_folders = {each: chains.drafts_folder(each.log, each.log_id) for each in landed}
-        waiting = {folder for folder in set(drafts_folders.values()) if _waits(state, manifest_id, folder)}
-        landed = [each for each in landed if drafts_folders[each] not in waiting]
+        folders = {each.drafts_folder for each in landed}
+        waiting = {folder for folder in folders if _waits(state, manifest_id, folder)}
+        landed = [each for each in landed if each.drafts_folder not in waiting]
         found = _taken_in(state, manifest_id, landed) if landed else None  # a job may have taken it in meanwhile
     return [fault for each in landed if (fault := _fault_of_object(manifest_id, each, found))]
 
 
 def _taken_in(state: State, manifest_id: str, landed: Sequence[_Landed]) -> _Named | None:
-    """What a manifest, or redrives in its place, have; None if no job took any of them in."""
+    """The files of a manifest, or of redrives in its place; None if no job took any of them in."""
     try:
         accepted = state.ledger.accepted(manifest_id)
     except RecordUnreadable:  # it is a discrepancy by itself
@@ -117,7 +107,7 @@ def _taken_in(state: State, manifest_id: str, landed: Sequence[_Landed]) -> _Nam
 
 
 def _in_its_place(state: State, root: Accepted) -> Iterator[tuple[ManifestKey, Manifest]]:
-    """The manifests that redrives made of a dead letter, or of those of its redrives, as far as none refused them."""
+    """The manifests that redrives made of a dead letter, directly or not, without refused ones."""
     for entry in RedriveLog(state=state).entries(root.key):
         if entry.redrive.kind not in {"manifests", "planned"} or entry.fate == "unwritten":
             continue
@@ -144,7 +134,6 @@ def _named(state: State, manifests: Sequence[tuple[ManifestKey, Manifest]]) -> _
 
 
 def _waits(state: State, manifest_id: str, drafts_folder: str) -> bool:
-    """Whether a manifest is written, or will be, because its draft is there."""
     draft = f"{drafts_folder}{manifest_id}.json"
     return any(state.store.stat(uri) is not None for uri in (draft, state.layout.manifest(manifest_id)))
 
@@ -162,14 +151,14 @@ def _fault_of_object(manifest_id: str, landed: _Landed, found: _Named | None) ->
 
 
 def unwritten(state: State) -> list[Discrepancy]:
-    """One discrepancy for each planned manifest that does not wait as it was planned; the next plan writes it again."""
+    """A discrepancy for each planned manifest that does not wait as it was planned. The next plan writes it again."""
     folders = LogChains(state).drafts_folders()
     drafts = ((place, info.uri) for place, folder in folders for info in state.store.list(folder))
     return list(chain.from_iterable(map_ordered(lambda each: _faults_of_draft(state, *each), drafts)))
 
 
 def has_draft(state: State, manifest_id: str) -> bool:
-    """Whether the draft of a manifest is there: it stays until a job has begun with it, and `unwritten` tells of it."""
+    """Whether there is a draft of a manifest, which `unwritten` checks. It stays until a job begins the manifest."""
     drafts = (f"{folder}{manifest_id}.json" for _, folder in LogChains(state).drafts_folders())
     return any(state.store.stat(draft) is not None for draft in drafts)
 
@@ -213,7 +202,7 @@ def _unreadable(state: State, manifest_id: str, draft: str) -> Iterator[Discrepa
 
 
 def _found_in_place(state: State, accepted: Accepted) -> str:
-    """What is in place of a manifest; empty if it is there, or may not have been written yet."""
+    """What is found in place of a manifest; empty if it is there, or may not have been written yet."""
     try:
         data = state.store.read(accepted.source_uri)
     except ObjectNotFound:

@@ -1,7 +1,7 @@
-"""Adds up rows and lines by the native kernel.
+"""Adds up rows and lines with the native kernel.
 
-Its reader of lines shares no code with the one that makes rows. Lines that it is not sure of are read by Python, and so
-is a sample of all others: where the two differ, Python reads the whole input.
+Its reader of lines shares no code with the one that makes rows. Python reads the lines that the kernel is not sure of,
+and a sample of all others. If both differ on a line, Python reads the whole input.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from compactor.schema.column_types import ColumnType
 from compactor.table.merging.committed_rows import OpenedRows
 
 KernelArray = tuple[int, bytes | None, bytes | None, bytes]
-"""The offset of an Arrow array, its bits of validity, its offsets and its data, as far as it has them."""
+"""The offset of an Arrow array, and its buffers if it has them: validity, offsets, data."""
 
 KernelSum = tuple[int, int]
 """A number of rows, and the sum of their digests."""
@@ -29,15 +29,15 @@ KernelSum = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class KernelRows:
-    """Some rows. The module reads these fields by name.
+    """Some rows. The native module reads these fields by name.
 
     Attributes:
-        rows: Their number.
-        columns: Some columns, by number; texts in a column of another type are canonical ones of its values.
-        ends: Where each sum ends; the next one begins there.
-        rescued: Of the rescued data the maps, the keys and the values.
+        rows: The number of rows.
+        columns: Columns by number. A column of a type other than text may come as canonical texts.
+        ends: The row behind the last one of each sum; the next sum begins there.
+        rescued: The maps, the keys and the values of the rescued data.
         moved: Columns whose values are among the rescued data.
-        retired: Columns of texts whose values are rescued ones, by key.
+        retired: Columns of texts that count as rescued data, by key.
     """
 
     rows: int
@@ -49,41 +49,40 @@ class KernelRows:
 
 
 class DigestKernel(Protocol):
-    """Adds up digests of rows. Safe for many threads. Columns have numbers, from 0."""
+    """Adds up digests of rows. Safe for many threads. Columns are numbered from 0."""
 
     def lines(
         self, block: bytes, constants: Sequence[tuple[str, str]]
     ) -> tuple[int, int, Sequence[tuple[int, int, int]], KernelSum]:
-        """Add up whole lines, each with its line feed, as the rows that they should be.
+        """Add up lines as the rows that they should be.
 
         Args:
-            block: The lines.
+            block: Whole lines, each with its line feed.
             constants: Texts by key, for lines that do not have that key.
 
         Returns:
-            The number of lines, the number of blank lines, the lines that may be no records (number, first byte, and
-            line feed of each), and the sum of all others.
+            The number of lines, the number of blank lines, the lines that may not be records (number, offset, and
+            offset of the line feed of each), and the sum of all others.
         """
 
     def rows(self, given: KernelRows) -> list[KernelSum]:
         """Add up rows.
 
         Raises:
-            ValueError: The arrays do not have these rows, or are of other types.
+            ValueError: The arrays have other lengths or types.
         """
 
 
 NewDigestKernel = Callable[[Mapping[str, ColumnType]], DigestKernel]
 """Makes a kernel for columns, by key."""
 
-
 BLOCK_BYTES = 1024 * 1024  # read in one call of the kernel
-SAMPLED_BYTES = 32 * 1024  # of each so many bytes of lines, Python reads one line as well
-SAMPLED_SHARE = 200  # and one byte of so many of an input at most, beside the first bytes: it takes fifty times as long
+SAMPLED_BYTES = 32 * 1024  # Python reads one line in each so many bytes as well,
+SAMPLED_SHARE = 200  # but no more than one byte in so many after the first ones, as it takes fifty times as long
 
 
 class ParsersDifferError(Exception):
-    """Two readers of lines understand one of them differently."""
+    """Two readers read the same line differently."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ class _NativeLines(LineSums):
         """See `LineSums`.
 
         Raises:
-            ParsersDifferError: The kernel understands a line otherwise than Python does.
+            ParsersDifferError: The kernel and Python read a line differently.
         """
         if refused:
             return super().read(pieces, limits, split=split, refused=refused, on_reject=on_reject)
@@ -172,7 +171,7 @@ class _NativeLines(LineSums):
         return Judged(lines, blank_lines, self._judged(doubtful, block))
 
     def _sample(self, block: bytes, doubtful: AbstractSet[int]) -> Iterator[bytes]:
-        """Some records of a block: without the lines that begin at these places."""
+        """A sample of the records of a block, without the lines that begin at doubtful places."""
         self._sampled_bytes_left += len(block) // SAMPLED_SHARE
         end = -1
         for at in range(min(SAMPLED_BYTES, len(block)) // 2, len(block), SAMPLED_BYTES):
@@ -184,7 +183,6 @@ class _NativeLines(LineSums):
                 yield block[start:end]
 
     def _compare(self, records: Sequence[bytes]) -> None:
-        """Compare what Python and the kernel make of some records."""
         slow = LineSums(self.shape, self.digest, self.path_columns)
         block = b"".join(line + b"\n" for line in records)
         slow.add_records(block)
@@ -193,7 +191,7 @@ class _NativeLines(LineSums):
             raise ParsersDifferError
 
     def _judged(self, doubtful: Sequence[tuple[int, int, int]], block: bytes) -> list[Refused]:
-        """Add those that are records after all; return the others."""
+        """Add the doubtful lines that are records after all; return the others."""
         raws = [block[start:end] for _, start, end in doubtful]
         reasons = dict(refusals(raws))
         if BLANK_LINE in reasons.values():
@@ -206,7 +204,7 @@ class _NativeLines(LineSums):
 
 
 def _runs(sources: pa.Array) -> tuple[list[str], list[int]]:
-    """The sources of rows that follow each other, and where each of them ends."""
+    """The source of each run of rows, and where the run ends."""
     runs = pc.run_end_encode(sources)
     return runs.values.to_pylist(), runs.run_ends.to_pylist()
 
@@ -218,11 +216,6 @@ def _rescued(maps: pa.MapArray) -> tuple[KernelArray, KernelArray, KernelArray]:
 
 
 def _array(array: pa.Array) -> KernelArray:
-    """An array of texts or of values of a fixed width.
-
-    Raises:
-        StagingError: It is of another type.
-    """
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
     match array.buffers():

@@ -68,9 +68,9 @@ class ExpiredFiles:
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult(Counts):
-    """What a verification has found, of everything or of a part.
+    """What a verification found, of everything or of a part.
 
-    `rows + rejected_lines + blank_lines + erased_lines == lines`, or a discrepancy names the file or the commit.
+    `rows + rejected_lines + blank_lines + erased_lines == lines`, or there is a discrepancy.
     """
 
     unfinished: int = 0  # manifests on record that are not done yet
@@ -96,7 +96,7 @@ class VerifyResult(Counts):
 
     @property
     def open_files(self) -> list[QuarantinedFile]:
-        """The quarantined files that need a person: those that are not settled."""
+        """The quarantined files that need a person because nothing settled them."""
         return [each for each in self.quarantined_files if not each.is_settled]
 
     @property
@@ -106,7 +106,7 @@ class VerifyResult(Counts):
 
     @property
     def open_letters(self) -> list[DeadLetterManifest]:
-        """The dead letters that need a person: those that are not settled."""
+        """The dead letters that need a person because nothing settled them."""
         return [each for each in self.dead_letter_manifests if not each.is_settled]
 
     @property
@@ -138,13 +138,12 @@ class VerifyResult(Counts):
 Finding = Discrepancy | Orphan | ExpiredFiles | VerifyResult
 """What a check yields: one thing, or the result of a part."""
 
-
 _NUMBERS = [each.name for each in fields(VerifyResult) if each.type is int]
 _BY_NAME = [each.name for each in fields(VerifyResult) if each.default_factory is Counter]
 
 
 def result_of(findings: Iterable[Finding]) -> VerifyResult:
-    """Add up findings, in their order. A discrepancy that was found twice is there once, and the last table counts."""
+    """Add up findings in their order. A repeated discrepancy is kept once, and the last table counts."""
     numbers: Any = Counter()
     by_name = {name: Counter[str]() for name in _BY_NAME}
     discrepancies, expired = dict[Discrepancy, None](), Counter[tuple[str, Part, str]]()

@@ -1,7 +1,7 @@
-"""Fingerprints of many rows, whatever their order: as the lines say that they should be, and as files have them.
+"""Fingerprints of many rows in any order: of the rows that lines should become, and of those in files.
 
-Both sides are compared as canonical text. The text of an input becomes the value of its column's type, and that value
-its canonical text; the value in the Parquet file becomes canonical text as well.
+Both sides are compared as canonical text. The text in an input is parsed as its column's type and formatted again; the
+value in the Parquet file is formatted in the same way.
 """
 
 import hashlib
@@ -32,59 +32,51 @@ _MODULUS = 1 << (8 * _DIGEST_BYTES)
 
 @dataclass(slots=True)
 class Sum:
-    """The number of some rows and the sum of their 128-bit digests: equal sums are of the same rows, each as often."""
+    """The number of some rows and the sum of their 128-bit digests. Equal sums mean equal rows, each equally often."""
 
     rows: int = 0
     total: int = 0
 
     def add(self, row: Sequence[object]) -> None:
-        """Add one row of JSON values."""
         digest = hashlib.blake2b(orjson.dumps(row), digest_size=_DIGEST_BYTES).digest()
         self.rows += 1
         self.total = (self.total + int.from_bytes(digest, "big")) % _MODULUS
 
     def merge(self, other: "Sum") -> None:
-        """Add all rows of another sum."""
         self.rows += other.rows
         self.total = (self.total + other.total) % _MODULUS
 
 
 class Row(NamedTuple):
-    """A row in canonical texts.
+    """A row in canonical texts."""
 
-    Attributes:
-        values: Of each key with a column, in their order.
-        rescued: What is in the rescued data, by key.
-    """
-
-    values: Sequence[str | None]
-    rescued: Sequence[tuple[str, str]]
+    values: Sequence[str | None]  # one for each key with a column, in their order
+    rescued: Sequence[tuple[str, str]]  # the rescued data, by key
 
 
 @dataclass(frozen=True)
 class RowShape:
-    """How the rows of a commit look: those of its schema version, also in files of earlier versions."""
+    """The columns of the rows of a commit: those of its schema version, even in files of earlier versions."""
 
     schema: SchemaVersion
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """The name of the column of each key."""
+        """The column name of each key."""
         return {column.key: column.name for column in self.schema.columns if column.key is not None}
 
     @cached_property
     def types(self) -> dict[str, ColumnType]:
-        """The types by key, of those that are not text."""
+        """The type of each key whose column is not text."""
         columns = self.schema.columns
         return {each.key: each.column_type for each in columns if each.key is not None and each.is_typed}
 
     @cached_property
     def rescued_name(self) -> str | None:
-        """The name of the column of rescued data; None without one."""
         return next((column.name for column in self.schema.columns if column.key is None), None)
 
     def row(self, line: bytes, path_columns: Mapping[str, str]) -> Row:
-        """The row that a line should be."""
+        """The row that a line should become; `path_columns` as in `LineSums`."""
         values: dict[str, str | None] = {**path_columns, **texts(line)}
         rescued = [(key, text) for key, text in values.items() if key not in self.names and text is not None]
         for key, column_type in self.types.items():
@@ -99,23 +91,21 @@ class RowShape:
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """Where a file has the rows of a commit.
+    """Where a file has the values of the rows of a commit."""
 
-    Attributes:
-        present: The columns of keys that it has: each key with the name of its column.
-        moved: The keys whose columns are newer than the file: their values are among the rescued data.
-        retired: The columns that the file alone has: each name with its key, whose values are rescued ones now.
-        rescued: The name of the column of rescued data; None if the file has none.
-    """
-
-    present: Mapping[str, str]
-    moved: AbstractSet[str]
-    retired: Mapping[str, str]
-    rescued: str | None
+    present: Mapping[str, str]  # the column name of each key that has a column in the file
+    moved: AbstractSet[str]  # keys whose columns are newer than the file: their values are among the rescued data
+    retired: Mapping[str, str]  # keys of the columns that only the file has, by name: their values count as rescued
+    rescued: str | None  # the name of the column of rescued data; None if the file has none
 
     @classmethod
     def of(cls, shape: RowShape, opened: OpenedRows, of_file: SchemaVersion) -> "FileColumns":
-        """Find them.
+        """Find the columns.
+
+        Args:
+            shape: The columns of the commit.
+            opened: The file.
+            of_file: The schema version of the file.
 
         Raises:
             StagingError: The file lacks a column of its schema version.
@@ -135,25 +125,17 @@ class FileColumns:
 
     @property
     def names(self) -> list[str]:
-        """The names of all of them."""
         return [*self.present.values(), *self.retired, *([self.rescued] if self.rescued else [])]
 
 
 @dataclass
 class LineSums:
-    """Reads the lines of one input.
-
-    Attributes:
-        shape: What rows should be.
-        digest: Adds up rows.
-        path_columns: Values that the path of the input gives to each line that has no such key.
-        sum: The rows of the lines that were read.
-    """
+    """Reads the lines of one input."""
 
     shape: RowShape
-    digest: Callable[[Sequence[Row]], Sum]
-    path_columns: Mapping[str, str]
-    sum: Sum = field(default_factory=Sum)
+    digest: Callable[[Sequence[Row]], Sum]  # adds up rows
+    path_columns: Mapping[str, str]  # values by key from the path of the input, for lines without that key
+    sum: Sum = field(default_factory=Sum)  # of the rows of the lines that were read
 
     def read(
         self,
@@ -164,7 +146,7 @@ class LineSums:
         refused: frozenset[bytes],
         on_reject: Callable[[Reject], None],
     ) -> LineCounts:
-        """Read all lines; the arguments are those of `inspect_lines`."""
+        """Read all lines. The arguments are those of `inspect_lines`."""
         return inspect_lines(
             pieces,
             limits,
@@ -188,27 +170,26 @@ class RowSums:
     shape: RowShape
 
     def lines(self, path_columns: Mapping[str, str]) -> LineSums:
-        """What reads the lines of one input; `path_columns` as in `LineSums`."""
+        """Make a reader of the lines of one input; `path_columns` as in `LineSums`."""
         return self.slow_lines(path_columns)
 
     def slow_lines(self, path_columns: Mapping[str, str]) -> LineSums:
-        """The same by Python alone, whose word counts where another reader differs."""
+        """Make a reader in Python alone, which decides where another reader differs."""
         return LineSums(self.shape, self.digest, path_columns)
 
     def digest(self, rows: Sequence[Row]) -> Sum:
-        """The sum of rows that Python has read."""
         found = Sum()
         for values, rescued in rows:
             found.add([*values, sorted(rescued)])
         return found
 
     def written(self, opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Iterator[tuple[str, Sum]]:
-        """The sums of the rows of a file by source file, in parts; or all under "".
+        """Yield sums of the rows of a file by source file, several for each; all under "" without `by_source`.
 
         Raises:
             StagingError: The file is damaged.
-            ValueError: It has a value of no meaning.
-            OverflowError: It has a value that Python has no room for.
+            ValueError: A value has no meaning in its type.
+            OverflowError: A value is out of Python's range.
         """
         for batch in batches(opened, columns, by_source=by_source):
             sums: dict[str, Sum] = {}
@@ -218,7 +199,6 @@ class RowSums:
             yield from sums.items()
 
     def _rows(self, batch: pa.RecordBatch, columns: FileColumns) -> Iterator[Row]:
-        """The rows of a batch."""
         shape = self.shape
         places = {key: at for at, key in enumerate(shape.names)}
         # Zipping columns is several times as fast as building a dictionary for each row.
@@ -245,7 +225,7 @@ class RowSums:
 
 
 def batches(opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, some at a time, with all columns that matter."""
+    """Yield the rows of a file in batches of at most `BATCH_BYTES`, with the columns that are compared."""
     groups = [opened.parquet.metadata.row_group(number) for number in range(opened.parquet.num_row_groups)]
     bytes_a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
     most = max(1, min(8_192, int(BATCH_BYTES / max(bytes_a_row, 1))))

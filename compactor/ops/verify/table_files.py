@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StagingError
-from compactor.core.layout import Layout, ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.engines.parquet_files import parquet_facts
@@ -124,35 +124,16 @@ def merged_faults(state: State, table: str, live: LiveFile, *, deep: bool) -> It
         yield Discrepancy("", merged.uri, f"a whole merged file; {_TO_REBUILD if may_be_gone else _TO_UNDO}", str(exc))
 
 
-@dataclass(frozen=True, slots=True)
-class TableScope:
-    """Which files of the table to compare: all, or those of some dates or manifests."""
+@dataclass(slots=True, kw_only=True)
+class TableFiles:
+    """One comparison of files of the table with the ledger, for one thread: of all, or of some dates or manifests."""
 
+    state: State
+    table: ListedTable
     dates: Collection[str] | None = None  # None for all
     keys: Collection[ManifestKey] | None = None  # None for all
     summed_dates: Collection[str] = ()  # dates whose files are only added up
     fresh: Collection[ManifestKey] = ()  # manifests of these dates whose files are compared one by one all the same
-
-    def has(self, layout: Layout, file: TableFile) -> bool:
-        """Whether a file is one of these, by its name or by its date in the table."""
-        owner = layout.output_owner(file.uri)
-        if self.keys is not None:
-            return owner in self.keys
-        return self.dates is None or file.date in self.dates or (owner is not None and owner.date in self.dates)
-
-    def is_summed(self, layout: Layout, file: TableFile) -> bool:
-        """Whether a file is only added up. One whose name has no manifest never is."""
-        owner = layout.output_owner(file.uri)
-        return bool(owner and owner.id and owner.date in self.summed_dates and owner not in self.fresh)
-
-
-@dataclass(slots=True, kw_only=True)
-class TableFiles:
-    """One comparison of the table with the ledger, for one thread."""
-
-    state: State
-    table: ListedTable
-    scope: TableScope
     deep: bool = False  # whether to compare the rows of merged files with those of the files that were merged
     summed: tuple[int, int] = field(default=(0, 0), init=False)  # files and rows that were only added up
     _read: VerifiedTable = field(init=False)
@@ -217,7 +198,7 @@ class TableFiles:
         files = rows = 0
         merged = list[LiveFile]()
         for each in looked_up(self.state, listed):
-            committed = [file for file in each.committed if self.scope.has(self.state.layout, file)]
+            committed = [file for file in each.committed if self._is_in_scope(file)]
             if committed:
                 files += 1
                 rows += each.file.records
@@ -229,8 +210,15 @@ class TableFiles:
         for faults in map_ordered(lambda each: list(check(each)), merged):
             self._faults += faults
 
+    def _is_in_scope(self, file: TableFile) -> bool:
+        owner = self.state.layout.output_owner(file.uri)
+        if self.keys is not None:
+            return owner in self.keys
+        return self.dates is None or file.date in self.dates or (owner is not None and owner.date in self.dates)
+
     def _note_live(self, file: TableFile) -> None:
-        if self.scope.is_summed(self.state.layout, file):
+        owner = self.state.layout.output_owner(file.uri)
+        if owner and owner.id and owner.date in self.summed_dates and owner not in self.fresh:
             self.summed = (self.summed[0] + 1, self.summed[1] + file.records)
         elif file.uri in self._live:
             self._fault("", file.uri, f"once in table {self.table.name}", "more than once")

@@ -77,7 +77,7 @@ class Verifier:
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyResult:
         """Verify some manifests, and that no file with one of their names is surplus.
 
-        The lines of manifests of redriven lines count as well.
+        Redriven lines count in the manifest that has them.
         """
         table = self._table(keys=frozenset(keys))
         of_manifests = self._manifests(Scope(keys=keys), with_source=False, table=table)
@@ -161,12 +161,12 @@ class Verifier:
                 yield from self._table_of_dates(frozenset(closed))
 
     def _table(self, **scope: Collection[Any]) -> "TableFiles | None":
-        """Read the files of the table in a `TableScope`; None without a table."""
+        """Read the files of the table that are in a scope, as `TableFiles` has it; None without a table."""
         if self.table is None:
             return None
-        from compactor.ops.verify.table_files import TableFiles, TableScope  # noqa: PLC0415 - few outputs are in a table
+        from compactor.ops.verify.table_files import TableFiles  # noqa: PLC0415 - few outputs are in a table
 
-        return TableFiles(state=self.state, table=self.table, scope=TableScope(**scope), deep=self.deep)
+        return TableFiles(state=self.state, table=self.table, deep=self.deep, **scope)
 
     def _table_of_dates(self, dates: Collection[str]) -> Iterator[VerifyResult]:
         """Find the files that make the sums of the table and of closed dates differ, by the records of these dates."""
