@@ -23,7 +23,8 @@ from compactor.ops.forget.search import RowSearch
 from compactor.ops.forget.wanted import Wanted, compared_type, path_of
 from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
 from compactor.ops.rebuild.replacing import Replacer
-from compactor.ops.table.metadata_eraser import MetadataEraser
+from compactor.ops.table.metadata_eraser import erase_metadata
+from compactor.ops.table.removing import remove_leftovers
 from compactor.table.merging.committed_rows import CommittedRows
 from compactor.wiring import engines, operating, planning, streaming, table_sink
 from compactor.wiring.app import App
@@ -128,8 +129,8 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
         if not settings.has_table:
             return []
         maintainer = table_sink.maintainer(app, keep_days=0, keep_snapshots=1)
-        kept = MetadataEraser(maintainer=replace(maintainer, always_merges=True, originals=None)).erase()
-        table_sink.merger(app).leftovers.remove()
+        kept = erase_metadata(replace(maintainer, always_merges=True, committer=None))
+        remove_leftovers(table_sink.committer(app))
         return kept
 
     limits = Limits.of(settings)

@@ -79,7 +79,6 @@ def merger(app: App, on_merge: Callable[[int], None] = lambda _: None) -> "Merge
         SettingsError: The settings name no table.
     """
     from compactor.ops.table.merger import Merger
-    from compactor.ops.table.removing import MergedLeftovers
     from compactor.table.merging.choosing import MergeRule
 
     _check_table(app, _MERGED_ONLY_IN_TABLES)
@@ -87,7 +86,6 @@ def merger(app: App, on_merge: Callable[[int], None] = lambda _: None) -> "Merge
         state=app.state,
         committer=committer(app),
         files=_merged_files(app),
-        leftovers=MergedLeftovers(app.state, TableBatches(app.state), table_catalog(app)),
         name=app.settings.table.name,
         rule=MergeRule(app.settings.output.target_file_bytes),
         on_merge=on_merge,
@@ -106,7 +104,6 @@ def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | Non
         SettingsError: The settings name no table.
     """
     from compactor.ops.table.maintainer import Maintainer
-    from compactor.ops.table.removing import ReleasedOriginals
     from compactor.table.upkeep import KeepRule
 
     _check_table(app)
@@ -120,7 +117,7 @@ def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | Non
         catalog=table_catalog(app),
         name=table.name,
         rule=KeepRule(timedelta(days=days), least),
-        originals=ReleasedOriginals(app.state, committer(app)) if removes else None,
+        committer=committer(app) if removes else None,
     )
 
 

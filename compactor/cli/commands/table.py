@@ -131,7 +131,7 @@ def _maintained(app: App, maintainer: "Maintainer", *, dry_run: bool, as_json: b
         names = ("would expire", "would merge", "would remove") if report.dry_run else ("expired", "merged", "removed")
         shown = (f"{expired}; {left} left", merged, removed if report.lists_files else _NOT_LISTED)
         fields = list(zip(names, shown, strict=True))
-        if maintainer.originals is not None:
+        if maintainer.committer is not None:
             originals = f"{count(report.removed_originals, 'file')}, {size(report.removed_original_bytes)}"
             fields.append((f"{names[2]} originals", originals))
         print_fields(fields)

@@ -12,8 +12,9 @@ from datetime import datetime
 from compactor.core.errors import OperatorError, TableCommitUnknown, TableConflict
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
-from compactor.ops.table.removing import ReleasedOriginals
+from compactor.ops.table.removing import removable_originals, remove_originals
 from compactor.table.catalog import TableCatalog, TableHead
+from compactor.table.committer import Committer
 from compactor.table.upkeep import KeepRule, MetadataFile, TableHistory, expired, leftovers, needs_merge
 
 
@@ -47,11 +48,10 @@ class Maintainer:
     """Does the upkeep of the table. Safe beside jobs, and beside itself.
 
     Attributes:
-        name: The name of the table.
         rule: Which snapshots stay.
         always_merges: Whether manifests are merged even if they are few: those of now may have the lowest and highest
             values of files that are gone.
-        originals: Removes files of rows that were merged; None if they stay.
+        committer: Takes the batches that let files of rows go that were merged; None if these stay.
     """
 
     state: State
@@ -60,7 +60,7 @@ class Maintainer:
     name: str
     rule: KeepRule
     always_merges: bool = False
-    originals: ReleasedOriginals | None = None
+    committer: Committer | None = None
 
     def maintain(self, *, dry_run: bool = False) -> UpkeepReport:
         """Do what is due, or only say what that is.
@@ -87,8 +87,9 @@ class Maintainer:
         if leaving and not dry_run:
             self.catalog.remove(each.name for each in leaving)
         originals, original_bytes = 0, 0
-        if self.originals is not None and not keeps_all:
-            originals, original_bytes = self.originals.foreseen() if dry_run else self.originals.remove()
+        if self.committer is not None and not keeps_all:
+            remove = removable_originals if dry_run else remove_originals
+            originals, original_bytes = remove(self.committer)
         return UpkeepReport(
             self.name,
             exists=True,

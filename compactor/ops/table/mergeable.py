@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from compactor.core.documents.records import Commit
 from compactor.core.documents.table_records import MergedPart
@@ -98,83 +99,82 @@ def _by_partition(live: Sequence[LiveFile]) -> list[list[LiveFile]]:
     return list(partitions.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Chooser:
-    """Chooses files by the ledger.
+def mergeable_groups(
+    state: State,
+    changes: Changes,
+    rule: MergeRule,
+    live: Sequence[LiveFile],
+    *,
+    dates: Collection[str] | None,
+    without: Collection[str],
+) -> Iterator[list[Mergeable]]:
+    """Groups of files that each become one file, partition after partition.
 
-    Attributes:
-        changes: Tells the partitions of files.
+    Args:
+        state: Has the records.
+        changes: Has the partitions of files.
         rule: When files are merged.
+        live: The files of the table.
+        dates: Only files of these dates; None for all.
+        without: Files that cannot be merged.
     """
+    for files in _by_partition(sorted(live, key=lambda each: (each.file.date, each.uris[0]))):
+        wanted = [
+            each
+            for each in files
+            if (dates is None or each.file.date in dates)
+            and each.file.uri not in without
+            and rule.is_small(each.file.size_bytes)
+        ]
+        if not any(True for _ in rule.chosen([each.file for each in wanted])):
+            continue  # the ledger need not be read
+        alike = defaultdict[object, list[Mergeable]](list)
+        for found in map_ordered(partial(_mergeable, state, changes), wanted):
+            if found is not None:
+                alike[found.date, found.partition].append(found)
+        for each_alike in alike.values():
+            yield from rule.chosen(each_alike)
 
-    state: State
-    changes: Changes
-    rule: MergeRule
 
-    def groups(
-        self, live: Sequence[LiveFile], *, dates: Collection[str] | None, without: Collection[str]
-    ) -> Iterator[list[Mergeable]]:
-        """Groups of files that each become one file, partition after partition.
+def _mergeable(state: State, changes: Changes, live: LiveFile) -> Mergeable | None:
+    """A file with its parts; None if the ledger disagrees with the table, or has a later generation."""
+    if live.merged is not None:
+        parts = tuple(live.merged.parts)
+    else:
+        found = _part(state, live.file.uri)
+        parts = (found,) if found is not None else ()
+    if not parts or live.differs:
+        return None
+    commits = ((_valid(state, part.key), part.generation) for part in parts)
+    valid = [commit for commit, generation in commits if commit is not None and commit.generation == generation]
+    if len(valid) < len(parts):
+        return None
+    return Mergeable(
+        live.file.uri,
+        live.file.size_bytes,
+        parts,
+        parts[0].date,
+        changes.partitions_of(valid[0]).get(parts[0].uri, ()),
+        is_merged=live.merged is not None,
+    )
 
-        Args:
-            live: The files of the table.
-            dates: Only those of these dates; None for all.
-            without: Files that cannot be merged.
-        """
-        for files in _by_partition(sorted(live, key=lambda each: (each.file.date, each.uris[0]))):
-            wanted = [
-                each
-                for each in files
-                if (dates is None or each.file.date in dates)
-                and each.file.uri not in without
-                and self.rule.is_small(each.file.size_bytes)
-            ]
-            if not any(True for _ in self.rule.chosen([each.file for each in wanted])):
-                continue  # nor does the ledger need to be read
-            alike = defaultdict[object, list[Mergeable]](list)
-            for found in map_ordered(self._mergeable, wanted):
-                if found is not None:
-                    alike[found.date, found.partition].append(found)
-            for each_alike in alike.values():
-                yield from self.rule.chosen(each_alike)
 
-    def _mergeable(self, live: LiveFile) -> Mergeable | None:
-        """A file with its parts; None if the ledger says otherwise than the table, or has a later one in its place."""
-        if live.merged is not None:
-            parts = tuple(live.merged.parts)
-        else:
-            found = self._part(live.file.uri)
-            parts = (found,) if found is not None else ()
-        if not parts or live.differs:
-            return None
-        commits = ((self._valid(part.key), part.generation) for part in parts)
-        valid = [commit for commit, generation in commits if commit is not None and commit.generation == generation]
-        if len(valid) < len(parts):
-            return None
-        return Mergeable(
-            live.file.uri,
-            live.file.size_bytes,
-            parts,
-            parts[0].date,
-            self.changes.partitions_of(valid[0]).get(parts[0].uri, ()),
-            is_merged=live.merged is not None,
-        )
+def _part(state: State, uri: str) -> MergedPart | None:
+    key = state.layout.output_owner(uri)
+    commit = _valid(state, key) if key is not None and key.id else None
+    file = next((each for each in commit.outputs if each.final == uri), None) if commit is not None else None
+    if commit is None or file is None:
+        return None
+    return MergedPart(
+        date=commit.date,
+        manifest_id=commit.manifest_id,
+        generation=commit.generation,
+        uri=uri,
+        rows=file.rows,
+        size_bytes=file.size_bytes,
+    )
 
-    def _part(self, uri: str) -> MergedPart | None:
-        key = self.state.layout.output_owner(uri)
-        commit = self._valid(key) if key is not None and key.id else None
-        file = next((each for each in commit.outputs if each.final == uri), None) if commit is not None else None
-        if commit is None or file is None:
-            return None
-        return MergedPart(
-            date=commit.date,
-            manifest_id=commit.manifest_id,
-            generation=commit.generation,
-            uri=uri,
-            rows=file.rows,
-            size_bytes=file.size_bytes,
-        )
 
-    def _valid(self, key: ManifestKey) -> Commit | None:
-        [found] = accounts(self.state, Scope(keys=[key]))
-        return found.commit if found.fault is None else None  # else `verify` tells of it
+def _valid(state: State, key: ManifestKey) -> Commit | None:
+    [found] = accounts(state, Scope(keys=[key]))
+    return found.commit if found.fault is None else None  # `verify` reports a fault

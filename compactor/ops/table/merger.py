@@ -14,8 +14,8 @@ from compactor.core.errors import ObjectNotFound, OperatorError, StagingError, T
 from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.change_log import is_released, merge_of, release
 from compactor.ledger.state import State
-from compactor.ops.table.mergeable import Chooser, Mergeable, MergeReport, NotMerged, sizes_of
-from compactor.ops.table.removing import MergedLeftovers
+from compactor.ops.table.mergeable import Mergeable, MergeReport, NotMerged, mergeable_groups, sizes_of
+from compactor.ops.table.removing import remove_leftovers
 from compactor.table.applying import Applied, Refused
 from compactor.table.catalog import TableHead
 from compactor.table.committer import Committer
@@ -39,16 +39,12 @@ class Merger:
     Attributes:
         committer: Takes merges to the table.
         files: Writes merged files.
-        leftovers: Removes those that nothing needs any more.
-        name: The name of the table.
-        rule: When files are merged.
         on_merge: Called with the number of files that were made so far.
     """
 
     state: State
     committer: Committer
     files: MergedFiles
-    leftovers: MergedLeftovers
     name: str
     rule: MergeRule
     on_merge: Callable[[int], None] = lambda _: None
@@ -75,7 +71,7 @@ class Merger:
             self._merge(run, head, groups)
             head = self.committer.settled()
             live = self._live(head)
-        removed, removed_bytes = (0, 0) if dry_run else self.leftovers.remove()
+        removed, removed_bytes = (0, 0) if dry_run else remove_leftovers(self.committer)
         return MergeReport(
             self.name,
             exists=True,
@@ -106,7 +102,7 @@ class Merger:
         if not isinstance(taken, Applied):
             raise OperatorError(f"table {self.name}: {taken.error}")
         after = sizes_of(self._live(self.committer.settled()), self.rule)
-        removed, removed_bytes = self.leftovers.remove()
+        removed, removed_bytes = remove_leftovers(self.committer)
         return MergeReport(
             self.name,
             exists=True,
@@ -125,8 +121,10 @@ class Merger:
     def _next(self, run: "_Run", live: Sequence[LiveFile], dates: Collection[str] | None) -> list[list[Mergeable]]:
         """What the next merge is to have."""
         chosen, total = list[list[Mergeable]](), 0
-        chooser = Chooser(self.state, self.committer.changes, self.rule)
-        for group in chooser.groups(live, dates=dates, without=run.left_out):
+        groups = mergeable_groups(
+            self.state, self.committer.changes, self.rule, live, dates=dates, without=run.left_out
+        )
+        for group in groups:
             chosen.append(group)
             total += sum(each.size_bytes for each in group)
             if len(chosen) == run.at_once or total >= MERGED_AT_ONCE_BYTES:

@@ -8,7 +8,7 @@ import pytest
 from compactor.core.documents.records import Why
 from compactor.core.errors import OperatorError
 from compactor.job.report import ManifestsUnfinished
-from compactor.ops.table.removing import MergedLeftovers
+from compactor.ops.table import merger
 from compactor.table.named import Placed
 from compactor.table.standing import MANY_FAILURES
 from compactor.wiring import operating, table_sink
@@ -184,7 +184,7 @@ def test_a_merge_that_was_never_in_the_table(monkeypatch: pytest.MonkeyPatch) ->
     table = sink_of(harness)
     table.exists = lambda uri: "/merged/" not in uri
     with monkeypatch.context() as patch:
-        patch.setattr(MergedLeftovers, "remove", lambda _: (0, 0))
+        patch.setattr(merger, "remove_leftovers", lambda _: (0, 0))
         assert merged(harness).not_merged
     kept = {info.uri: harness.store.read(info.uri) for info in harness.store.list(harness.layout.merged_folder)}
     table.exists = lambda _: True

@@ -16,6 +16,7 @@ from compactor.core.ports import ObjectWriter
 from compactor.ops.table import merger as merger_module
 from compactor.ops.table.mergeable import MergeReport
 from compactor.ops.table.merger import TRIES
+from compactor.ops.table.removing import remove_leftovers
 from compactor.wiring import operating, table_sink
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 from tests.support.rebuilding import WatchedStore, rebuild
@@ -97,8 +98,7 @@ def test_files_of_another_merger(harness: Harness) -> None:
     """Stay as long as the table may get them: until a batch behind their base has replaced files."""
     uri = harness.layout.merged_file(f"{1:08d}-other", 1)
     harness.store.put(uri, b"")
-    leftovers = table_sink.merger(harness.app()).leftovers
-    assert leftovers.remove() == (0, 0)
+    assert remove_leftovers(table_sink.committer(harness.app())) == (0, 0)
     assert harness.store.stat(uri) is not None
     assert merged(harness).removed_files == 1
     assert harness.store.stat(uri) is None

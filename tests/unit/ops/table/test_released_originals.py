@@ -13,7 +13,7 @@ from compactor.core.documents.records import Release, Why
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.ledger.change_log import unfinished
 from compactor.ops.table.maintainer import UpkeepReport
-from compactor.ops.table.removing import ReleasedOriginals
+from compactor.ops.table.removing import remove_leftovers
 from compactor.table.catalog import TableChange
 from compactor.wiring import operating, table_sink
 from tests.support.forgetting import ALICE, ESCAPED, LISTED, OTHERS, PLAIN, forget, holding
@@ -246,7 +246,7 @@ class BeforeRecord:
 def test_a_rebuild_that_has_decided(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """On putting other files back that were merged: a batch of upkeep comes first, and it has to decide again."""
     before = rows(harness)
-    monkeypatch.setattr(ReleasedOriginals, "_are_over", lambda *_: True)  # as they were when upkeep looked
+    monkeypatch.setattr(f"{remove_leftovers.__module__}._are_over", lambda *_: True)  # as they were when upkeep looked
     store = BeforeRecord(harness.store, "table/batches", lambda: maintained(harness))
     assert rebuild(harness, "m2", force=True, store=store).rebuilt  # type: ignore[arg-type]
     assert originals(harness, ("m1", "m3", "m4")) == []
@@ -410,11 +410,11 @@ def test_a_merged_file_that_alone_has_rows_stays_whatever_the_table_has(harness:
         head = sink_of(harness).create(harness.layout.table_owner, harness.app().registry.latest())
         sink_of(harness).commit(head, TableChange(number, ()))
     assert live(harness) == []
-    assert table_sink.merger(harness.app()).leftovers.remove() == (0, 0)
+    assert remove_leftovers(table_sink.committer(harness.app())) == (0, 0)
     record = harness.layout.change(Why.MERGED, "", harness.layout.merge_of(merged_file))
     good = harness.store.read(record)
     harness.store.put(record, b"{")
-    assert table_sink.merger(harness.app()).leftovers.remove() == (0, 0)
+    assert remove_leftovers(table_sink.committer(harness.app())) == (0, 0)
     harness.store.put(record, good)
     assert harness.store.stat(merged_file) is not None
     sink_of(harness).drop()
