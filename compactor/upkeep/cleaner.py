@@ -1,14 +1,13 @@
 """Deletes what has expired: archived manifests, redriven lines, rejects, orphans, checkpoints of dead runs.
 
-Orphans are staged files, and files in place in the output that no commit names.
-
-What a command could ask for later is put on record before it is deleted.
+Orphans are staged files, and uncommitted files that attempts wrote in place in the output. What a later command could
+ask for is put on record before it is deleted.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from itertools import groupby
@@ -27,7 +26,7 @@ from compactor.upkeep.retention import Found, Retention, why_keep_in_place
 from compactor.upkeep.tasks import IsStopping, Task
 
 ORPHAN_AGE_SECONDS = 24 * 3600.0
-"""Staging that nothing was written to for so long belongs to no living attempt."""
+"""No living attempt leaves its staging unchanged for this long."""
 
 ORPHAN_DAYS = 8.0
 """How far back the job looks for orphans in the output each day, so that its cost does not grow with the output."""
@@ -58,19 +57,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An object that is old enough to delete, but has to stay.
+    """An object that is old enough to delete, but has to stay."""
 
-    Attributes:
-        where: The URI of the object.
-        reason: Why it has to stay.
-    """
-
-    where: str
-    reason: str
+    where: str  # its URI
+    reason: str  # why it has to stay
 
 
 @as_document(omits=("failed",))
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class CleaningReport:
     """What was removed by age. With `--dry-run` nothing is removed.
 
@@ -86,16 +80,20 @@ class CleaningReport:
     removed: Counter[Kind] = field(default_factory=Counter)
     removed_bytes: int = 0
     kept: Counter[str] = field(default_factory=Counter)
-    kept_named: list[Kept] = field(default_factory=list)
+    kept_named: Sequence[Kept] = ()
     failed: AccessError | StuckError | None = None
     archive_days: int = 0  # age that was applied, in days
     dry_run: bool = False  # whether nothing was removed
 
-    def keep(self, where: str, reason: str) -> None:
-        """Count something that had to stay."""
-        self.kept[reason] += 1
-        if len(self.kept_named) < KEPT_NAMED:
-            self.kept_named.append(Kept(where, reason))
+    def with_removed(self, kind: Kind, objects: Sequence[ObjectInfo]) -> "CleaningReport":
+        """The report after some more objects were removed."""
+        size_bytes = self.removed_bytes + sum(info.size_bytes for info in objects)
+        return replace(self, removed=self.removed + Counter({kind: len(objects)}), removed_bytes=size_bytes)
+
+    def with_kept(self, kept: Sequence[Kept]) -> "CleaningReport":
+        """The report after some more objects had to stay."""
+        named = (*self.kept_named, *kept)[:KEPT_NAMED]
+        return replace(self, kept=self.kept + Counter(each.reason for each in kept), kept_named=named)
 
 
 OnChunk = Callable[[CleaningReport], bool]
@@ -103,20 +101,19 @@ OnChunk = Callable[[CleaningReport], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Expiry:
-    """When objects of a kind may go. Those of one owner go together or not at all."""
+    """When objects of a kind may be deleted. Those of one owner are deleted together or not at all."""
 
     kind: Kind
     folder: str
     age_seconds: float
-    why_keep: Callable[[str], Found | str | None]  # None for what was never up for deletion
-    expiry: Rule | None = None  # of what is put on record
+    why_keep: Callable[[str], Found | str | None]  # None for what must not even be counted
+    expiry: Rule | None = None  # the rule to record, if there has to be a record
     rule: str = ""
     owner_of: Callable[[str], str] | None = None  # of an object by its URI; without it, the first folder is the owner
     newest_seconds: float = math.inf  # older objects are passed over
-    may_be_denied: bool = False  # if the store refuses, a person with more rights does it, and nothing waits for it
+    may_be_denied: bool = False  # if the store refuses, an operator with more rights may delete them later
 
     def owner(self, info: ObjectInfo) -> str:
-        """Return the owner by which `Retention` judges an object."""
         if self.owner_of is not None:
             return self.owner_of(info.uri)
         return info.uri.removeprefix(self.folder).partition("/")[0]
@@ -133,20 +130,12 @@ class _Candidate:
     objects: tuple[ObjectInfo, ...]
 
 
-@dataclass(slots=True)
-class _Doomed:
-    """What goes next: objects, and the manifests whose parts are put on record before they go."""
-
-    uris: list[str] = field(default_factory=list)
-    manifests: list[Found] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True)
 class Cleaner:
     """Deletes what is old enough and need not stay. Memory does not grow with the number of objects.
 
     Attributes:
-        has_table: Whether a table lists the output, so that its folders may hold files in place of no commit.
+        has_table: Whether a table lists the output, so that its folders may hold uncommitted files in place.
     """
 
     state: State
@@ -167,34 +156,33 @@ class Cleaner:
     ) -> CleaningReport:
         """Delete what has expired.
 
-        What the store refuses to delete, and a damaged record, do not keep the other kinds from being cleaned.
+        If the store refuses to delete something, or a record is damaged, the other kinds are cleaned all the same.
 
         Args:
             archive_days: Age from which archived manifests and redriven inputs may go.
             rejects_days: Age from which rejects may go; 0 keeps them.
-            archive_rule: What gave `archive_days`, in words; by default the setting.
-            all_checkpoints: Also young checkpoints: they are one run's scratch, and later runs begin new ones.
-            all_orphans: Also orphans in the output that are older than `ORPHAN_DAYS`.
+            archive_rule: Where `archive_days` comes from, in words; by default the setting.
+            all_checkpoints: Delete young checkpoints, too: later runs begin new ones.
+            all_orphans: Delete orphans in the output that are older than `ORPHAN_DAYS`, too.
             dry_run: Only report what would be deleted.
             on_chunk: Called after each chunk of objects with the report so far; returns whether to go on.
 
         Raises:
-            AccessError: The store refused to delete something. The other kinds are cleaned.
-            StuckError: A record is damaged. The other kinds are cleaned.
+            AccessError: The store refused to delete something.
+            StuckError: A record is damaged.
         """
         expiries = [
             *self._recorded(archive_days, rejects_days, archive_rule),
             *self._in_place(math.inf if all_orphans else ORPHAN_DAYS * _DAY_SECONDS),
             *self._orphans(0.0 if all_checkpoints else CHECKPOINT_AGE_SECONDS),
         ]
-        report = CleaningReport(archive_days=archive_days, dry_run=dry_run)
-        self._clean(expiries, on_chunk, report)
+        report = self._clean(expiries, on_chunk, CleaningReport(archive_days=archive_days, dry_run=dry_run))
         if report.failed is not None:
             raise report.failed
         return report
 
     def _recorded(self, archive_days: int, rejects_days: float, archive_rule: str) -> Iterator[_Expiry]:
-        """What is put on record before it goes."""
+        """Objects whose deletion is put on record first."""
         layout, keep, age_seconds = self.state.layout, self.retention, archive_days * _DAY_SECONDS
         rule = archive_rule or f"retention.archive_days = {archive_days:g}"
         yield _Expiry(Kind.ARCHIVED, layout.archive_folder, age_seconds, keep.why_keep_archived, Why.ARCHIVE, rule, str)
@@ -212,18 +200,16 @@ class Cleaner:
             )
 
     def _rejecter(self, uri: str) -> str:
-        """The manifest that a file of rejects is of, as date and id; empty for any other object."""
+        """The date and id of the manifest of a file of rejects; empty for any other object."""
         key = self.state.layout.rejects_owner(uri)
         return f"{key.date}/{key.id}" if key is not None and key.id else ""
 
     def sweep(self) -> CleaningReport:
         """Delete old staging, and old checkpoints of dead runs."""
-        report = CleaningReport()
-        self._clean(self._orphans(CHECKPOINT_AGE_SECONDS), lambda _: True, report)
-        return report
+        return self._clean(self._orphans(CHECKPOINT_AGE_SECONDS), lambda _: True, CleaningReport())
 
     def check_checkpoints(self, *, force: bool = False) -> None:
-        """Make sure that all checkpoints may go.
+        """Check that all checkpoints may be deleted.
 
         Args:
             force: Include checkpoints that were written recently, but never those of a run with a heartbeat.
@@ -267,44 +253,48 @@ class Cleaner:
             _Expiry(Kind.CHECKPOINT, layout.checkpoints_folder, checkpoint_age_seconds, keep.why_keep_checkpoint),
         ]
 
-    def _clean(self, expiries: Sequence[_Expiry], on_chunk: OnChunk, report: CleaningReport) -> None:
+    def _clean(self, expiries: Sequence[_Expiry], on_chunk: OnChunk, start: CleaningReport) -> CleaningReport:
+        report = start
         for expiry in expiries:
-            may_go_on = True
             try:
                 if expiry.expiry is not None and not report.dry_run:
                     # guard: nothing else of a kind expires while the store refuses to delete what did
                     self.expirer.finish([expiry.expiry])
-                may_go_on = self._clean_kind(expiry, on_chunk, report)
+                for report_so_far in self._clean_kind(expiry, report):
+                    report = report_so_far
+                    if not on_chunk(report):
+                        return report
             except (AccessError, StuckError) as exc:  # nothing else of this kind expires until it is fixed
                 if expiry.may_be_denied and isinstance(exc, AccessError):
-                    del report.removed[expiry.kind]
-                    report.keep(expiry.folder, "the store does not let the job delete orphans there")
+                    denied = Kept(expiry.folder, "the store does not let the job delete orphans there")
+                    report = report.with_kept([denied])
                 else:
-                    report.failed = report.failed or exc
-            if not may_go_on:
-                return
+                    report = replace(report, failed=report.failed or exc)
+        return report
 
-    def _clean_kind(self, expiry: _Expiry, on_chunk: OnChunk, report: CleaningReport) -> bool:
-        """Delete the expired objects of one kind; return whether to go on."""
-        doomed = _Doomed()
-
-        def judged(found: _Candidate) -> tuple[_Candidate, Found | str | None]:
-            return found, expiry.why_keep(found.owner)
-
+    def _clean_kind(self, expiry: _Expiry, report: CleaningReport) -> Iterator[CleaningReport]:
+        """Delete the expired objects of one kind; yields the report after each chunk."""
         for chunk in self._chunks(expiry):
-            try:
-                for found, verdict in map_ordered(judged, chunk):
-                    _judge(expiry, found, verdict, doomed, report)
-            except StuckError:  # a damaged record keeps nothing that was judged before it
-                self._delete(expiry, doomed, dry_run=report.dry_run)
-                raise
-            self._delete(expiry, doomed, dry_run=report.dry_run)
-            if not on_chunk(report):
-                return False
-        return True
+            going, kept, fault = list[tuple[_Candidate, Found | None]](), list[Kept](), None
+            for found, verdict in map_ordered(partial(_judged, expiry), chunk):
+                if isinstance(verdict, StuckError):
+                    fault = fault or verdict
+                elif verdict == "":
+                    going.append((found, None))
+                elif isinstance(verdict, str):
+                    kept.append(Kept(expiry.where(found.owner), verdict))
+                elif verdict is not None:
+                    going.append((found, verdict))
+            if not report.dry_run:
+                self._delete(expiry, going)
+            objects = [info for found, _ in going for info in found.objects]
+            report = report.with_removed(expiry.kind, objects).with_kept(kept)
+            yield report
+            if fault is not None:  # a damaged record keeps nothing of its chunk that is old enough
+                raise fault
 
     def _chunks(self, expiry: _Expiry) -> Iterator[list[_Candidate]]:
-        """What is judged and deleted at once. Never listed further than that."""
+        """Owners that are judged and deleted at once. The listing never runs ahead of them."""
         chunk, objects = list[_Candidate](), 0
         for found in self._candidates(expiry):
             if found.owner:
@@ -317,7 +307,7 @@ class Cleaner:
             yield chunk
 
     def _candidates(self, expiry: _Expiry) -> Iterator[_Candidate]:
-        """Yield owners whose objects are all old enough and, at intervals, the objects that were passed over last."""
+        """Yield owners whose objects are all old enough and, at intervals, objects that were passed over."""
         now, passed = self.state.clock.now(), 0
         for owner, objects in groupby(self.state.store.list(expiry.folder), key=expiry.owner):
             if not owner:
@@ -338,37 +328,29 @@ class Cleaner:
                 passed = 0
                 yield _Candidate("", found)
 
-    def _delete(self, expiry: _Expiry, doomed: _Doomed, *, dry_run: bool) -> None:
-        if doomed.uris and not dry_run:
-            self.state.store.delete(doomed.uris)
-        if expiry.expiry is not None and not dry_run:
-            for date, found in groupby(sorted(doomed.manifests), key=lambda each: each[0].date):
-                manifests = {key.id: generation for key, generation in found}
-                name = digest(repr(manifests).encode())[:_NAME_CHARACTERS]
-                self.expirer.expire(expiry.expiry, date, name, expiry.rule, manifests)
-        doomed.uris.clear()
-        doomed.manifests.clear()
+    def _delete(self, expiry: _Expiry, going: Sequence[tuple[_Candidate, Found | None]]) -> None:
+        """Delete objects; those of manifests are put on record first."""
+        uris = [info.uri for found, manifest in going if manifest is None for info in found.objects]
+        if uris:
+            self.state.store.delete(uris)
+        manifests = sorted(manifest for _, manifest in going if manifest is not None)
+        if expiry.expiry is None:
+            return
+        for date, some in groupby(manifests, key=lambda each: each[0].date):
+            generations = {key.id: generation for key, generation in some}
+            name = digest(repr(generations).encode())[:_NAME_CHARACTERS]
+            self.expirer.expire(expiry.expiry, date, name, expiry.rule, generations)
 
 
-def _judge(
-    expiry: _Expiry, found: _Candidate, verdict: Found | str | None, doomed: _Doomed, report: CleaningReport
-) -> None:
-    """Note what becomes of one candidate."""
-    if verdict is None:
-        return
-    if isinstance(verdict, str) and verdict:
-        report.keep(expiry.where(found.owner), verdict)
-        return
-    if isinstance(verdict, str):
-        doomed.uris += [info.uri for info in found.objects]
-    else:
-        doomed.manifests.append(verdict)
-    report.removed[expiry.kind] += len(found.objects)
-    report.removed_bytes += sum(info.size_bytes for info in found.objects)
+def _judged(expiry: _Expiry, found: _Candidate) -> tuple[_Candidate, Found | str | StuckError | None]:
+    try:
+        return found, expiry.why_keep(found.owner)
+    except StuckError as exc:
+        return found, exc
 
 
 def retention_task(cleaner: Cleaner, *, archive_days: int, rejects_days: float) -> Task:
-    """What deletes expired objects once a day; see `Cleaner.clean`."""
+    """The task that deletes expired objects once a day; see `Cleaner.clean`."""
 
     def run(is_stopping: IsStopping) -> None:
         report = cleaner.clean(

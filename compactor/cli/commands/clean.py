@@ -1,5 +1,8 @@
 """`compactor clean`: deletes expired archives, rejects, staging and checkpoints."""
 
+from collections import Counter
+from dataclasses import replace
+
 import click
 
 from compactor.adapters.local.machine import person
@@ -60,8 +63,7 @@ def clean(
     rule = "" if archive_days is None else f"`compactor clean --archive-days {quoted(str(archive_days))}`"
     report = _cleaned(app, days, rule, checkpoints=checkpoints, force=force, dry_run=dry_run)
     if as_json:
-        report.removed.update(dict.fromkeys(Kind, 0))  # so that no kind is missing
-        print_json(report)
+        print_json(replace(report, removed=Counter({kind: report.removed[kind] for kind in Kind})))  # every kind
     else:
         _show(report)
 
