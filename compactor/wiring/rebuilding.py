@@ -10,7 +10,6 @@ from compactor.adapters.local.native.threads import ThreadBinWorkers, usable_thr
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.documents.records import Commit, Inputs
 from compactor.engines.engine import Engine, EngineRules
-from compactor.job.staging import Stager
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.ledger.visible import Visible
 from compactor.ndjson.kinds.formats import Formats
@@ -21,7 +20,7 @@ from compactor.ops.forget.inputs import InputEraser
 from compactor.ops.forget.scan import ForgetScanner
 from compactor.ops.forget.search import RowSearch
 from compactor.ops.forget.wanted import Wanted, compared_type, path_of
-from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
+from compactor.ops.rebuild.rebuilder import Rebuilder, Stage
 from compactor.ops.rebuild.replacing import Replacer
 from compactor.ops.table.metadata_eraser import erase_metadata
 from compactor.ops.table.removing import remove_leftovers
@@ -43,7 +42,7 @@ def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
     new_engine = new_engine or _engine_here(app)
     one_at_a_time = Lock()
 
-    def stager_for(commit: Commit) -> Stager:
+    def stager_for(commit: Commit) -> Stage:
         limits = replace(
             Limits.of(app.settings),
             max_line_bytes=commit.max_line_bytes,
@@ -58,7 +57,8 @@ def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
         with one_at_a_time:  # the first one starts threads or Spark
             made = new_engine(rules)
         compaction_rules = replace(streaming.compaction_rules(app), limits=limits, grok=commit.grok)
-        return streaming.stager(app, made, compaction_rules, history)
+        stager = streaming.stager(app, made, compaction_rules, history)
+        return lambda accepted, attempt: stager.stage(accepted, attempt)[0]
 
     return _rebuilder_with(app, stager_for)
 
@@ -75,7 +75,7 @@ def _engine_here(app: App) -> NewEngine:
     return new_engine
 
 
-def _rebuilder_with(app: App, stager_for: Callable[[Commit], Restager]) -> Rebuilder:
+def _rebuilder_with(app: App, stager_for: Callable[[Commit], Stage]) -> Rebuilder:
     """Make what makes manifests again, given what stages each commit."""
     return Rebuilder(
         state=app.state,
@@ -111,8 +111,8 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
     settings = app.settings
 
     def rebuilder_for(erasure: str) -> Rebuilder:
-        def stager_for(commit: Commit) -> ErasingStager:
-            return ErasingStager(
+        def stager_for(commit: Commit) -> Stage:
+            stager = ErasingStager(
                 state=app.state,
                 search=search,
                 commit=commit,
@@ -121,6 +121,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
                 in_place=settings.output.publish == "in_place" or is_in_place(settings),  # no engine does it
                 on_crash_point=app.on_crash_point,
             )
+            return stager.stage
 
         return _rebuilder_with(app, stager_for)
 

@@ -1,4 +1,4 @@
-"""Stages the files of a commit again, without what is to be forgotten. Reads the files themselves, not the input."""
+"""Stages the files of a commit again, without what is to be forgotten. Reads the files, not the input."""
 
 import tempfile
 from collections import defaultdict
@@ -17,7 +17,6 @@ from compactor.core.errors import StagingError
 from compactor.core.partitions import folders, parse_fields
 from compactor.engines.parquet_files import open_parquet, parquet_facts
 from compactor.engines.rows_place import RowsPlace
-from compactor.job.staging import discard_staged
 from compactor.ledger.accounts.reading import Detail, account_of, redriven_lines
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
@@ -35,9 +34,9 @@ def erased_reports(
 
     Args:
         files: The reports on compacted files; several may have redriven lines of one file.
-        found: Lines whose kept bytes go.
-        redriven: Lines that are rows, or rejects of another manifest, by file and reason. They go from the rejects, and
-            count as before: the other manifest has the line.
+        found: Lines whose kept bytes are erased.
+        redriven: Lines that are rows, or rejects of another manifest, by file and reason. Their bytes are erased from
+            the rejects, but they count as before: the other manifest has the line.
     """
     reports, places = list(files), defaultdict[str, list[int]](list)
     for number, file in enumerate(files):
@@ -89,27 +88,28 @@ class ErasingStager:
     in_place: bool = False
     on_crash_point: OnCrashPoint = ignore_crash_point
 
-    def stage(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
-        """Stage every file of the commit; see `Restager`.
+    def stage(self, accepted: Accepted, attempt: Attempt) -> Commit:
+        """Stage every file of the commit; see `compactor.ops.rebuild.rebuilder.Stage`.
 
         Raises:
-            StagingError: A file is lost or damaged, or was not written as it should be.
+            StagingError: A file is missing or damaged, or was not written correctly.
         """
-        commit, folder = self.commit, self._folder(attempt)
-        place, fields = self._place(attempt), parse_fields(commit.partition_by)
-        outputs, rows = [], 0
+        commit, layout = self.commit, self.state.layout
+        staging = layout.staging(attempt.manifest_id, attempt.number, attempt.generation)
+        place = RowsPlace(f"{staging}out/")
+        if self.in_place:
+            place = RowsPlace.final(layout.in_place(commit.key, attempt.number, attempt.generation), self.compression)
+        fields = parse_fields(commit.partition_by)
+        outputs = []
         for number, file in enumerate(sorted(commit.outputs, key=lambda each: each.final)):
-            partition = folders(fields, tuple(file.partition))
-            made, gone = self._output(file, place, place.uri(f"{number:05d}", partition))
-            outputs += [made] if made.rows else []
-            rows += gone
-        rejects, found = [], list[RejectFound]()
+            outputs.append(
+                self._output(file, place, place.uri(f"{number:05d}", folders(fields, tuple(file.partition))))
+            )
         expired = Visible(self.state).taken("rejects", commit.key, commit.generation) is not None
-        there = () if expired else commit.rejects
-        for number, file in enumerate(sorted(there, key=lambda each: each.final)):
+        rejects, found = [], list[RejectFound]()
+        for number, file in enumerate(sorted(() if expired else commit.rejects, key=lambda each: each.final)):
             hits = list(rejects_found(self.state.store, file.final, self.search.wanted))
-            made = self._rejects(file, f"{folder}rejects/{number:05d}.parquet", hits)
-            rejects += [made] if made.rows else []
+            rejects.append(self._rejects(file, f"{staging}rejects/{number:05d}.parquet", hits))
             found += hits
         self.on_crash_point(CrashPoint.CONVERTED, accepted.manifest_id)
         compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
@@ -117,39 +117,27 @@ class ErasingStager:
             lost = [{"reject_rows": 0, "unkept_rejects": file.rejects} for file in compacted]
             compacted = [file.model_copy(update=each) for file, each in zip(compacted, lost, strict=True)]
         before = commit.erased or Erased(erasures=[], rows=0)
+        gone = sum(file.rows for file in commit.outputs) - sum(file.rows for file in outputs)
         update = {
             "generation": attempt.generation,
             "attempt": attempt.number,
             "run_id": self.state.ledger.run_id,
-            "outputs": outputs,
-            "rejects": rejects,
+            "outputs": [file for file in outputs if file.rows],
+            "rejects": [file for file in rejects if file.rows],
             "files": self._reports(compacted, found),
             "decided_at": self.state.clock.now(),
-            "erased": Erased(erasures=[*before.erasures, self.erasure], rows=before.rows + rows),
+            "erased": Erased(erasures=[*before.erasures, self.erasure], rows=before.rows + gone),
         }
-        return commit.model_copy(update=update), 0
-
-    def discard(self, accepted: Accepted, attempt: Attempt) -> None:
-        """Delete what a failed attempt staged."""
-        discard_staged(self.state, accepted.key, attempt, in_place=self.in_place)
-
-    def _folder(self, attempt: Attempt) -> str:
-        return self.state.layout.staging(attempt.manifest_id, attempt.number, attempt.generation)
-
-    def _place(self, attempt: Attempt) -> RowsPlace:
-        if not self.in_place:
-            return RowsPlace(f"{self._folder(attempt)}out/")
-        folder = self.state.layout.in_place(self.commit.key, attempt.number, attempt.generation)
-        return RowsPlace.final(folder, self.compression)
+        return commit.model_copy(update=update)
 
     def _reports(self, files: Sequence[FileReport], found: Sequence[RejectFound]) -> list[FileReport]:
         if not found:
-            return erased_reports(files, found, {})
+            return list(files)
         account = account_of(self.state, self.commit.manifest_id, Detail.LINEAGE)
         return erased_reports(files, found, numbers_of(redriven_lines(self.state, account).inputs))
 
-    def _output(self, file: StagedFile, place: RowsPlace, staged: str) -> tuple[StagedFile, int]:
-        """Stage a file without the rows that go; return it, and how many went."""
+    def _output(self, file: StagedFile, place: RowsPlace, staged: str) -> StagedFile:
+        """Stage a file without the rows that are erased."""
         version = file.version_in(self.commit)
         column = self.search.column_of(self.commit, file)
         gone = self.search.count(self.commit, file)
@@ -164,9 +152,9 @@ class ErasingStager:
         opened = self.search.rows.open(self.commit.date, file)
         if not gone and not opened.is_moved:
             place.take(self.state.store, file.final, staged)
-            return made, 0
+            return made
         if not made.rows:
-            return made, gone
+            return made
         names = self._columns_of(file, opened)
         with self._local_file() as path:
             schema = pa.schema([opened.parquet.schema_arrow.field(name) for name in names])
@@ -177,10 +165,10 @@ class ErasingStager:
                     kept = table if mask is None else table.filter(pc.invert(mask))
                     if kept.num_rows:
                         writer.write_table(kept)
-            return self._uploaded(made, path, place), gone
+            return self._uploaded(made, path, place)
 
     def _columns_of(self, file: StagedFile, opened: OpenedRows) -> list[str]:
-        """The columns to write: a merged file has those of other files, too."""
+        """The columns to write: a merged file also has columns of other files."""
         found = list(opened.parquet.schema_arrow.names)
         if not opened.is_moved:
             return found
@@ -188,7 +176,7 @@ class ErasingStager:
         return [name for name in found if name in own or name in METADATA_COLUMNS]
 
     def _rejects(self, file: StagedFile, staged: str, found: Sequence[RejectFound]) -> StagedFile:
-        """Stage a file of rejects without the lines that go, and without samples of files that were quarantined."""
+        """Stage a file of rejects without the lines that are erased, and without samples of quarantined files."""
         lines = {(each.source_uri, each.line_number) for each in found}
         kept = {each.origin_uri for each in self.commit.files if each.status is FileStatus.COMPACTED}
         parquet, _ = open_parquet(self.state.store, file.final)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from itertools import chain
-from typing import Protocol
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import (
@@ -23,6 +22,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.results import only
 from compactor.job.publication import Publisher
+from compactor.job.staging import discard_staged
 from compactor.ledger.sizing_history import revised
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
@@ -75,14 +75,8 @@ class _Failed(NotRebuilt):
     """One whose rebuild failed."""
 
 
-class Restager(Protocol):
-    """Stages the rows of a commit again. `compactor.job.staging.Stager` does so from the input."""
-
-    def stage(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
-        """Stage and verify; return the outcome to record, and how many columns that adds."""
-
-    def discard(self, accepted: Accepted, attempt: Attempt) -> None:
-        """Delete what a failed attempt staged."""
+Stage = Callable[[Accepted, Attempt], Commit]
+"""Stages and verifies the rows of a commit again; returns the commit to decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,16 +84,13 @@ class Rebuilder:
     """Makes the rows of damaged manifests again. Safe beside jobs and other rebuilds.
 
     Attributes:
-        stager_for: Makes what stages the rows of a commit again, by the limits that it was made with.
-        publisher: Carries a decided commit to done.
-        verifier: Verifies what was rebuilt.
+        stager_for: Returns what stages a commit again, with the limits of its first attempt.
         digest_of: The digest of the bytes of a file; empty if it is unknown.
         threads: How many manifests are rebuilt at once.
-        on_crash_point: Called at each crash point.
     """
 
     state: State
-    stager_for: Callable[[Commit], Restager]
+    stager_for: Callable[[Commit], Stage]
     publisher: Publisher
     verifier: Verifier
     digest_of: Callable[[ObjectInfo], str]
@@ -185,15 +176,15 @@ class Rebuilder:
         """Stage the rows again and decide; return the valid outcome, which another rebuild may have decided first."""
         commit, accepted, ledger = damaged.commit, damaged.accepted, self.state.ledger
         generation = commit.generation + 1
-        stager = self.stager_for(commit)
+        stage = self.stager_for(commit)
         attempt = ledger.begin(commit.key, after=commit.attempt, alone=False, generation=generation)
         self.on_crash_point(CrashPoint.ATTEMPTED, commit.manifest_id)
         try:
-            made = self._staged(stager, damaged, attempt)
+            made = self._staged(stage, damaged, attempt)
             ledger.open(commit.key, generation, attempt.number)
             self._check_kept(commit, made)  # guard: a rebuild gives up if its rows expired meanwhile
         except Exception as exc:
-            stager.discard(accepted, attempt)
+            discard_staged(self.state, accepted.key, attempt, in_place=True)
             newest = ledger.outcome(commit.key)
             if newest.generation > commit.generation:  # another rebuild was faster, and deleted the staging of this one
                 return newest
@@ -204,10 +195,10 @@ class Rebuilder:
         winner = ledger.decide(made)
         self.on_crash_point(CrashPoint.DECIDED, commit.manifest_id)
         if winner != made:
-            stager.discard(accepted, attempt)
+            discard_staged(self.state, accepted.key, attempt, in_place=True)
         return winner
 
-    def _staged(self, stager: Restager, damaged: Damaged, attempt: Attempt) -> Commit:
+    def _staged(self, stage: Stage, damaged: Damaged, attempt: Attempt) -> Commit:
         """The commit to decide.
 
         Raises:
@@ -216,7 +207,7 @@ class Rebuilder:
         commit = damaged.commit
         # The rows keep the time at which they were first processed.
         first = attempt.model_copy(update={"started_at": commit.started_at})
-        staged, _ = stager.stage(_of_compacted(damaged, commit), first)
+        staged = stage(_of_compacted(damaged, commit), first)
         if not damaged.erasure:
             for old, new in zip(compacted(commit), staged.files, strict=True):
                 # guard: other rows than there were are refused
