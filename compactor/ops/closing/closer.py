@@ -1,27 +1,29 @@
-"""Closes dates that have been quiet: verifies what is in no summary, and adds a summary of it to the log.
+"""Closes quiet dates: verifies what no summary has yet, and adds a summary of it to the log.
 
 Any number of processes may close at once, and each may die at any point. A summary takes the next place in the log,
-which only one process can create; one that loses it reads the winner's summary first. Marks are deleted last, and only
-those that were there before the records were read: so what ends meanwhile keeps its mark, and goes into an addition.
+which only one process can create; a process that loses the place reads the winner's summary first. Marks are deleted
+last, and only those that existed before the records were read. So a manifest that ends meanwhile keeps its mark, and
+goes into an addition.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from operator import itemgetter
 
-from compactor.core.documents.closed_dates import ClosedTotals, ClosingBegun, DoubledVersion, totals_with
+from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun, DoubledVersion, totals_with
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.results import as_document
+from compactor.core.results import as_document, only
 from compactor.core.text.formatting import count, duration
 from compactor.ledger.history.closed_dates import ClosedDates, Mark
 from compactor.ledger.history.unsummarised import Found, recorded, summarised_generations
 from compactor.ledger.state import State
-from compactor.ops.closing.draft import Draft, VersionIndex, shared_within
+from compactor.ops.closing.draft import Collected, Draft, VersionIndex, in_order, open_things, shared_within
 from compactor.ops.verify.doubled import doubled_versions
-from compactor.ops.verify.report import Discrepancy
+from compactor.ops.verify.report import Discrepancy, VerifyResult
 from compactor.ops.verify.verifier import Verifier, superseded_counts
 from compactor.telemetry.logs import log_event
 
@@ -64,18 +66,14 @@ Told = Summarised | LeftOpen | Discrepancy
 
 
 def report_of(told: Iterable[Told]) -> ClosingReport:
-    """The report of what came of dates, in their order."""
-    each = list(told)
-    return ClosingReport(
-        [one for one in each if isinstance(one, Summarised)],
-        [one for one in each if isinstance(one, LeftOpen)],
-        [one for one in each if isinstance(one, Discrepancy)],
-    )
+    """Collect the results of dates, in their order."""
+    parts = list(told)
+    return ClosingReport(only(Summarised, parts), only(LeftOpen, parts), only(Discrepancy, parts))
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """What of a date is in no summary, and the marks that say so."""
+    """The manifests of a date that no summary has, and the marks that say so."""
 
     date: str
     marks: list[Mark]
@@ -93,7 +91,7 @@ class Closer:
     """Closes dates. Safe beside jobs, redrives, rebuilds and other closers.
 
     Attributes:
-        close_after: How long a date must have no new record.
+        close_after: How long a date must have been without a new record.
     """
 
     state: State
@@ -106,11 +104,11 @@ class Closer:
         return ClosedDates(self.state.store, self.state.layout)
 
     def has_begun(self) -> bool:
-        """Return whether dates are closed here, since the first call of `close`."""
+        """Whether `close` was ever called here."""
         return self._dates.has_begun()
 
     def close(self) -> ClosingReport:
-        """Close what has been quiet, one date after the other."""
+        """Close quiet dates, one after the other."""
         report = report_of(self._close())
         for each in report.left_open:
             if each.is_wrong:
@@ -129,7 +127,7 @@ class Closer:
             yield from self._close_date(self._candidates(date, marks), in_work[date], index)
 
     def _begin(self) -> None:
-        """Mark every date on record, if that was not done yet. Each manifest that is done later is marked by itself."""
+        """Mark every date on record, once. From then on, each manifest that is done is marked by itself."""
         if self._dates.has_begun():
             return
         for date in self.state.ledger.dates():
@@ -141,23 +139,21 @@ class Closer:
         return Counter(map_ordered(self._date_of, self.state.ledger.open_ids()))
 
     def _date_of(self, manifest_id: str) -> str | None:
-        """The date of an open manifest; None if no record binds its id."""
+        """The date of an open manifest; None if no record gives it."""
         try:
             accepted = self.state.ledger.accepted(manifest_id)
-        except RecordUnreadable:  # only its own date has to wait until a person has fixed the record
+        except RecordUnreadable:  # only its own date waits until the record is fixed
             return self.state.ledger.opened_date(manifest_id)
         return accepted.date if accepted is not None else None
 
     def _candidates(self, date: str, marks: list[Mark]) -> _Candidates:
         totals = self._dates.totals()
         known = summarised_generations(self._dates, totals, date)
-        found: dict[ManifestKey, int] = {}
-        for mark in marks:
-            if mark.key.id:
-                found[mark.key] = max(mark.generation, found.get(mark.key, 0))
+        found = [(mark.key, mark.generation) for mark in marks if mark.key.id]
         if date not in totals.dates or any(not mark.key.id for mark in marks):
-            found |= {key: max(generation, found.get(key, 0)) for key, generation in recorded(self.state, date)}
-        fresh = [key for key in sorted(found, key=_in_ledger) if known.get(key.id, 0) < found[key]]
+            found += recorded(self.state, date)
+        newest = dict(sorted(found, key=itemgetter(1)))
+        fresh = [key for key in sorted(newest, key=_in_ledger) if known.get(key.id, 0) < newest[key]]
         superseded = [(key, known[key.id]) for key in fresh if key.id in known]
         return _Candidates(date, marks, totals, fresh, superseded)
 
@@ -176,12 +172,41 @@ class Closer:
             wait = duration((self.close_after - quiet).total_seconds())
             yield LeftOpen(found.date, f"its last record is new; it can be closed in {wait}")
             return
-        draft = Draft(found.date, len(found.places) + 1, found.places, begins_at, until)
-        left = [*self._left_open(found, draft)]
-        yield from left or self._write(found, draft, index)
+        collected = Collected()
+        is_closed = bool(found.places)
+        verified = self.verifier.verify_for_summary(None if is_closed else found.date, found.keys, collected.add)
+        if verified.discrepancies:  # guard: a date with a discrepancy stays open
+            yield from verified.discrepancies
+            why = count(len(verified.discrepancies), "discrepancy", "discrepancies")
+            yield LeftOpen(found.date, why, is_wrong=True)
+        elif unfinished := len(found.keys) - len(collected.members):
+            yield LeftOpen(found.date, f"{count(unfinished, 'manifest')} not done")
+        else:
+            yield from self._write(found, self._draft(found, collected, verified, begins_at, until), index)
+
+    def _draft(
+        self, found: _Candidates, collected: Collected, verified: VerifyResult, begins_at: datetime, until: datetime
+    ) -> Draft:
+        letters, files = open_things(verified, found.date)
+        summary = ClosedDate(
+            date=found.date,
+            number=len(found.places) + 1,
+            run_id=self.state.ledger.run_id,
+            closed_at=self.state.clock.now(),
+            begins_at=begins_at,
+            until=until,
+            # guard: what an earlier summary has of a rebuilt manifest is taken back
+            sums=verified - superseded_counts(self.state, found.superseded),
+            letters=letters,
+            quarantined=files,
+            members=0,
+            member_bytes=0,
+            versions=0,
+        )
+        return Draft(summary, found.places, collected.members, in_order(collected.versions))
 
     def _later_records(self, found: _Candidates) -> list[datetime]:
-        """The store's times of records that were added to a closed date, as of redrives, if it is marked as a whole."""
+        """The store's times of records added to a closed date, as by redrives, if the whole date is marked."""
         if not (found.places and any(not mark.key.id for mark in found.marks)):
             return []
         until = found.totals.dates[found.date].until
@@ -189,7 +214,7 @@ class Closer:
         return [info.modified_at for info in listed if info.modified_at > until]
 
     def _times(self, found: _Candidates) -> list[datetime]:
-        """The store's times of the records of some manifests, and of their marks."""
+        """The store's times of the records of the manifests, and of their marks."""
 
         def of_manifest(key: ManifestKey) -> list[datetime]:
             return [info.modified_at for info in self.state.store.list(self.state.layout.ledger_records(key))]
@@ -203,46 +228,32 @@ class Closer:
             times += [info.modified_at for info in self.state.store.list(folder)]
         return times
 
-    def _left_open(self, found: _Candidates, draft: Draft) -> Iterator[Told]:
-        """Verify the manifests, and complete the draft with them; yields why they cannot be summarised."""
-        is_closed = bool(found.places)
-        verified = self.verifier.verify_for_summary(None if is_closed else found.date, found.keys, draft.add)
-        if verified.discrepancies:  # guard: a date with a discrepancy stays open
-            yield from verified.discrepancies
-            why = f"{count(len(verified.discrepancies), 'discrepancy', 'discrepancies')}"
-            yield LeftOpen(found.date, why, is_wrong=True)
-        elif unfinished := len(found.keys) - len(draft.members):
-            yield LeftOpen(found.date, f"{count(unfinished, 'manifest')} not done")
-        else:
-            draft.complete(verified, superseded_counts(self.state, found.superseded))
-
     def _write(self, found: _Candidates, draft: Draft, index: VersionIndex) -> Iterator[Told]:
-        """Give the draft the next place in the log; do nothing if another process has summarised the date meanwhile."""
-        compared: int | None = None
+        """Give the draft the next place in the log, unless another process has summarised the date meanwhile."""
+        date, compared, doubled = found.date, None, list[DoubledVersion]()
         while True:
             totals = self._dates.totals()
-            places = totals.dates[draft.date].places if draft.date in totals.dates else ()
+            places = totals.dates[date].places if date in totals.dates else ()
             if list(places) != list(draft.places):  # guard: of two processes that close a date at once, one gives up
-                yield LeftOpen(draft.date, "another process has just summarised it")
+                yield LeftOpen(date, "another process has just summarised it")
                 return
             index.read_to(totals.upto)
-            draft.doubled += self._doubled(draft, index, totals, after=compared)
+            doubled += self._doubled(draft, index, totals, after=compared)
             compared = totals.upto
             place = totals.upto + 1
-            if self._dates.write(place, draft.summary(self.state, totals), draft.members, draft.versions):
+            if self._dates.write(place, draft.following(self.state, totals, doubled), draft.members, draft.versions):
                 break
         self._dates.keep_totals(totals_with(totals, [(place, self._dates.read(place))]))
         self._clear(found, {each.id: each.generation for each in draft.members})
-        yield from filter(None, (doubled_versions(self.state, *each.keys) for each in draft.doubled))
-        yield Summarised(draft.date, draft.number, len(draft.members), len(draft.versions))
-        log_event(
-            "date.summarised", date=draft.date, number=draft.number, manifests=len(draft.members), summary_place=place
-        )
+        yield from filter(None, (doubled_versions(self.state, *each.keys) for each in doubled))
+        number, manifests = draft.summary.number, len(draft.members)
+        yield Summarised(date, number, manifests, len(draft.versions))
+        log_event("date.summarised", date=date, number=number, manifests=manifests, summary_place=place)
 
     def _doubled(
         self, draft: Draft, index: VersionIndex, totals: ClosedTotals, *, after: int | None
     ) -> list[DoubledVersion]:
-        """The pairs of manifests with a common version: with those of summaries behind a place; without one, of all."""
+        """Pairs of manifests with a common version: with summaries after a place; with None, all and each other."""
         own = draft.keys
         pairs = {(own[one], own[other]) for one, other in shared_within(draft.versions)} if after is None else set()
         dates = {place: date for date, span in totals.dates.items() for place in span.places}
@@ -258,7 +269,7 @@ class Closer:
         ]
 
     def _clear(self, found: _Candidates, summarised: dict[str, int]) -> None:
-        """Delete the marks of what is in a summary, of those that were there when its records were read."""
+        """Delete the marks of summarised manifests that existed when their records were read."""
         done = [
             mark.info.uri
             for mark in found.marks
@@ -268,5 +279,5 @@ class Closer:
 
 
 def _in_ledger(key: ManifestKey) -> str:
-    """What the ledger lists its manifests by."""
+    """The order in which the ledger lists manifests."""
     return f"{key.date}/{key.id}/"

@@ -1,15 +1,13 @@
-"""The summary of some manifests, as it is made up before it takes its place in the log, and what it is compared with.
+"""Drafts the summary of some manifests, and finds file versions that other summaries have, too.
 
-File versions that are in several summaries are found by their digests: candidates, each proved by the commits
-themselves. The digests of all summaries are in an index in the state. Each closing adds the summaries that are not in
-it yet.
+Such versions are found by their digests: candidates, which the commits themselves prove. The digests of all summaries
+are in an index in the state. Each closing adds the summaries that the index lacks.
 """
 
 from array import array
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import pairwise
 
 import pyarrow as pa
@@ -23,7 +21,6 @@ from compactor.core.documents.closed_dates import (
     OpenLetter,
     SettledFile,
 )
-from compactor.core.documents.counts import Counts
 from compactor.core.documents.records import Commit, DeadLetter, Redrive
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import ManifestKey
@@ -37,93 +34,83 @@ from compactor.ops.verify.doubled import version_digest
 from compactor.ops.verify.report import VerifyResult
 
 
-@dataclass(slots=True)
-class Draft:
-    """What goes into the next summary of a date.
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Manifests for a summary, added one by one so that no outcome is held in memory."""
 
-    Attributes:
-        number: 1 for the summary that closes the date.
-        places: The summaries of the date that are in the log so far.
-        until: The store's time of the latest record of the members.
-        letters: Dead letters among the members, settled or not.
-        quarantined: Quarantined files of theirs, settled or not.
-    """
-
-    date: str
-    number: int
-    places: Sequence[int]
-    begins_at: datetime
-    until: datetime
     members: list[Member] = field(default_factory=list)
     versions: Versions = field(default_factory=Versions.none)
-    sums: Counts = field(default_factory=Counts)
-    letters: list[OpenLetter] = field(default_factory=list)
-    quarantined: list[OpenFile] = field(default_factory=list)
-    doubled: list[DoubledVersion] = field(default_factory=list)
-
-    @property
-    def keys(self) -> list[ManifestKey]:
-        return [ManifestKey(self.date, each.id) for each in self.members]
 
     def add(self, key: ManifestKey, outcome: Commit | DeadLetter) -> None:
         """Add a manifest that is done and verified."""
-        number, kept, counted = len(self.members), 0, 0
+        kept = counted = 0
         if isinstance(outcome, Commit):
             digests = [found for file in outcome.files if (found := version_digest(file))]
             self.versions.digests.extend(int.from_bytes(each[:DIGEST_BYTES], "big") for each in digests)
-            self.versions.members.extend(array("I", [number]) * len(digests))
+            self.versions.members.extend(array("I", [len(self.members)]) * len(digests))
             counted = sum(sum(file.unkept_rejects.values()) for file in outcome.files)
             kept = sum(sum(file.rejects.values()) for file in outcome.files) - counted
         self.members.append(Member(key.id, outcome.generation, kept, counted))
 
-    def complete(self, report: VerifyResult, superseded: Counts) -> None:
-        """Take over what the verification of the members has found, less what earlier summaries have of them."""
-        self.versions = _in_order(self.versions)
-        # guard: what an earlier summary has of a rebuilt manifest is taken back
-        self.sums = report - superseded
-        self.letters = [
-            OpenLetter(manifest_id=each.manifest_id, date=self.date, reason=each.reason, message=each.message)
-            for each in report.dead_letter_manifests
-        ]
-        self.quarantined = [
-            OpenFile(
-                manifest_id=each.manifest_id,
-                date=self.date,
-                uri=each.uri,
-                status=each.status,
-                detail=each.detail,
-                committed_at=each.committed_at,
-                started_at=each.started_at,
-            )
-            for each in report.quarantined_files
-        ]
 
-    def summary(self, state: State, totals: ClosedTotals) -> ClosedDate:
-        """The summary that follows on these totals. What was settled by then is not open any more."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The next summary of a date, before it takes a place in the log.
+
+    Attributes:
+        summary: It still names all dead letters and quarantined files of its members, settled or not.
+        places: The summaries of the date that are in the log so far.
+        versions: Sorted by digest.
+    """
+
+    summary: ClosedDate
+    places: Sequence[int]
+    members: Sequence[Member]
+    versions: Versions
+
+    @property
+    def keys(self) -> list[ManifestKey]:
+        return [ManifestKey(self.summary.date, each.id) for each in self.members]
+
+    def following(self, state: State, totals: ClosedTotals, doubled: Sequence[DoubledVersion]) -> ClosedDate:
+        """The summary that follows on these totals. It lists as open only what nothing has settled by now."""
         # guard: what an earlier summary settles is not named as open
-        letters, files = _still_open(state, self.letters, self.quarantined)
+        letters, files = _still_open(state, self.summary.letters, self.summary.quarantined)
         known_letters, known_files = _still_open(state, totals.letters, totals.quarantined, self.keys)
-        return ClosedDate(
-            date=self.date,
-            number=self.number,
-            run_id=state.ledger.run_id,
-            closed_at=state.clock.now(),
-            begins_at=self.begins_at,
-            until=self.until,
-            sums=self.sums,
-            letters=letters,
-            quarantined=files,
-            redriven=[each.manifest_id for each in totals.letters if each not in known_letters],
-            settled=[
+        update = {
+            "closed_at": state.clock.now(),
+            "letters": letters,
+            "quarantined": files,
+            "redriven": [each.manifest_id for each in totals.letters if each not in known_letters],
+            "settled": [
                 SettledFile(manifest_id=each.manifest_id, uri=each.uri)
                 for each in totals.quarantined
                 if each not in known_files
             ],
-            doubled=self.doubled,
-            members=0,
-            member_bytes=0,
-            versions=0,
+            "doubled": list(doubled),
+        }
+        return self.summary.model_copy(update=update)
+
+
+def open_things(report: VerifyResult, date: str) -> tuple[list[OpenLetter], list[OpenFile]]:
+    """The dead letters and quarantined files of a date that a verification has found, settled or not."""
+    letters = [
+        OpenLetter(manifest_id=each.manifest_id, date=date, reason=each.reason, message=each.message)
+        for each in report.dead_letter_manifests
+    ]
+    files = [
+        OpenFile(
+            manifest_id=each.manifest_id,
+            date=date,
+            uri=each.uri,
+            status=each.status,
+            detail=each.detail,
+            committed_at=each.committed_at,
+            started_at=each.started_at,
         )
+        for each in report.quarantined_files
+    ]
+    return letters, files
 
 
 def _still_open(
@@ -132,13 +119,9 @@ def _still_open(
     files: Sequence[OpenFile],
     among: Collection[ManifestKey] | None = None,
 ) -> tuple[list[OpenLetter], list[OpenFile]]:
-    """Those dead letters and quarantined files that the log has to name, so that an interrupted redrive is found again.
+    """The dead letters and quarantined files that the log has to name, so that an interrupted redrive is found again.
 
-    Args:
-        state: Has the records.
-        letters: The dead letters.
-        files: The quarantined files.
-        among: Only these manifests may have settled them since they were looked at; None for all that may.
+    `among` are the only manifests that may have settled them since the last look; None for all manifests.
     """
     ids = [*(each.manifest_id for each in letters), *(each.manifest_id for each in files)]
     redrives = {each.id: _final_redrives(each) for each in accounts_of(state, ids, Detail.LINEAGE)}
@@ -154,7 +137,7 @@ def _still_open(
 
 
 def _final_redrives(account: Account) -> list[Redrive] | None:
-    """The redrives of a manifest in effect; None where one of them is not accepted or revoked for good."""
+    """The redrives of a manifest that took effect; None while one of them is neither accepted nor revoked."""
     if account.fault is not None:  # a person has to check
         return None
     # guard: a summary names what was redriven until the redrive is accepted
@@ -172,7 +155,7 @@ class VersionIndex:
         self._upto = 0
 
     def read_to(self, place: int) -> None:
-        """Add the summaries up to a place that are not in the index."""
+        """Add the summaries up to a place that the index lacks."""
         if not self._upto:
             self._forget_another()
         for each in range(self._levels.upto + 1, place + 1):
@@ -180,10 +163,10 @@ class VersionIndex:
         self._upto = place
 
     def shared(self, versions: Versions, *, after: int = 0) -> Iterator[tuple[int, int, int]]:
-        """The versions of a new summary that summaries behind a place have, too, as far as the index was read.
+        """The versions of a new summary that summaries after a place have, too, as far as the index was read.
 
         Yields:
-            The member of the new one by its number; the place of the other summary; and the number of its member.
+            The number of the member of the new summary, the place of the other one, and the number of its member.
         """
         found: dict[int, list[tuple[int, int]]] = {}
         for digest, number in self._levels.find(versions.digests, after=after):
@@ -196,7 +179,7 @@ class VersionIndex:
                 yield from ((own, *other) for other in found.get(digest, ()))
 
     def _forget_another(self) -> None:
-        """Forget the index of another log, as after the summaries were deleted and made anew."""
+        """Drop an index of another log, as after all summaries were deleted and made again."""
         upto, found = self._levels.upto, ""
         with suppress(ObjectNotFound):
             found = self._dates.read(upto).fingerprint if upto else ""
@@ -211,13 +194,13 @@ class VersionIndex:
 
 
 def shared_within(versions: Versions) -> Iterator[tuple[int, int]]:
-    """The members, by number, that have a version in common with the one before it, given versions in order."""
+    """Pairs of members, by number, that have the same version. The versions are sorted."""
     for (digest, member), (next_digest, next_member) in pairwise(zip(versions.digests, versions.members, strict=True)):
         if digest == next_digest and member != next_member:
             yield member, next_member
 
 
-def _in_order(versions: Versions) -> Versions:
+def in_order(versions: Versions) -> Versions:
     """The versions sorted by digest."""
     columns = {"digest": _column(versions.digests, pa.uint64()), "member": _column(versions.members, pa.uint32())}
     table = pa.table(columns).sort_by([("digest", "ascending"), ("member", "ascending")]).combine_chunks()
