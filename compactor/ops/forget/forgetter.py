@@ -1,7 +1,7 @@
-"""Forgets: puts the erasure on record, makes manifests again without what goes, and deletes input that holds it.
+"""Forgets: records the erasure, makes manifests again without the erased lines, and deletes input that has them.
 
-Each manifest changes as by a rebuild, so that readers see no row twice, and any job finishes what was decided. The
-input goes last: until then, a call that is repeated finds everything again.
+Each manifest changes as by a rebuild, so readers see no row twice, and any job finishes what was decided. The input is
+deleted last: until then, a repeated call finds everything again.
 """
 
 import secrets
@@ -25,9 +25,9 @@ from compactor.ops.verify.report import Discrepancy
 
 
 def end(state: State, begun: Erasure, *, deleted_inputs: int, left: int) -> None:
-    """Record what an erasure did, in place of what another call has recorded that believed this one dead.
+    """Record what an erasure did, even if another call that believed this one dead has already recorded something.
 
-    Where that cannot be told now, a later call records it.
+    If that cannot be told yet, a later call records it.
     """
     change = _ended(state, begun, deleted_inputs=deleted_inputs, left=left)
     if change is not None:
@@ -37,9 +37,9 @@ def end(state: State, begun: Erasure, *, deleted_inputs: int, left: int) -> None
 
 
 def end_dead(state: State) -> None:
-    """Record what those erasures did that are not finished, because their calls died.
+    """Record what unfinished erasures did whose calls died.
 
-    One that may still take something, or of which that cannot be told now, is left to a later call.
+    An erasure that may still take something, or that cannot be judged yet, is left to a later call.
     """
     for begun in unfinished(state, Erasure, skips_damaged=True):
         if (change := _ended(state, begun, died=True)) is not None:
@@ -50,9 +50,9 @@ def end_dead(state: State) -> None:
 def _ended(
     state: State, begun: Erasure, *, deleted_inputs: int = 0, left: int = 0, died: bool = False
 ) -> Erasure | None:
-    """An erasure with what it has taken of what it found; None if that cannot be told.
+    """An erasure with the manifests it has really erased; None if that cannot be told yet.
 
-    A manifest that failed later, or is not published yet, counts.
+    A manifest counts even if its rebuild failed later, or is not published yet.
     """
     found = begun.manifests
     went = list(map_ordered(partial(_went, state, begun.id), found))
@@ -69,7 +69,7 @@ def _ended(
 
 
 def _went(state: State, erasure_id: str, found: ErasedManifest) -> bool | None:
-    """Whether an erasure has taken what it found of a manifest: the outcome tells, once there is one to read."""
+    """Whether an erasure was applied to a manifest; None while there is no readable outcome."""
     try:
         outcome = state.ledger.outcome_of(ManifestKey(found.date, found.manifest_id), found.generation)
     except (ObjectNotFound, StuckError):
@@ -97,7 +97,7 @@ class ForgetReport:
 
     @property
     def left(self) -> int:
-        """How many manifests and files still hold a value, or may hold one."""
+        """Number of manifests and files that still hold a value, or may hold one."""
         return len(self.refused) + len(self.failed) + sum(not each.deleted for each in self.inputs)
 
 
@@ -106,10 +106,10 @@ class Forgetter:
     """Erases what a scan found. Safe beside jobs, rebuilds and other erasures; not beside a redrive of rejects.
 
     Attributes:
-        rebuilder_for: Makes what makes manifests again without the values, given the id of the erasure.
+        rebuilder_for: Makes the rebuilder that leaves the values out, given the id of the erasure.
         key: The key, as it was asked for.
         by: Who asks.
-        after: Called when the manifests are done, for what else has old copies of their rows; returns what is left.
+        after: Called when the manifests are done, to erase old copies of their rows elsewhere; returns what is left.
     """
 
     state: State
@@ -121,7 +121,7 @@ class Forgetter:
     after: Callable[[], Iterable[str]] = tuple
 
     def forget(self, scan: ForgetScan, *, dry_run: bool = False) -> ForgetReport:
-        """Erase; or, in a dry run, only tell what would be erased.
+        """Erase; or, in a dry run, only report what would be erased.
 
         Raises:
             OperatorError: A person must act. The next call goes on.
@@ -137,7 +137,7 @@ class Forgetter:
         erasure_id = f"e-{self.state.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         rebuilder = self.rebuilder_for(erasure_id)
         refused = list[NotForgotten]()
-        # What an earlier call, or a rebuild, has decided is published, and its manifests are searched, too.
+        # What an earlier call or a rebuild has decided is published first, and its manifests are searched, too.
         finished = rebuilder.rebuild(RebuildScan(damaged=scan.undone))
         if scan.undone:
             later = self.scanner.scan_some(each.commit.key for each in scan.undone)
@@ -153,7 +153,7 @@ class Forgetter:
         except CompactorError as exc:  # what was erased is on record all the same
             failed.append(NotForgotten("", str(exc)))
         gone = {each.manifest_id for each in made.rebuilt}
-        # Only their input can make the rows of these again.
+        # Only their input can restore the rows of these manifests.
         needed = {each.commit.manifest_id for each in scan.held} - gone
         needed |= scan.unsearched  # guard: lines of a manifest that could not be searched are kept
         candidates = scan.candidates
@@ -190,7 +190,7 @@ class Forgetter:
         return begun
 
     def _unstage(self, rebuilder: Rebuilder) -> None:
-        """Delete what dead attempts left in the staging of manifests that are done."""
+        """Delete staging that dead attempts left behind for manifests that are done."""
         layout, ledger = self.state.layout, self.state.ledger
         listed = self.state.store.list(layout.staging_folder)
         names = dict.fromkeys(info.uri.removeprefix(layout.staging_folder).partition("/")[0] for info in listed)
@@ -206,7 +206,7 @@ class Forgetter:
             self._delete_orphans()
 
     def _delete_orphans(self) -> None:
-        """Delete files that attempts wrote in place, and that no commit names."""
+        """Delete files that attempts wrote in place and no commit names."""
         store, layout, in_place = self.state.store, self.state.layout, InPlaceFiles(self.state)
         listed = (info.uri for info in store.list(folder(layout.output)) if layout.in_place_attempt(info.uri))
         fates = map_ordered(lambda uri: (uri, in_place.fate(uri)), listed)

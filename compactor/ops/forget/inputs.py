@@ -1,4 +1,4 @@
-"""Finds input files that hold a value, and deletes them, or only names them."""
+"""Finds input files that hold a value, and deletes or only lists them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,12 +44,12 @@ class Candidate:
     """An input file that may hold a value.
 
     Attributes:
-        etag: The version that the compactor read; empty if it is not known.
+        etag: The version that was compacted; empty if it is not known.
         max_line_bytes: The longest line that was accepted; 0 if it is not known.
-        grok: What read its lines; None if they are JSON, or if it is not known.
+        grok: The rules that read its lines; None if they are JSON, or if it is not known.
         is_own: It is the compactor's own copy of redriven lines.
         is_named: The folders of its path have a value.
-        kept_because: Why it is not deleted, even if it may be asked for; empty if it can be.
+        kept_because: Why it must not be deleted, even on request; empty if it may be.
     """
 
     uri: str
@@ -63,7 +63,6 @@ class Candidate:
     kept_because: str = ""
 
     def kept(self, why: str) -> "Candidate":
-        """The same file, which is not to be deleted."""
         return replace(self, kept_because=why)
 
 
@@ -75,8 +74,8 @@ def candidates_of(
     Args:
         commit: The commit.
         wanted: The values.
-        layout: Tells the compactor's own copies of redriven lines.
-        may_be_any: Whether any of them may hold a value: its rows or rejects do, or did, or the rows expired.
+        layout: Knows the folder of redriven lines.
+        may_be_any: Whether every file may hold a value: the rows or rejects do or did, or the rows expired.
         may_be_rejected: Whether rejected lines may hold one: the rejects expired.
     """
     for file in commit.files:
@@ -98,7 +97,7 @@ def candidates_of(
 
 
 def letter_candidates(accepted: Accepted | None) -> Iterator[Candidate]:
-    """The input files of a dead letter, of which no output has any line."""
+    """The input files of a dead letter: none of their lines is in any output."""
     if accepted is None or accepted.manifest is None:
         return
     for file in accepted.manifest.files:
@@ -108,10 +107,10 @@ def letter_candidates(accepted: Accepted | None) -> Iterator[Candidate]:
 def copy_candidates(
     uris: Iterable[str], manifest_id: str, accepted: Accepted | None, outcome: Commit | DeadLetter | None
 ) -> Iterator[Candidate]:
-    """The copies of lines that were redriven as one manifest, also those that it does not name.
+    """The copies of lines that were redriven as one manifest, even those that it does not name.
 
     Args:
-        uris: What is in its folder.
+        uris: The files in its folder.
         manifest_id: Its id.
         accepted: Its acceptance; None if it was never accepted.
         outcome: Its outcome, if it is done.
@@ -129,12 +128,12 @@ def copy_candidates(
 
 
 def names_value(file: FileReport, wanted: Wanted) -> bool:
-    """Return whether the folders of the path of a file have a value."""
+    """Whether the folders in the path of a file have a value."""
     return len(wanted.path) == 1 and file.path_columns.get(wanted.key) in wanted.values
 
 
 def names_partition(commit: Commit, file: StagedFile, wanted: Wanted) -> bool:
-    """Return whether the partition of an output file is that of a value."""
+    """Whether the partition of an output file is that of a value."""
     fields = parse_fields(commit.partition_by)
     return len(wanted.path) == 1 and any(
         field.transform == "identity" and field.key == wanted.key and value in wanted.values
@@ -164,12 +163,12 @@ _REPLACED = "it was replaced since it was read: search it again once its new ver
 
 @dataclass(frozen=True, kw_only=True)
 class InputEraser:
-    """Searches input files, and deletes those that hold a value if it may.
+    """Searches input files, and deletes those that hold a value if that was asked for.
 
     Attributes:
-        limits: The longest line, where no commit tells it.
+        limits: The longest line, where no commit has it.
         inputs: What becomes of input files. The compactor's own copies of redriven lines are deleted in any case.
-        decoder_of: Makes what reads lines of text as they were read.
+        decoder_of: Makes the reader of text lines from recorded rules.
     """
 
     state: State
@@ -179,7 +178,7 @@ class InputEraser:
     decoder_of: DecoderOf = no_decoder
 
     def erase(self, candidates: Iterable[Candidate], *, dry_run: bool) -> Iterator[HeldInput]:
-        """Search these files; yield those that held a value, or may hold one still."""
+        """Search these files; yield those that held a value, or may still hold one."""
         by_uri = defaultdict[str, list[Candidate]](list)
         for each in candidates:
             by_uri[each.uri].append(each)
@@ -198,7 +197,7 @@ class InputEraser:
         return held
 
     def _searched(self, candidates: Sequence[Candidate]) -> tuple[HeldInput, str] | None:
-        """What a file holds, with the version that was searched; None if it holds no value, or is gone."""
+        """What a file holds, and the version that was searched; None if it holds no value or is gone."""
         first = candidates[0]
         try:
             if any(each.is_named for each in candidates):
@@ -213,12 +212,11 @@ class InputEraser:
         if etag is None:
             return None
         whys = [self._why_kept(each, etag) for each in candidates]
-        # That another manifest has the lines, too, is no reason to keep a file, but these are.
+        # Another manifest with the same lines is no reason to keep a file; these two reasons are.
         why = next((each for each in whys if each in (NEEDED, ONLY_THERE)), min(whys, key=bool))
         return HeldInput(first.uri, first.manifest_id, deleted=not why, why=why), etag
 
     def _why_kept(self, each: Candidate, etag: str) -> str:
-        """Why a file is not deleted, by what one manifest says of it."""
         if each.kept_because or each.is_own:
             return each.kept_because
         # guard: a version of an input file that was not compacted is not deleted
@@ -227,10 +225,10 @@ class InputEraser:
         return "" if self.inputs == "delete" else _ASKED
 
     def _version_with_a_value(self, file: Candidate, limits: Limits) -> str | None:
-        """The version of a file that is there now, if it holds a value; None if it does not, or the file is gone.
+        """The current version of a file if it holds a value; None if it does not, or the file is gone.
 
-        It is read decoded and in memory that does not grow with it, split as it was when it was compacted. A line that
-        is longer than `limits` is searched in pieces, as if it were no JSON.
+        The file is decoded and split as it was when it was compacted, in memory that does not grow with it. A line
+        longer than `limits` is searched in pieces, as if it were not JSON.
         """
         try:
             opened = open_file(self.state.store, ManifestFile(uri=file.uri), any_version=True)
@@ -255,11 +253,11 @@ class InputEraser:
 
 
 class _Found(Exception):
-    """A line holds a value: the rest need not be read."""
+    """A line holds a value; the rest need not be read."""
 
 
 class _Lines:
-    """Looks at each line, and raises `_Found` at the first that holds a value."""
+    """Searches line by line, and raises `_Found` at the first line that holds a value."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted

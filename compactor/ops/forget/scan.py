@@ -1,4 +1,4 @@
-"""Finds what holds a value, before anything is erased: rows, rejected lines, files to search. Writes nothing."""
+"""Finds what holds a value before anything is erased: rows, rejected lines, files to search. Writes nothing."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class NotForgotten:
 
 
 class NotSearched(NotForgotten):
-    """A manifest that could not be searched to its end."""
+    """A manifest that could not be searched completely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Held:
 
     @property
     def erased(self) -> ErasedManifest:
-        """What goes of it."""
+        """What will be erased from it."""
         key, generation = self.commit.key, self.commit.generation + 1
         return ErasedManifest(
             manifest_id=key.id,
@@ -76,7 +76,7 @@ class ForgetScan:
 
     @property
     def searched(self) -> int:
-        """How many committed manifests were searched."""
+        """Number of committed manifests that were searched."""
         return len(only(_Searched, self.parts))
 
     @property
@@ -86,7 +86,7 @@ class ForgetScan:
 
     @property
     def undone(self) -> tuple[Damaged, ...]:
-        """Rebuilds that are decided and not published: they come first, then their manifests are searched."""
+        """Rebuilds that are decided but not published: they are finished first, then their manifests searched."""
         return only(Damaged, self.parts)
 
     @property
@@ -96,18 +96,17 @@ class ForgetScan:
 
     @property
     def refused(self) -> tuple[NotForgotten, ...]:
-        """What could not be searched."""
         return only(NotForgotten, self.parts)
 
     @property
     def unsearched(self) -> set[str]:
-        """The ids of manifests that could not be searched to their end."""
+        """The ids of manifests that could not be searched completely."""
         return {each.manifest_id for each in only(NotSearched, self.parts)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForgetScanner:
-    """Searches all manifests on record, those of closed dates included."""
+    """Searches all manifests on record, including those of closed dates."""
 
     state: State
     search: RowSearch

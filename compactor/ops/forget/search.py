@@ -1,6 +1,6 @@
 """Finds rows and rejected lines that hold a value, in Parquet files, one row group at a time.
 
-The statistics of a footer tell which row groups can have none, so that most files cost one short read.
+The statistics of the footer rule out most row groups, so that most files cost one short read.
 """
 
 from bisect import bisect_left
@@ -22,8 +22,7 @@ from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import RESCUED_COLUMN, Column
 from compactor.table.merging.committed_rows import CommittedRows, GroupRows, OpenedRows
 
-_RESCUED_KEYS = f"{RESCUED_COLUMN}.key_value.key"
-"""The leaf of the keys of rescued data."""
+_RESCUED_KEYS = f"{RESCUED_COLUMN}.key_value.key"  # the leaf column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,18 +37,18 @@ class RowSearch:
         """How many rows of a file of a commit hold a value.
 
         Raises:
-            StagingError: It is missing, truncated, or not a Parquet file.
+            StagingError: The file is missing, truncated, or not Parquet.
         """
         opened = self.rows.open(commit.date, file)
         return sum(_trues(each) for _, each in self.masks(opened, self.column_of(commit, file)))
 
     def column_of(self, commit: Commit, file: StagedFile) -> Column | None:
-        """The column of the key in a file; None if it has none there."""
+        """The column of the key in a file; None if it has none."""
         columns = self.registry.version(file.version_in(commit)).columns
         return next((column for column in columns if column.key == self.wanted.key), None)
 
     def masks(self, opened: OpenedRows, column: Column | None) -> Iterator[tuple[GroupRows, pa.BooleanArray | None]]:
-        """Yield the rows of each row group with what holds a value among them; None if nothing does."""
+        """Yield each row group with a mask of its rows that hold a value; None in place of an empty mask."""
         leaves = _Leaves.of(opened.parquet)
         for at in opened.groups():
             names = []
@@ -99,18 +98,18 @@ class RowSearch:
             ordered: list[Any] = sorted(self.wanted.meant)
             at = bisect_left(ordered, bounds[0])
             return at < len(ordered) and bool(ordered[at] <= bounds[1])
-        except TypeError:  # the footer has another type than Python: nothing can be told
+        except TypeError:  # the footer has another type than Python, so that it rules nothing out
             return True
 
     @cached_property
     def _texts(self) -> pa.Array:
-        """Those that the column itself may have."""
+        """Values that a text column itself may have."""
         return pa.array(self.wanted.values if len(self.wanted.path) == 1 else (), pa.string())
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaves:
-    """The statistics of a file, by the paths of its leaves."""
+    """The statistics of a file, by the paths of its leaf columns."""
 
     parquet: StoredParquet
     places: dict[str, int]
@@ -121,9 +120,9 @@ class _Leaves:
         return cls(parquet, {schema.column(at).path: at for at in range(len(schema.names))})
 
     def bounds(self, group: int, path: str) -> tuple[Any, Any] | None:
-        """The lowest and the highest value of a leaf; None if they are unknown; an empty range if it has no values."""
+        """The lowest and highest value of a leaf; None if unknown; an empty range if it has no values."""
         if path not in self.places:
-            # Writers call the entries of a map by other names.
+            # Writers name the entries of a map differently.
             return ("b", "a") if not self._has_map(path) else None
         found = self.parquet.metadata.row_group(group).column(self.places[path]).statistics
         return (found.min, found.max) if found is not None and found.has_min_max else None
@@ -148,7 +147,7 @@ class RejectFound:
     """A rejected line that holds a value.
 
     Attributes:
-        rows: In how many rows it is kept: one that is too long is kept in pieces.
+        rows: The number of rows that keep it: a line that is too long is kept in pieces.
     """
 
     source_uri: str
@@ -161,7 +160,7 @@ def rejects_found(store: ObjectStore, uri: str, wanted: Wanted) -> Iterator[Reje
     """Yield the lines in a file of rejects that hold a value, in their order.
 
     Raises:
-        StagingError: It is missing, truncated, or not a file of rejects.
+        StagingError: The file is missing, truncated, or not a file of rejects.
     """
     for (source_uri, number), rows in groupby(reject_rows(store, uri), key=lambda row: row[:_LINE]):
         reason, many, is_found = _searched(rows, wanted)
@@ -170,7 +169,7 @@ def rejects_found(store: ObjectStore, uri: str, wanted: Wanted) -> Iterator[Reje
 
 
 def _searched(rows: Iterator[RejectRow], wanted: Wanted) -> tuple[str, int, bool]:
-    """The reason and the number of the rows of one line, and whether it holds a value."""
+    """The reason and the number of rows of one line, and whether it holds a value."""
     reason, many, is_found, before = "", 0, False, b""
     for row in rows:
         reason, raw = row[3], row[4]

@@ -1,4 +1,4 @@
-"""What is to be forgotten: a key and values of it. Tells whether JSON, or a broken line, has one of them. No I/O."""
+"""The values to forget: tests whether JSON, or a line that is not JSON, has one of them. No I/O."""
 
 import json
 import re
@@ -13,9 +13,7 @@ from typing import Any
 from compactor.schema.column_types import ColumnType, Value, value_of
 from compactor.schema.schema import Column
 
-_READINGS = 4
-"""As written, and unescaped so often less one: JSON text may stand in a string, which may stand in another one."""
-
+_READINGS = 4  # as written, and unescaped up to three times: strings may hold JSON text, whose strings may again
 _MAX_ESCAPED_BYTES = 12  # of one character: two halves of a surrogate pair
 _UNICODE_RUN = re.compile(rb"(?:\\u[0-9a-fA-F]{4})+")
 _ESCAPE = re.compile(rb'\\(["\\/bfnrt])')
@@ -25,10 +23,10 @@ _WORD = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvw
 
 
 class BrokenLines:
-    """Finds values in bytes.
+    """Finds values in bytes that are not JSON.
 
     Args:
-        values: Any text. One that is inside a longer word or number does not count: `7` is not in `17`.
+        values: Any text. A value inside a longer word or number does not count: `7` is not in `17`.
     """
 
     def __init__(self, values: Iterable[str]) -> None:
@@ -38,10 +36,10 @@ class BrokenLines:
             by_length[len(data)].add(data)
         self._by_length = {length: frozenset(found) for length, found in by_length.items() if length}
         self.overlap_bytes = _MAX_ESCAPED_BYTES * max(self._by_length, default=0)
-        """How much of the end of one piece of a line has to be searched with the next one."""
+        """Bytes at the end of a piece of a line that must be searched again with the next piece."""
 
     def holds(self, raw: bytes) -> bool:
-        """Return whether a line, or a piece of one, has a value anywhere."""
+        """Whether a line, or a piece of one, has a value anywhere."""
         return any(map(self._is_in, _readings(raw)))
 
     def _is_in(self, text: bytes) -> bool:
@@ -82,24 +80,24 @@ def _characters(found: re.Match[bytes]) -> bytes:
 
 _BRACKETS = ("{", "[")
 BLANKS = "\t\n\r "
-_FEW = 64  # values, up to which searching bytes for each is quicker than parsing them
+_FEW = 64  # up to this many values, searching the bytes is quicker than parsing
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The keys and values of a JSON object, also of a key that is there twice."""
+    """The keys and values of a JSON object, including repeated keys."""
 
 
 class _Number(str):
-    """The text of a number. As a value by itself it is as good as a string; in an object it is none."""
+    """The text of a number. As a value it equals a string with this text; inside a wanted object it does not."""
 
     __slots__ = ()
 
 
 def compared_type(column: Column | None, path: Sequence[str]) -> ColumnType | None:
-    """The type by which values of a key are compared; None for text, and for a nested key, whose text is compared.
+    """The type by which values of a key are compared; None for text, and for nested keys, which are compared as text.
 
     Args:
-        column: That of the top-level key, if it has one.
+        column: The column of the top-level key, if it has one.
         path: See `Wanted`.
     """
     return column.column_type if column is not None and column.is_typed and len(path) == 1 else None
@@ -109,13 +107,13 @@ def compared_type(column: Column | None, path: Sequence[str]) -> ColumnType | No
 class Wanted:
     """Values of a key.
 
-    On the way to the key, and behind it, each element of an array counts, and so does JSON text in a string.
+    Arrays are searched element by element, and so is JSON text in strings, both on the way to the key and below it.
 
     Attributes:
         path: The key; or the keys of nested objects, the outermost first.
-        values: The decoded text of strings; of numbers and booleans, the text as written.
-        column_type: The type of the column of the key, if it is not text. Then all that means the same counts, such as
-            7.0 for 7.
+        values: The decoded text of strings; numbers and booleans as written.
+        column_type: The type of the key's column, if it is not text. Then equal values count as well, such as 7.0 for
+            7.
     """
 
     path: tuple[str, ...]
@@ -124,15 +122,14 @@ class Wanted:
 
     @property
     def key(self) -> str:
-        """The top-level key."""
         return self.path[0]
 
     def has(self, text: str) -> bool:
-        """Return whether the value of the top-level key, as the output has it, is or holds a wanted one."""
+        """Whether the value of the top-level key, as the output has it, is or holds a wanted one."""
         return self._in_text(text, self.path[1:])
 
     def in_line(self, line: bytes) -> bool:
-        """Return whether a line holds a value: of the key, or anywhere if the line is no JSON object."""
+        """Whether a line holds a value: of the key, or anywhere if the line is not a JSON object."""
         if not self.may_be_in(line):
             return False
         try:
@@ -144,12 +141,12 @@ class Wanted:
         return self.broken.holds(line)
 
     def may_be_in(self, data: bytes) -> bool:
-        """Return whether lines may hold a value: a quick look that spares parsing them if the values are few."""
+        """Whether lines may hold a value. If the values are few, this quick test often avoids parsing."""
         # Without a backslash, each text is written as its own bytes.
         return self.few is None or b"\\" in data or any(value in data for value in self._few_bytes)
 
     def is_between(self, lowest: str, highest: str) -> bool:
-        """Return whether a text from `lowest` to `highest`, by code points, may be or hold a wanted one."""
+        """Whether a text between `lowest` and `highest`, by code points, may be or hold a wanted one."""
         if lowest <= " \U0010ffff" and highest >= BLANKS[0]:
             return True  # JSON text behind blanks
         if any(lowest <= f"{bracket}\U0010ffff" and highest >= bracket for bracket in _BRACKETS):
@@ -161,7 +158,6 @@ class Wanted:
 
     @cached_property
     def broken(self) -> BrokenLines:
-        """Searches lines that are no JSON."""
         return BrokenLines(self.values)
 
     @cached_property
@@ -178,7 +174,7 @@ class Wanted:
         return frozenset(filter(None, map(self._container, self.values)))
 
     def _container(self, text: str) -> Any:
-        """An object or an array, whatever the order of its keys; None for another text."""
+        """An object or an array, whatever the order of its keys; None for any other text."""
         if not text.lstrip(BLANKS).startswith(_BRACKETS):
             return None
         try:
@@ -191,9 +187,9 @@ class Wanted:
 
     @cached_property
     def few(self) -> tuple[str, ...] | None:
-        """The values, if they are few and written in one way.
+        """The values, if they are few and each can be written in only one way.
 
-        Then JSON text without a backslash holds none if it has none of them anywhere.
+        Then JSON text without a backslash and without any of these texts holds no value.
         """
         is_free = self.column_type is not None or bool(self._containers)
         return None if len(self.values) > _FEW or is_free else tuple(self.values)
@@ -229,7 +225,7 @@ class Wanted:
 
 
 def _frozen(value: Any) -> Any:
-    """A parsed value as one that can be in a set, with the pairs of objects in the order of their keys."""
+    """A hashable copy of a parsed value, with the pairs of objects sorted by key."""
     if isinstance(value, _Pairs):
         return frozenset, tuple(sorted(((key, _frozen(each)) for key, each in value), key=itemgetter(0)))
     if isinstance(value, list):
@@ -250,5 +246,5 @@ def path_of(key: str) -> tuple[str, ...]:
 
 
 def _parsed(text: str | bytes) -> Any:
-    """JSON with the text of its numbers, and all pairs of its objects."""
+    """Parse JSON, keeping the text of numbers and all pairs of objects."""
     return json.loads(text, object_pairs_hook=_Pairs, parse_int=_Number, parse_float=_Number, parse_constant=str)

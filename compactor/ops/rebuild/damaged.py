@@ -1,4 +1,4 @@
-"""Finds the manifests to rebuild: what is wrong with their files, and whether their input is as it was."""
+"""Finds the manifests to rebuild: what is wrong with their files, and whether their input is unchanged."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -48,9 +48,9 @@ class Damaged:
     commit: Commit  # the valid one
     why: str  # what is wrong with its files; empty for a rebuild that is decided and not published
     inputs: Mapping[str, ManifestFile] = field(default_factory=dict)  # other versions to read, by URI
-    replaced: frozenset[str] = frozenset()  # those of them whose lines are others
+    replaced: frozenset[str] = frozenset()  # those of them whose lines changed
     check: Callable[[], None] = lambda: None  # called before the decision; an `InputError` refuses it
-    erasure: str = ""  # the erasure for which rows go; what stages the others again does not read the input
+    erasure: str = ""  # the erasure whose rows are left out; then the files are staged again without the input
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class RebuildScanner:
     def scan(self, scope: RebuildScope) -> RebuildScan:
         """Check the files of the manifests of a scope, and the input of those that have to be rebuilt."""
         ids = scope.manifest_ids
-        # Of each of all manifests the records are read when it is its turn: what is decided meanwhile is not damaged.
+        # The records of each manifest are read at its turn: what is decided meanwhile is not damaged.
         keys = None if ids else self.state.ledger.manifests(scope.date)
         asked = Scope(manifest_ids=ids, keys=keys, details=Detail.ACCEPTED)
         found = [self._with_input(each) for each in folded(self.state, asked, partial(self._checked, scope))]
@@ -88,7 +88,7 @@ class RebuildScanner:
         return RebuildScan(only(Damaged, found), only(NotRebuilt, found), only(Commit, found), expired)
 
     def _with_input(self, found: object) -> object:
-        """What was found; a damaged manifest whose input is not as it was cannot be rebuilt."""
+        """What was found; a damaged manifest whose input has changed cannot be rebuilt."""
         if not isinstance(found, Damaged) or not found.why:
             return found
         fault = input_fault(self.state, found.commit) if found.commit.erased is None else ERASED
@@ -106,7 +106,7 @@ class RebuildScanner:
             return NotRebuilt(account.id, str(exc))
 
     def _found(self, account: Account, scope: RebuildScope) -> Damaged | NotRebuilt | Commit | _Expired | None:
-        """What is found about a manifest: the commit of one that is intact, None for one that is no concern."""
+        """The finding about a manifest: its commit if it is intact, None if it is out of scope."""
         commit, is_named = account.commit, bool(scope.manifest_ids)
         if commit is None:
             return NotRebuilt(account.id, _why_no_commit(account)) if is_named else None
@@ -137,7 +137,7 @@ class RebuildScanner:
         return _first_of(words, len(finals), "files lost or damaged")
 
     def _staged_fault(self, commit: Commit) -> str:
-        """Which files of a commit that is not done are neither staged nor published; empty if all are there."""
+        """Which files of a commit that is not done are neither staged nor published; empty if none is."""
         lost = [file for file in _files(commit) if self._is_lost(commit, file)]
         if not lost or self.state.ledger.is_done(commit.key, commit.generation):  # another driver was faster
             return ""
@@ -153,13 +153,13 @@ class RebuildScanner:
 
 
 def compacted(commit: Commit) -> list[FileReport]:
-    """The files that a commit has rows or rejects of. Quarantined ones may have been redriven as other manifests."""
+    """The files that a commit has rows or rejects of. Quarantined files may have been redriven as other manifests."""
     # guard: quarantined files are not compacted by a rebuild
     return [file for file in commit.files if file.status is FileStatus.COMPACTED]
 
 
 def input_fault(state: State, commit: Commit) -> str:
-    """Why the input of a commit cannot be read again as it was; empty if it can."""
+    """Why the input of a commit cannot be read again unchanged; empty if it can."""
     store, folder = state.store, state.layout.redriven_folder
 
     def fault(file: FileReport) -> str:

@@ -1,4 +1,4 @@
-"""Rebuilds manifests: stages their rows again, decides the commit that supersedes the damaged one, and publishes it."""
+"""Rebuilds manifests: stages their rows again, decides a commit that supersedes the damaged one, and publishes it."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,7 +34,7 @@ from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
 UNDECIDED_SECONDS = 3600.0
-"""A rebuild decides right after it has written its open marker. An older marker is that of a process that died."""
+"""A rebuild decides right after it has written its open marker. The writer of an older marker has died."""
 
 _OVERTAKEN = "another rebuild of its manifest was faster; run the command again"
 _NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
@@ -68,11 +68,11 @@ class RebuildReport:
 
 
 class _Refused(NotRebuilt):
-    """One whose input cannot make its rows again."""
+    """A manifest whose input cannot restore its rows."""
 
 
 class _Failed(NotRebuilt):
-    """One whose rebuild failed."""
+    """A manifest whose rebuild failed."""
 
 
 Stage = Callable[[Accepted, Attempt], Commit]
@@ -125,7 +125,7 @@ class Rebuilder:
         )
 
     def _tidy(self, scan: RebuildScan) -> None:
-        """Clean up after rebuilds that died when all was done, or before they decided."""
+        """Clean up after rebuilds that died after they were done, or before they decided."""
         open_ids = set(self.state.ledger.open_ids()) if scan.intact or scan.expired else set[str]()
         for commit in scan.intact:
             if commit.manifest_id in open_ids and (accepted := self.state.ledger.accepted(commit.manifest_id)):
@@ -136,7 +136,7 @@ class Rebuilder:
                 self._forget(commit)
 
     def _forget(self, commit: Commit) -> None:
-        """Delete the open markers of rebuilds that died undecided. One that may still decide keeps its own."""
+        """Delete the open markers of rebuilds that died undecided, but not of one that may still decide."""
         ledger, is_over = self.state.ledger, self.state.clock.now() - timedelta(seconds=UNDECIDED_SECONDS)
         markers = ledger.open_rebuilds(commit.manifest_id)
         # guard: the marker of a rebuild that may still decide is not forgotten
@@ -147,7 +147,7 @@ class Rebuilder:
             self.state.store.delete(undecided)
 
     def _tried(self, damaged: Damaged) -> list[object]:
-        """Rebuild one manifest and verify it; an error that is its own becomes a part of the report."""
+        """Rebuild one manifest and verify it; report its own errors."""
         manifest_id = damaged.commit.manifest_id
         try:
             return [self._rebuilt(damaged), *self.verifier.verify_manifest(damaged.commit.key).discrepancies]
@@ -186,7 +186,7 @@ class Rebuilder:
         except Exception as exc:
             discard_staged(self.state, accepted.key, attempt, in_place=True)
             newest = ledger.outcome(commit.key)
-            if newest.generation > commit.generation:  # another rebuild was faster, and deleted the staging of this one
+            if newest.generation > commit.generation:  # a faster rebuild deleted the staging of this one
                 return newest
             self._give_up(attempt, commit, exc)
             raise
@@ -202,7 +202,7 @@ class Rebuilder:
         """The commit to decide.
 
         Raises:
-            InputError: The lines are not read as they were.
+            InputError: The lines are not read as before.
         """
         commit = damaged.commit
         # The rows keep the time at which they were first processed.
@@ -213,7 +213,7 @@ class Rebuilder:
                 # guard: other rows than there were are refused
                 _check_same(old, new, damaged)
         damaged.check()
-        # Before names are compared, or a driver that is late with the earlier commit could still change what is there.
+        # Before names are compared: a late driver of the earlier commit could still change what is published.
         # guard: what is left of earlier staging is deleted before a rebuild chooses its names
         self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)
         expired = _expired_names(self.state, commit)
@@ -224,10 +224,10 @@ class Rebuilder:
         return made.model_copy(update={"replaced": replaced})
 
     def _check_kept(self, commit: Commit, made: Commit) -> None:
-        """Make sure that no rule takes the files of a commit meanwhile. Its manifest is open, so none begins to now.
+        """Check that no rule expires the files of a commit meanwhile. Its manifest is open, so no rule begins to now.
 
         Raises:
-            InputError: One does.
+            InputError: A rule does.
         """
         expired = Visible(self.state).taken("rows", commit.key, commit.generation)
         used = {file.final for file in made.rejects} & _expired_names(self.state, commit)
@@ -237,7 +237,7 @@ class Rebuilder:
         raise InputError(f"manifest {commit.manifest_id}: {what}")
 
     def _give_up(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
-        """Record that an attempt failed, and delete its own open marker: it decides nothing any more."""
+        """Record a failed attempt, and delete its own open marker: it will decide nothing."""
         failure = AttemptFailure(
             manifest_id=attempt.manifest_id,
             number=attempt.number,
@@ -253,18 +253,18 @@ class Rebuilder:
 
 
 def _expired_names(state: State, commit: Commit) -> frozenset[str]:
-    """The names of rejects that may be deleted at any time, because they expired."""
+    """The names of expired rejects, which may be deleted at any time."""
     expired = Visible(state).taken("rejects", commit.key, commit.generation)
     return frozenset() if expired is None else frozenset(file.final for file in commit.rejects)
 
 
 def _replaced_by(outcome: Commit | DeadLetter) -> frozenset[str]:
-    """The files of which an outcome, which another rebuild may have decided, has the rows of new versions."""
+    """The files whose new versions an outcome has; another rebuild may have decided it."""
     return frozenset(outcome.replaced if isinstance(outcome, Commit) else ())
 
 
 def _is_erased(outcome: Commit | DeadLetter, erasure: str) -> bool:
-    """Whether an outcome, which another rebuild may have decided, is without what an erasure takes."""
+    """Whether an outcome lacks what an erasure takes; another rebuild may have decided it."""
     if not erasure:
         return True
     erased = outcome.erased if isinstance(outcome, Commit) else None
@@ -272,7 +272,7 @@ def _is_erased(outcome: Commit | DeadLetter, erasure: str) -> bool:
 
 
 def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
-    """A manifest with only the files that were compacted, each in the version that was, or in its new one."""
+    """A manifest with only the files that were compacted, each in the same version or in its new one."""
     accepted = damaged.accepted
     if accepted.manifest is None:
         return accepted
@@ -285,7 +285,7 @@ def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
 
 
 def _check_same(old: FileReport, new: FileReport, damaged: Damaged) -> None:
-    """Raise an `InputError` if a file has other lines, rows or rejects than it had: lines may have been redriven."""
+    """Raise an `InputError` if a file has other lines, rows or rejects than before: lines may have been redriven."""
     if new.status is not FileStatus.COMPACTED:
         raise InputError(f"{old.uri}: {new.status}: {new.detail}")
     if old.uri in damaged.replaced:

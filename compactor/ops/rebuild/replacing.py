@@ -1,7 +1,7 @@
-"""Makes the manifests that hold earlier versions of replaced files again, with the versions of now.
+"""Makes manifests with earlier versions of replaced files again, with the current versions.
 
 The new version is claimed under an id of its own while the rows are made, so that no planner takes it meanwhile. If
-this process dies, the lease of that claim runs out, and the file is as replaced as it was before.
+this process dies, the lease of that claim expires, and the file is as it was before.
 """
 
 import secrets
@@ -27,14 +27,14 @@ _ID_CHARACTERS = 160  # leaves room for more in an id
 
 
 class NotReplaced(NamedTuple):
-    """A replaced file whose rows stay as they are."""
+    """A replaced file whose rows stay unchanged."""
 
     replacement: Replacement
     why: str
 
 
 class Replaced(NamedTuple):
-    """The manifests that were made again, and the files whose rows stay as they are."""
+    """The manifests that were made again, and the files whose rows stay unchanged."""
 
     rebuilt: tuple[Rebuilt, ...]
     refused: tuple[NotReplaced, ...]
@@ -45,7 +45,6 @@ class Replacer:
     """Makes manifests again with other versions of some of their files. Safe beside jobs, planners and other rebuilds.
 
     Attributes:
-        rebuilder: Makes the rows, and decides.
         claimer: Claims the new versions.
     """
 
@@ -54,7 +53,7 @@ class Replacer:
     claimer: Claimer
 
     def replace(self, replacements: Sequence[Replacement]) -> Replaced:
-        """Make the rows of replaced files again. What stands in the way of one manifest does not stop the others."""
+        """Make the rows of replaced files again. An obstacle to one manifest does not stop the others."""
         by_manifest: dict[ManifestKey, list[Replacement]] = {}
         for each in replacements:
             by_manifest.setdefault(ManifestKey(each.earlier.date, each.earlier.manifest_id), []).append(each)
@@ -119,10 +118,10 @@ class Replacer:
         return Damaged(accepted, commit, why, inputs, frozenset(uris))
 
     def _input(self, file: FileReport, replaced: dict[str, ManifestFile]) -> tuple[str, ManifestFile | None]:
-        """The version of a file to read, None for that of the commit.
+        """The version of a file to read; None for the version of the commit.
 
         Raises:
-            InputError: A file that was not replaced is not there any more as it was.
+            InputError: A file that was not replaced is gone or has changed.
         """
         if file.uri in replaced:
             return file.uri, replaced[file.uri]

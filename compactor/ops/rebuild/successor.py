@@ -1,14 +1,14 @@
-"""Decides the final names of rebuilt files, so that readers may miss rows for a moment, but never see one twice.
+"""Decides the final names of rebuilt files, so that readers may miss rows for a moment but never see a row twice.
 
-A name of the superseded commit is used again if what is there cannot double rows: nothing, or the rows of the staged
-file that replaces it. Any other file is deleted before a rebuilt one is published, and its name is never used again, so
-that a driver may delete it late. A single file with other rows is replaced first instead, in one step.
+A name of the superseded commit is reused if the file there cannot double rows: it is missing, or has the rows of the
+staged file that replaces it. Any other file is deleted before a rebuilt one is published, and its name is never used
+again, so that a late driver may still delete it. A single file with other rows is replaced first instead, in one step.
 
-A file without a footer keeps its name only if no file has other rows. Else a query that has read those could find some
-of them again in what replaces it.
+A file without a footer keeps its name only if no file has other rows. Otherwise a query that has read those could find
+some of them again in the replacement.
 
-Where rows are in partitions, no name is used again: each names a partition, and a rebuild may divide rows otherwise.
-Nor is that of a file in place: what a rebuild writes in place has its final names already.
+With partitions no name is reused: each name includes a partition, and a rebuild may divide rows differently. Nor is the
+name of a file in place: a rebuild writes such files under their final names.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -35,7 +35,7 @@ class Found(Enum):
 
 
 def found_at(store: ObjectStore, uri: str, staged: str | None) -> Found:
-    """Compare what is under a final name with a staged file.
+    """Compare the file under a final name with a staged file.
 
     Args:
         store: Has both files.
@@ -61,7 +61,7 @@ def found_at(store: ObjectStore, uri: str, staged: str | None) -> Found:
 
 
 FoundAt = Callable[[str, str | None], Found]
-"""What is under a final name, compared with a staged file, or with no rows for None; see `same_rows`."""
+"""Compares the file under a final name with a staged file, or with no rows for None; see `found_at`."""
 
 
 def successor(
@@ -79,10 +79,10 @@ def successor(
     Args:
         layout: Gives the names.
         previous: The commit whose files are lost or damaged.
-        staged: What was staged of the files that it has rows or rejects of.
-        why: What is wrong with its files.
-        found_at: Compares what is published with a staged file.
-        expired: Names that what a rule of retention takes may be deleted under at any time: they are not used again.
+        staged: The commit that was staged, of the files that it has rows or rejects of.
+        why: What is wrong with the previous files.
+        found_at: Compares a published file with a staged one.
+        expired: Names that retention may delete at any time: they are not reused.
         reuses_names: Whether rows may get the name of a file that readers may have open: never if a table lists it.
     """
     finals = [file.final for file in (*previous.outputs, *previous.rejects)]
@@ -125,11 +125,10 @@ def _placed(
     fresh: Callable[[], int],
     found_at: FoundAt,
 ) -> list[StagedFile]:
-    """The staged files with their final names, in the order in which they are published."""
+    """The staged files with their final names, in publishing order."""
     finals = sorted(file.final for file in previous)
-    usable = sorted(  # else the settings give other names by now
-        file.final for file in previous if file.final == place(part_number(file.final), file)
-    )
+    # Other names are from earlier settings.
+    usable = sorted(file.final for file in previous if file.final == place(part_number(file.final), file))
     names = (usable + [place(fresh(), file) for file in staged[len(usable) :]])[: len(staged)]
     counterparts = dict(zip(names, staged, strict=True))
     found = {uri: found_at(uri, counterparts[uri].staged if uri in counterparts else None) for uri in finals}
@@ -147,7 +146,7 @@ def _at(final: str, file: StagedFile) -> StagedFile:
 
 
 def _reports(previous: Sequence[FileReport], staged: Sequence[FileReport]) -> list[FileReport]:
-    """One report per file of the manifest. Files that were quarantined stay so, and nothing is kept of them."""
+    """One report per file of the manifest. Quarantined files stay quarantined, without kept samples."""
     again = {file.uri: file for file in staged}
     return [
         again[file.uri] if file.status is FileStatus.COMPACTED else file.model_copy(update={"reject_rows": 0})
