@@ -1,7 +1,7 @@
-"""Sends a canary file through a deployment, follows it to its row, and removes all of it.
+"""Sends a canary file through a deployment, follows it until its row is in the output, and removes all of it.
 
-It has the earliest date that a name may give, so it is in a manifest of its own and in no query of recent dates. Its
-only key is too long for a column, so it changes no schema: its value becomes a rescued one.
+It has the earliest date that a name may give, so it is alone in its manifest and in no query of recent dates. Its only
+key is too long for a column, so the schema stays unchanged: its value becomes a rescued one.
 """
 
 import json
@@ -25,7 +25,7 @@ FOLDER = "compactor-check/"
 POLL_SECONDS = 2.0
 
 LEFT_SECONDS = 3600.0
-"""The age from which on a canary belongs to no check that still runs."""
+"""No check still runs for an older canary."""
 
 
 class CanaryStopped(Exception):
@@ -41,13 +41,12 @@ class CanaryChecker:
     """Checks one deployment.
 
     Attributes:
-        input_place: The place of the input.
-        date: The date of its name.
+        date: The date in the canary's name.
         max_key_characters: The longest key that becomes a column.
-        has_rescued: Whether keys without a column are kept.
-        look: Tells how far a file has come.
-        pause: Waits between two looks.
-        seconds: A clock that only goes forward.
+        has_rescued: Whether the output keeps keys without a column.
+        look: Returns the progress of a file.
+        pause: Waits for some seconds.
+        seconds: A monotonic clock.
     """
 
     state: State
@@ -60,7 +59,7 @@ class CanaryChecker:
     seconds: Callable[[], float]
 
     def leftovers(self) -> Iterator[str]:
-        """Remove the canaries of checks that ended long ago, or were interrupted; yields those that were removed."""
+        """Remove canaries of checks that ended long ago or were interrupted; yields their URIs."""
         now = self.state.clock.now()
         for account in accounts(self.state, Scope(date=self.date)):
             commit = account.checked().commit
@@ -70,11 +69,10 @@ class CanaryChecker:
                 yield from (report.uri for report in commit.files)
 
     def uri(self, canary_id: str) -> str:
-        """The place of a canary."""
         return f"{folder(self.input_place)}{FOLDER}{self.date}-{canary_id}.ndjson"
 
     def send(self, canary_id: str) -> str:
-        """Write a canary; returns its place."""
+        """Write a canary; return its URI."""
         uri = self.uri(canary_id)
         line = json.dumps({"compactor_check".ljust(self.max_key_characters + 1, "_"): canary_id})
         self.state.store.put(uri, line.encode() + b"\n")
@@ -84,7 +82,7 @@ class CanaryChecker:
         """Yield each hop as it is seen, until the output is published.
 
         Raises:
-            CanaryStopped: It failed, or the time is over.
+            CanaryStopped: It failed, or timed out.
         """
         began = self.seconds()
         stage: Stage = "unknown"
@@ -108,10 +106,9 @@ class CanaryChecker:
         return len(rows) == 1 and (not self.has_rescued or any(canary_id in str(each) for each in values[0]))
 
     def clean(self, key: ManifestKey) -> bool:
-        """Remove a published canary: its output and input, then its records, by which a later check finds the rest.
+        """Remove a published canary: its output and input, then the records by which a later check would find it.
 
-        Returns whether it was removed. It is not while a run still tidies up after it, or if it shares its manifest
-        with files that are not canaries.
+        Returns whether it was removed: not while a run still cleans up after it, nor if its manifest has other files.
         """
         layout, store = self.state.layout, self.state.store
         commit, canaries = self._commit(key), folder(self.input_place) + FOLDER

@@ -1,4 +1,4 @@
-"""How far a canary file has come, and what to look at where it stops. Values and decisions, no I/O."""
+"""The progress of a canary file, and what to check where it stops. Values and decisions, no I/O."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ from compactor.core.text.safe_text import quoted
 Stage = Literal[
     "unknown", "claimed", "pending", "waiting", "in_work", "decided", "done", "quarantined", "dead_lettered"
 ]
-"""The states of a traced file, in the order of its way; the last two are ways to fail."""
+"""The states of a traced file, in order; the last two are failures."""
 
 _WAY: tuple[Stage, ...] = ("unknown", "claimed", "pending", "waiting", "in_work", "decided", "done")
 
@@ -38,11 +38,11 @@ _MOVES: dict[Stage, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a canary has come.
+    """The progress of a canary.
 
     Attributes:
         stage: Its state.
-        manifest_id: The manifest that names it; empty if there is none yet.
+        manifest_id: The manifest that lists it; empty if there is none yet.
         date: The date of that manifest; empty if it is not known.
         message: Why it failed; else empty.
     """
@@ -54,12 +54,11 @@ class Progress:
 
     @property
     def key(self) -> ManifestKey:
-        """The manifest that names it."""
         return ManifestKey(self.date, self.manifest_id)
 
     @property
     def has_failed(self) -> bool:
-        """Whether it will never become a row by itself."""
+        """Whether it will never become a row without an operator."""
         return self.stage not in _WAY
 
 
@@ -72,12 +71,12 @@ class Hop:
 
 
 def passed(before: Stage, now: Stage) -> tuple[Stage, ...]:
-    """The hops that a canary has made between two looks. Those that are too short to be seen count as made."""
+    """The hops between two observed stages, including those too short to be seen."""
     return _WAY[_WAY.index(before) + 1 : _WAY.index(now) + 1] if now in _WAY else ()
 
 
 def next_move(progress: Progress, job_name: str) -> str:
-    """What to look at where a canary stopped."""
+    """What to check where a canary stopped."""
     if progress.has_failed:
         return f"fix what the message names; compactor trace {quoted(progress.manifest_id)}"
     return _MOVES.get(progress.stage, "compactor trace has what is known").replace("<job>", job_name)

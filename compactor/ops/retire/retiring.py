@@ -1,4 +1,4 @@
-"""Finds the dates to retire, puts on record what expires, and removes it.
+"""Finds dates to retire, records what expires, and removes it.
 
 A date that was retired costs no read: the name of its record has the place of its last summary.
 """
@@ -44,7 +44,7 @@ class RetiredDate:
 
 @dataclass(frozen=True, slots=True)
 class NotRetired:
-    """A date that was left as it is."""
+    """A date that was not retired."""
 
     date: str  # the date
     why: str  # the reason, in words
@@ -64,12 +64,11 @@ class RetireReport:
 
 @dataclass(frozen=True, slots=True)
 class Retirable:
-    """What goes of a date.
+    """What would be removed of a date.
 
     Attributes:
-        name: Of its record: the place of the last summary, and a digest of the manifests.
-        manifests: The generation of the outcome of each, by id.
-        sizes: What that is.
+        name: The name of its record: the place of the last summary, and a digest of the manifests.
+        manifests: The generation of the outcome of each manifest, by id.
     """
 
     name: str
@@ -79,7 +78,7 @@ class Retirable:
 
 @dataclass(frozen=True, slots=True)
 class RetireScan:
-    """What may be retired of the dates before one, and what may not."""
+    """The dates before a date that may be retired, and those that may not."""
 
     before: str
     retirable: tuple[Retirable, ...]
@@ -89,13 +88,13 @@ class RetireScan:
 
 @dataclass(frozen=True, slots=True)
 class DateFacts:
-    """What is known of a date.
+    """The state of a date.
 
     Attributes:
         is_closed: It has a summary.
-        in_work: Manifests of it that wait or are open.
-        unsummarised: Manifests of it that are done and in no summary.
-        unreadable: What cannot be read of it, and was expected; empty if all can.
+        in_work: Manifests that wait or are open.
+        unsummarised: Manifests that are done and in no summary.
+        unreadable: A message about records that cannot be read; empty if all can.
         dead_letters: Dead letters that were not redriven.
         quarantined: Quarantined files that nothing settled.
     """
@@ -109,10 +108,10 @@ class DateFacts:
     quarantined: int = 0
 
     def why_not(self, *, with_unsettled: bool) -> str:
-        """Return why the date may not be retired, with the next action; empty if it may.
+        """Why the date may not be retired, with the next action; empty if it may.
 
         Args:
-            with_unsettled: Whether dead letters and quarantined files are no reason.
+            with_unsettled: Ignore dead letters and quarantined files.
         """
         if self.unreadable or self.in_work:
             in_work = f"{count(self.in_work, 'manifest')} in work; expected every job to finish them first"
@@ -131,16 +130,16 @@ class DateFacts:
 
 
 def find_retirable(state: State, before: str, *, with_unsettled: bool = False) -> RetireScan:
-    """Find the dates before a date. What cannot be read of one date is no reason to refuse the others.
+    """Find the dates to retire. An unreadable record of one date does not stop the others.
 
     Args:
         state: Has the records.
         before: The first date that stays.
-        with_unsettled: Also dates with dead letters and quarantined files that nothing settled.
+        with_unsettled: Include dates with dead letters and quarantined files that nothing settled.
 
     Raises:
         CompactorError: No date was ever closed here.
-        RecordUnreadable: A record is damaged without which it is not known what is in work on any date.
+        RecordUnreadable: A record is damaged that is needed to know what is in work on any date.
     """
     found = read_unsummarised(state)
     if found is None:
@@ -172,7 +171,7 @@ def find_retirable(state: State, before: str, *, with_unsettled: bool = False) -
 def retire(
     expirer: Expirer, scan: RetireScan, *, dry_run: bool = False, on_date: Callable[[str], None] = lambda _: None
 ) -> RetireReport:
-    """Retire the dates of a scan, the earliest first, after what an earlier call did not finish.
+    """Retire the dates of a scan, the earliest first, after finishing what an earlier call began.
 
     Safe beside jobs, closings, redrives, rebuilds and other retirements.
 
@@ -196,7 +195,7 @@ def retire(
 
 
 def _facts(state: State, found: Unsummarised, before: str) -> Iterator[DateFacts]:
-    """What is known of each date before a date."""
+    """The state of each date before a date."""
     keys = [key for key in found.keys if key.date < before]
     known = list(folded(state, Scope(keys=keys), lambda each: (each.key.date, each.is_done, each.fault)))
     done = Counter(date for date, is_done, _ in known if is_done)
@@ -217,7 +216,7 @@ def _facts(state: State, found: Unsummarised, before: str) -> Iterator[DateFacts
 
 
 def _unsettled(state: State, found: Unsummarised, before: str) -> tuple[Counter[str], Counter[str]]:
-    """The dead letters and the quarantined files that wait for a person, by date."""
+    """The dead letters and quarantined files that need an operator, by date."""
     letters = [each for each in found.totals.letters if each.date < before]
     settling = Settling(state, found=found)
     fates = zip(letters, settling.letters(list(map(letter_of, letters))), strict=True)
@@ -229,7 +228,7 @@ def _unsettled(state: State, found: Unsummarised, before: str) -> tuple[Counter[
 
 
 def _retirable(state: State, found: Unsummarised, date: str) -> Retirable | None:
-    """What goes of a closed date; None if all of it was retired, as before the summaries were made anew."""
+    """What would be removed of a closed date; None if all was retired, before the summaries were made again."""
     records, closed = list(changes_about(state, Taking, date, Why.RETIRED)), ClosedDates(state.store, state.layout)
     places = found.totals.dates[date].places
     manifests: dict[str, int] = {}
@@ -266,7 +265,6 @@ def _retirable(state: State, found: Unsummarised, date: str) -> Retirable | None
 def _owned(
     state: State, folder: str, owner_of: Callable[[str], ManifestKey | None], manifests: Iterable[str]
 ) -> list[ObjectInfo]:
-    """The objects in a folder that belong to some manifests."""
     ids = set(manifests)
     listed = ((info, owner_of(info.uri)) for info in state.store.list(folder))
     return [info for info, key in listed if key is not None and key.id in ids]

@@ -1,4 +1,4 @@
-"""Profiles the files of some places, to suggest a schema file: `compactor schema suggest`, `compact --types infer`."""
+"""Profiles files to suggest a schema file, for `compactor schema suggest` and `compact --types infer`."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,13 +24,10 @@ T = TypeVar("T")
 
 
 class Spread(Generic[T]):
-    """Items that are spread evenly over all that were offered: every one, every second, every fourth and so on.
-
-    Args:
-        most: How many to keep at most.
+    """A sample that is spread evenly over all items that were offered: every one, every second, every fourth and so on.
 
     Attributes:
-        offered: How many were offered.
+        offered: The number of items.
     """
 
     def __init__(self, items: Iterable[T], most: int) -> None:
@@ -48,7 +45,7 @@ class Spread(Generic[T]):
 
     @property
     def chosen(self) -> list[T]:
-        """The items, in the order in which they were offered; the last one is near the end."""
+        """At most `most` items, in the order in which they were offered; the last one is near the end."""
         count = min(self._most, len(self._kept))
         if count <= 1:
             return self._kept[:count]
@@ -56,17 +53,10 @@ class Spread(Generic[T]):
         return [self._kept[round(at * last / (count - 1))] for at in range(count)]
 
 
-SAMPLE_FILES = 100
-"""The most files that a sample is taken from."""
-
-SAMPLE_FILE_BYTES = 256 * 1024 * 1024
-"""How much of a file is decoded for a sample, so that a file without records cannot hold it up for long."""
-
-SAMPLE_BYTES = 32 * 1024 * 1024
-"""How much of the lines a sample has at most: some seconds, however long they are."""
-
-SAMPLE_RECORDS = 10_000
-"""How many records a sample has unless another number is asked for."""
+SAMPLE_FILES = 100  # at most
+SAMPLE_FILE_BYTES = 256 * 1024 * 1024  # decoded of one file, so that one without records cannot take long
+SAMPLE_BYTES = 32 * 1024 * 1024  # of lines, which take some seconds however long they are
+SAMPLE_RECORDS = 10_000  # by default
 
 
 @dataclass(slots=True)
@@ -75,10 +65,9 @@ class Survey:
 
     Attributes:
         source: The places, in words.
-        profile: What was read of them.
         read: The URIs of the files that were read, by their number in the profile.
-        files: How many files there are.
-        unreadable: Files that could not be read to the end of what was wanted, with the reason.
+        files: The number of all files.
+        unreadable: Files that could not be read as far as wanted, with the reason.
     """
 
     source: str
@@ -91,7 +80,7 @@ class Survey:
         """The schema file that the survey suggests.
 
         Raises:
-            SettingsError: There is no record with a key.
+            SettingsError: No record has a key.
         """
         self._check()
         base = folder(self.source)
@@ -129,8 +118,8 @@ class SchemaSuggester:
     Attributes:
         max_keys: The most keys to count.
         formats: Which kinds of files are read.
-        hive_keys: Whether folders such as `country=DE` give their files columns.
-        on_file: Called after each file, with how many were read so far.
+        hive_keys: Whether folders such as `country=DE` add columns.
+        on_file: Called after each file, with the number of files read so far.
     """
 
     store: ObjectStore
@@ -141,15 +130,15 @@ class SchemaSuggester:
     on_file: Callable[[int], None] = lambda _: None
 
     def survey(self, source: str, files: Iterable[ObjectInfo], *, max_records: int | None) -> Survey:
-        """Read the first records of files that are spread evenly over all of them, or all records of all files.
+        """Read the first records of evenly spread files, or all records of all files.
 
         Args:
-            source: Where they are, in words.
+            source: The places, in words.
             files: The files.
-            max_records: How many records to read in all; None for all.
+            max_records: The total number of records to read; None for all.
 
         Raises:
-            StoreUnavailable: Passing trouble of the store.
+            StoreUnavailable: The store does not answer now.
         """
         found = Survey(source, TableProfile(self.max_keys))
         if max_records is None:
@@ -161,14 +150,14 @@ class SchemaSuggester:
         found.files, chosen = spread.offered, spread.chosen
         left_bytes = SAMPLE_BYTES
         for number, info in enumerate(chosen):
-            # What short files leave over goes to the files after them.
+            # Later files get the share that short files did not use.
             share = -(-(max_records - found.profile.records) // (len(chosen) - number))
             if share > 0:
                 left_bytes -= self._read(info, found, share, max(1, left_bytes // (len(chosen) - number)))
         return found
 
     def _read(self, info: ObjectInfo, found: Survey, max_records: int | None, max_bytes: int | None) -> int:
-        """Add a file to what was found; returns how many bytes of its lines were read."""
+        """Add a file to the survey; return how many bytes of its lines were read."""
         number, limits = len(found.read), self.limits
         if max_records is not None:
             most = min(SAMPLE_FILE_BYTES, limits.max_decompressed_bytes)

@@ -1,4 +1,4 @@
-"""Compares the table of the output with the ledger, and makes a lost table again from the ledger alone."""
+"""Compares the output table with the ledger, and makes a lost table again from the ledger alone."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ class StuckManifest:
 @as_document(shows=("needs_operator",))
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """The table, and each file that it has otherwise than the ledger."""
+    """The table, and each file in which it differs from the ledger."""
 
     table: str  # its name
     recorded_batch: int = 0  # the last batch on record
@@ -63,17 +63,16 @@ class TableReport:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether it has other files than the ledger, or manifests are held back or stuck: the exit code is 3."""
+        """Whether the table differs, or manifests are held back or stuck: the exit code is 3."""
         return self.differs or bool(self.held or self.stuck)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKeeper:
-    """Looks after the table. Safe beside jobs, but for making a lost table again.
+    """Compares the table with the ledger, and makes it again. Safe beside jobs, except for making a lost table again.
 
     Attributes:
-        committer: Commits batches, also those that were applied to a table that was lost.
-        name: The name of the table.
+        committer: Commits batches, also those that a lost table had.
         on_batch: Called with the number of each batch that was applied.
         living: Returns the ids of the runs that are alive.
     """
@@ -85,10 +84,10 @@ class TableKeeper:
     living: Callable[[], Collection[str]] = tuple
 
     def compare(self) -> TableReport:
-        """Compare the live files with those of all manifests that are done. Holds the name of each file in memory."""
+        """Compare the live files with those of all manifests that are done. Holds all file names in memory."""
         catalog, batches = self.committer.catalog, self.committer.batches
         recorded = batches.recorded()
-        # The ledger before the table: what becomes done meanwhile is in the table, and not yet among the expected.
+        # The ledger before the table: what is done meanwhile is in the table, and not expected yet.
         expected, open_files = self._expected()
         held = tuple(each for each in batches.refused.all_held() if batches.refused.is_due(each))
         head = catalog.head()
@@ -120,7 +119,7 @@ class TableKeeper:
         )
 
     def _expected(self) -> tuple[dict[str, "_Expected"], set[str]]:
-        """The files of the valid commits, and those that the table may have or not, for their manifest is open."""
+        """The files of the valid commits, and those of open manifests, which the table may have or not."""
         expected, open_files = dict[str, _Expected](), set[str]()
         for found, commit in self._committed_accounts(self.state.ledger.manifests()):
             key = commit.key
@@ -133,7 +132,7 @@ class TableKeeper:
         return expected, open_files
 
     def rebuild(self) -> TableReport:
-        """Apply all batches on record that the table lacks, and then what is done and in no batch, or was held back.
+        """Apply all recorded batches that the table lacks, then add manifests that are done or were held back.
 
         Raises:
             TryAgainError: The catalog or the store does not answer now; another call goes on.
@@ -156,7 +155,7 @@ class TableKeeper:
                     self.on_batch(progress.applied.number)
                     adopted += progress.applied.manifests
                 elif progress.refused is None and gone.isdisjoint(left):
-                    break  # nothing becomes of what is left
+                    break  # the rest cannot be committed
                 left = [each for each in left if each not in gone]
         report = replace(self.compare(), applied=applied, adopted=adopted, stuck=tuple(_told(stuck)))
         if applied or adopted:
@@ -164,15 +163,15 @@ class TableKeeper:
         return report
 
     def _committed(self, placed: Iterable[Placed]) -> Progress:
-        """Commit the next batch; log why, if the table passes over it now and did not before."""
+        """Commit the next batch; log why, if the table newly passes over it."""
         progress = self.committer.commit(placed)
         if (refused := progress.refused) is not None and str(refused.error) != UNTOLD:
             log_event("table.refused", batch=refused.number, manifests=refused.manifests, error=refused.error)
         return progress
 
     def _check_alone(self) -> None:
-        """Refuse to make a lost table again beside a job, which knows of batches what the lost table did with them."""
-        # The records before the table, which may take batches meanwhile. It may lack the last one although it is whole.
+        """Refuse to make a lost table again beside a job: it remembers batches that the lost table had."""
+        # The records before the table, which may take batches meanwhile. A whole table may lack only the last one.
         batches = self.committer.batches
         recorded, finished, head = batches.recorded(), batches.finished(), self.committer.catalog.head()
         fence, taken = (0, recorded) if head is None else (head.fence, max(finished, recorded - 1))
@@ -183,7 +182,7 @@ class TableKeeper:
             )
 
     def _released(self) -> list[Placed]:
-        """Release what is held back; return those that are not done, which a job would commit only later."""
+        """Release what is held back; return the manifests that are not done, which a job would commit only later."""
         released = list[Placed]()
         for held in list(self.committer.batches.refused.all_held()):
             is_done = self.state.ledger.is_done(held.key, held.generation)
@@ -196,13 +195,13 @@ class TableKeeper:
         return self.committer.changes.is_retired(commit.key, commit.generation)
 
     def _still(self, uris: set[str], expected: Mapping[str, "_Expected"]) -> set[str]:
-        """Those of these files whose commit is valid as before: none that was rebuilt since the ledger was read."""
+        """The files whose commit is still valid: not rebuilt since the ledger was read."""
         found = self._committed_accounts(dict.fromkeys(expected[uri].key for uri in uris))
         now = {(each.key, each.generation) for _, each in found if not self._is_retired(each)}
         return {uri for uri in uris if (expected[uri].key, expected[uri].generation) in now}
 
     def _surplus(self, uris: set[str]) -> set[str]:
-        """Those of these files that no manifest has that was decided since the ledger was read."""
+        """The files that belong to no manifest, not even one that was decided since the ledger was read."""
         owners = filter(None, map(self.state.layout.output_owner, uris))
         found = self._committed_accounts(dict.fromkeys(key for key in owners if key.id))
         return uris - {file.final for _, commit in found for file in commit.outputs}
@@ -213,7 +212,7 @@ class TableKeeper:
                 yield Placed(commit.key, commit.generation)
 
     def _committed_accounts(self, keys: Iterable[ManifestKey]) -> Iterator[tuple[Account, Commit]]:
-        """Those of some manifests that are committed. Of one that cannot be read `verify` tells."""
+        """The committed ones among some manifests. `verify` reports those that cannot be read."""
         for each in accounts(self.state, Scope(keys=keys)):
             if each.fault is None and each.commit is not None:
                 yield each, each.commit
@@ -228,12 +227,12 @@ class _Expected(NamedTuple):
     size_bytes: int
 
     def is_as(self, file: TableFile) -> bool:
-        """Whether the table has it with its rows and length."""
+        """Whether the table has it with the same rows and length."""
         return (file.records, file.size_bytes) == (self.rows, self.size_bytes)
 
 
 def _told(stuck: Mapping[Placed, StuckError]) -> Iterator[StuckManifest]:
-    """Log which manifests are stuck, and tell of those that are not in the report as held back."""
+    """Log which manifests are stuck; yield those that the report does not already have as held back."""
     for each, error in stuck.items():
         log_event("manifest.stuck", manifest_id=each.key.id, error=error)
         if not isinstance(error, TableHeldBack):

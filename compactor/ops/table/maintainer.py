@@ -1,8 +1,8 @@
-"""Keeps the table of the output small: merges manifests, expires snapshots, and removes files of metadata.
+"""Keeps the output table small: merges its manifests, expires snapshots, and removes files of metadata.
 
-Each change asserts the head that it was decided on. After any answer the table is read again and decided on anew, so
-nothing depends on what the catalog said, and what another process did meanwhile is seen. What a kill leaves undone is
-what the next call finds. Files with rows are the ledger's: none is removed, but those that were merged, if asked.
+Each change asserts the head that it was decided on. After any answer the table is read again and the change decided
+anew, so nothing depends on the catalog's answers, and changes by other processes are seen. What a kill leaves undone,
+the next call finds. Files with rows belong to the ledger: none is removed, except merged ones if asked.
 """
 
 from collections.abc import Collection
@@ -37,21 +37,20 @@ class UpkeepReport:
 
 
 TRIES = 5
-"""How often a change is decided on again, because the table moved on, or because an answer does not tell."""
+"""How often a change is decided again because the table moved on, or the answer was unclear."""
 
 EXPIRED_AT_ONCE = 1000
-"""So many snapshots expire by one change, so that it is made between two commits of a job, however many are due."""
+"""Snapshots that expire in one change, so that each change fits between two commits of a job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintainer:
-    """Does the upkeep of the table. Safe beside jobs, and beside itself.
+    """Does the upkeep of the table. Safe beside jobs and other upkeep.
 
     Attributes:
         rule: Which snapshots stay.
-        always_merges: Whether manifests are merged even if they are few: those of now may have the lowest and highest
-            values of files that are gone.
-        committer: Takes the batches that let files of rows go that were merged; None if these stay.
+        always_merges: Merge even few manifests: current ones may have the lowest and highest values of deleted files.
+        committer: Commits the batches that let merged originals go; None if originals stay.
     """
 
     state: State
@@ -63,12 +62,12 @@ class Maintainer:
     committer: Committer | None = None
 
     def maintain(self, *, dry_run: bool = False) -> UpkeepReport:
-        """Do what is due, or only say what that is.
+        """Do what is due, or only report it.
 
         Raises:
-            TryAgainError: The catalog or the store does not answer, or the table moves on all the time. What is done
-                is done; another call does the rest.
-            OperatorError: A person must act: the catalog refuses, or the table is not the one of this ledger.
+            TryAgainError: The catalog or the store does not answer, or the table keeps changing. What is done stays
+                done; another call does the rest.
+            OperatorError: A person must act: the catalog refuses, or the table does not belong to this ledger.
         """
         if (found := self._read()) is None:
             return UpkeepReport(self.name, dry_run=dry_run)
@@ -106,7 +105,7 @@ class Maintainer:
         )
 
     def _merge(self) -> int:
-        """Merge manifests if they are too many, once; return how many were merged."""
+        """Merge manifests once if there are too many; return how many were merged."""
         merged = 0
         for tried in range(1, TRIES + 1):
             head, history = self._found()
@@ -124,7 +123,7 @@ class Maintainer:
         return merged
 
     def _expire(self) -> tuple[int, int]:
-        """Expire snapshots until none that are due are seen in the table; return how many, and how many are left."""
+        """Expire snapshots until the table shows none that are due; return how many expired, and how many are left."""
         sent, failures, before = set[int](), 0, 0
         failure: TableConflict | TableCommitUnknown | None = None
         while True:
@@ -147,8 +146,8 @@ class Maintainer:
         """The files that may be removed; None if they cannot be listed.
 
         Args:
-            without: Snapshots that would have expired.
-            since: When the current snapshot would have been made; None for the one that there is.
+            without: Snapshots to treat as expired.
+            since: The time to take for that of the current snapshot; None for its own.
         """
         folder = self.catalog.folder(without)
         if folder is None:
@@ -162,7 +161,7 @@ class Maintainer:
         return found
 
     def _read(self) -> tuple[TableHead, TableHistory] | None:
-        """The table, if it is the one that took the batches on record: another one may have to be restored."""
+        """The table, if it took the recorded batches; another table may have to be restored."""
         finished, found = self.batches.finished(), self.catalog.history()
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""Chooses the files of the table to merge: small ones of one partition, each the file of a commit or a merged one."""
+"""Chooses table files to merge: small files of one partition, each from a commit or an earlier merge."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -31,7 +31,7 @@ class FileSizes:
 
     @property
     def hit_rate(self) -> float:
-        """The share of the bytes that are in either; 1 without files."""
+        """The share of the bytes in right-sized or lone files; 1 without files."""
         return (self.right_sized_bytes + self.lone_bytes) / self.size_bytes if self.size_bytes else 1.0
 
 
@@ -64,7 +64,7 @@ class MergeReport:
 
 @dataclass(frozen=True, slots=True)
 class Mergeable:
-    """A file that may be merged, with the files of commits whose rows it has."""
+    """A file that may be merged, and the files of commits whose rows it has."""
 
     uri: str
     size_bytes: int
@@ -75,12 +75,11 @@ class Mergeable:
 
     @property
     def values(self) -> list[str | None]:
-        """The values of its partition within the date."""
         return [each.value for each in self.partition]
 
 
 def sizes_of(live: Sequence[LiveFile], rule: MergeRule) -> FileSizes:
-    """How much of the table is in files of the right size."""
+    """How much of the table is in right-sized files."""
     target, partitions = rule.target_file_bytes, _by_partition(live)
     sizes = [each.file.size_bytes for each in live]
     alone = [files[0].file.size_bytes for files in partitions if len(files) == 1]

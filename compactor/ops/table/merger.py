@@ -1,8 +1,8 @@
-"""Merges small files of the table. Safe beside jobs, beside rebuilds, and beside itself.
+"""Merges small files of the table. Safe beside jobs, rebuilds and other merges.
 
-No file of a commit is removed here: merged files take their place in the table alone. First the new files are
-written and verified, then the merge is put on record, and then it goes through a numbered batch, as manifests do. So
-what a kill leaves undone is a batch that any process applies, or files that nothing names and the next call removes.
+No file of a commit is removed here: merged files only take their place in the table. The new files are written and
+verified, then the merge is recorded, and then it goes through a numbered batch, as manifests do. So a kill leaves a
+batch that any process applies, or files that nothing lists and the next call removes.
 """
 
 import secrets
@@ -25,11 +25,11 @@ from compactor.table.unmerged import LiveFile, looked_up
 from compactor.telemetry.error_text import described
 
 TRIES = 5
-"""So many merges in a row may come to nothing, because other files were replaced meanwhile."""
+"""Merges in a row that may come to nothing because other files were replaced meanwhile."""
 
 MERGED_AT_ONCE_BYTES = 2 * 1024**3
 MERGED_AT_ONCE_FILES = 50
-"""What one merge reads and makes: so much is written in vain if a manifest is rebuilt meanwhile."""
+"""The most that one merge reads and makes: this much work is lost if a manifest is rebuilt meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Merger:
     """Merges the files of one table.
 
     Attributes:
-        committer: Takes merges to the table.
+        committer: Commits merges to the table.
         files: Writes merged files.
         on_merge: Called with the number of files that were made so far.
     """
@@ -50,12 +50,12 @@ class Merger:
     on_merge: Callable[[int], None] = lambda _: None
 
     def merge(self, *, dates: Collection[str] | None = None, dry_run: bool = False) -> MergeReport:
-        """Merge what is worth it, or only say what that is; then remove merged files that nothing needs any more.
+        """Merge what is worth merging, or only report it; then remove merged files that nothing needs any more.
 
         Raises:
-            TryAgainError: The catalog or the store does not answer, or the table changes all the time. What is done is
+            TryAgainError: The catalog or the store does not answer, or the table keeps changing. What is done stays
                 done; another call does the rest.
-            OperatorError: A person must act: the catalog refuses, or the table is not the one of this ledger.
+            OperatorError: A person must act: the catalog refuses, or the table does not belong to this ledger.
         """
         found = self.committer.catalog.head()
         if found is None:
@@ -91,8 +91,8 @@ class Merger:
         """Have the table replace merged files by the files whose rows they have.
 
         Raises:
-            TryAgainError: As for `merge`, and so are the others.
-            OperatorError: One of them is no merged file of the table, or a file that has to come back is gone.
+            TryAgainError: As for `merge`.
+            OperatorError: One of them is not a merged file of the table, or a file that has to come back is gone.
         """
         live = self._live(self.committer.settled())
         merged = {each.file.uri for each in live if each.merged is not None}
@@ -119,7 +119,7 @@ class Merger:
         return list(looked_up(self.state, self.committer.catalog.live_files(head.snapshot_id)))
 
     def _next(self, run: "_Run", live: Sequence[LiveFile], dates: Collection[str] | None) -> list[list[Mergeable]]:
-        """What the next merge is to have."""
+        """The groups of the next merge."""
         chosen, total = list[list[Mergeable]](), 0
         groups = mergeable_groups(
             self.state, self.committer.changes, self.rule, live, dates=dates, without=run.left_out
@@ -132,7 +132,7 @@ class Merger:
         return chosen
 
     def _merge(self, run: "_Run", head: TableHead, groups: Sequence[Sequence[Mergeable]]) -> None:
-        """Write the files of one merge, and have the table take them."""
+        """Write the files of one merge, and commit it to the table."""
         merge_id = f"{head.fence:08d}-{secrets.token_hex(4)}"
         made = list[tuple[MergedFile, Sequence[Mergeable]]]()
         try:
@@ -165,13 +165,13 @@ class Merger:
             )
 
     def _inherit(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]]) -> None:
-        """Record that parts of new files may be gone, if those of a file that these were made of may be."""
+        """Record that parts of new files may be gone, if parts of the files that they were made of may be."""
         for file, group in made:
             if any(each.is_merged and is_released(self.state, each.date, each.uri) for each in group):
                 release(self.state, file)
 
     def _written(self, run: "_Run", uri: str, group: Sequence[Mergeable]) -> MergedFile | None:
-        """Write one file; None if the files cannot be merged, which is no trouble of others."""
+        """Write one file; None if the files cannot be merged, which does not stop other groups."""
         parts = [part for each in group for part in each.parts]
         try:
             rows, size_bytes = self.files.write(uri, parts, [each.uri for each in group])
@@ -186,7 +186,7 @@ class Merger:
         )
 
     def _is_whole(self, file: Mergeable) -> bool:
-        """Whether the footer of a file has the rows that are on record. Then it is not to blame for what failed."""
+        """Whether the footer of a file has the recorded rows, so that the file did not cause the failure."""
         try:
             return parquet_facts(self.state.store, file.uri).rows == sum(part.rows for part in file.parts)
         except (StagingError, ObjectNotFound):
@@ -195,13 +195,13 @@ class Merger:
 
 @dataclass(slots=True)
 class _Run:
-    """How far one call is.
+    """The progress of one call.
 
     Attributes:
-        made: What became one file, with the length of that.
-        left_out: Files that stay as they are.
-        failures: Merges in a row that came to nothing, because other files were replaced meanwhile.
-        at_once: Files that the next merge makes at most.
+        made: Groups that became one file each, with the length of that file.
+        left_out: Files that stay unchanged.
+        failures: Merges in a row that came to nothing because other files were replaced meanwhile.
+        at_once: The most files that the next merge makes.
     """
 
     made: list[tuple[Sequence[Mergeable], int]] = field(default_factory=list)
@@ -211,12 +211,11 @@ class _Run:
     at_once: int = MERGED_AT_ONCE_FILES
 
     def note_refused(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]], refused: Refused) -> None:
-        """Note that the catalog refuses a merge. The next ones have one file each, until the one to blame is alone."""
+        """Note that the catalog refuses a merge. Later merges make one file each, until the bad group is alone."""
         self.at_once = 1
         if len(made) == 1:
             self.leave_out(made[0][1], described(refused.error))
 
     def leave_out(self, group: Sequence[Mergeable], why: str) -> None:
-        """Note that files stay as they are."""
         self.not_merged.append(NotMerged(group[0].uri, why))
         self.left_out.update(each.uri for each in group)
