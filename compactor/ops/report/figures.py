@@ -1,4 +1,4 @@
-"""The figures of a report: values from which the page and the JSON document are made."""
+"""The figures of a report: values for the page and the JSON document."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -105,7 +105,7 @@ class DeadLetters:
 
     @classmethod
     def of(cls, kept: int, by_reason: Mapping[str, int], latest: Sequence[DeadLetterLine]) -> Self:
-        """Those of a period, of which `latest` were checked for what settled them."""
+        """Those of a period; `latest` were checked for what settled them."""
         return cls(kept, sum(not each.is_settled for each in latest), dict(by_reason), tuple(latest))
 
     @property
@@ -128,7 +128,7 @@ class QuarantinedFiles:
 
     @classmethod
     def of(cls, files_by_status: Mapping[str, int], checked: Sequence[QuarantinedFile]) -> Self:
-        """Those of a period, of which the newest were checked for what settled them."""
+        """Those of a period; the newest were checked for what settled them."""
         waiting = [file for file in checked if not file.is_settled]
         by_status = Counter(str(file.status) for file in waiting)
         ever = quarantined_of(files_by_status)
@@ -144,7 +144,6 @@ class QuarantinedFiles:
 
     @property
     def ever(self) -> int:
-        """All of them, settled or not."""
         return sum(self.ever_by_status.values())
 
 

@@ -24,12 +24,12 @@ from compactor.ops.report.period import DAY_SECONDS, Period, round_moments, step
 from compactor.ops.report.report import Report
 
 MIN_POINTS = 5
-"""Buckets with data, bars or reasons that make a chart; a table shows fewer."""
+"""The least buckets with data, bars or reasons for a chart; a table shows fewer."""
 
 CHARTED_REASONS = 10
 MIN_COMPARED_BYTES = 1e9
 MIN_COMPARED_SHARE = 0.01
-"""Input, and share of the period at work, below which a price per terabyte or for all of the period misleads."""
+"""With less input or a smaller share of time at work, a price per terabyte or for the whole period misleads."""
 
 MIB = 1024 * 1024
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -38,7 +38,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What some times were like in the whole period and in each bucket, and how long they may take."""
+    """The times of the whole period and of each bucket, and the longest time allowed."""
 
     whole: Spread | None
     buckets: Sequence[tuple[Bucket, Spread | None]]
@@ -82,7 +82,7 @@ _STYLE = pygal.style.Style(label_font_size=12, major_label_font_size=12)
 
 
 def _rates(period: Period, buckets: Sequence[Bucket]) -> pygal.XY:
-    """Bytes per second in and out, as the average of each bucket."""
+    """Bytes per second in and out, averaged over each bucket."""
     highest = max(max(each.input_bytes, each.output_bytes) / each.seconds for each in buckets)
     divisor, unit = _unit(highest, _RATES)
     chart = _over_time("rates", period, unit)
@@ -143,7 +143,7 @@ def _over_time(name: str, period: Period, unit: str) -> pygal.XY:
 
 
 def time_labels(period: Period, most: int) -> list[tuple[datetime, str]]:
-    """Round times of a period, each with its label: the clock time, or the date where a day starts."""
+    """Round times of a period with their labels: the clock time, or the date where a day starts."""
     step_seconds = step_for(period, most)
 
     def label(moment: datetime) -> str:
@@ -157,7 +157,7 @@ def time_labels(period: Period, most: int) -> list[tuple[datetime, str]]:
 
 
 def _svg(chart: Any, title: str, section: str) -> Markup:
-    """A chart, labelled by `title` and described by the element with the id `SECTION-words`."""
+    """A chart with `title` as its label, described by the element with the id `SECTION-words`."""
 
     def finished(root: ET.Element) -> ET.Element:
         _strip(root)
@@ -185,12 +185,12 @@ def _strip(parent: ET.Element) -> None:
 
 
 def _shown(value: object) -> object:
-    """What Jinja writes for an expression, before it escapes HTML."""
+    """The value of an expression before Jinja escapes HTML."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def coded(text: str) -> Markup:
-    """Text in which the parts between back-quotes are code."""
+    """Text with the parts between back-quotes as code."""
     pieces = _CODE.split(visible(text))
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if number % 2 else piece for number, piece in enumerate(pieces)
@@ -203,7 +203,7 @@ def moment(when: datetime) -> str:
 
 
 def start(since: datetime) -> str:
-    """The start of a bucket: to the minute if it is a whole one."""
+    """The start of a bucket, without seconds if they are zero."""
     return moment(since) if since.second else f"{since:%Y-%m-%d %H:%M}"
 
 

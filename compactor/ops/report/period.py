@@ -1,4 +1,4 @@
-"""The period of a report, and how it is cut into buckets. No I/O."""
+"""The period of a report, and its buckets. No I/O."""
 
 import math
 from bisect import bisect_right
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 MAX_BUCKETS = 48
-"""What can be told apart in one chart. There may be one more, which the period cuts short."""
+"""The most that one chart can show. The period may cut short one more."""
 
 DAY_SECONDS = 86_400
 STEPS_SECONDS = (
@@ -37,14 +37,14 @@ class Period:
         return self.since <= moment < self.until
 
     def widened(self, seconds: float) -> "Period":
-        """The period with this much more time at either end, as far as there is time."""
+        """The period with this much more time at both ends, within the range of `datetime`."""
         margin = timedelta(seconds=seconds)
         since = max(self.since, _FIRST + margin) - margin
         return Period(since, min(self.until, _LAST - margin) + margin)
 
 
 def step_for(period: Period, most: int, steps_seconds: Sequence[int] = STEPS_SECONDS) -> int:
-    """The shortest round step of which at most so many fit into a period."""
+    """The shortest round step that fits at most `most` times into a period."""
     longest = steps_seconds[-1]
     return next(
         (each for each in steps_seconds if period.seconds <= each * most),
@@ -65,8 +65,8 @@ def round_moments(period: Period, step_seconds: int) -> Iterator[datetime]:
 class Buckets:
     """A period in pieces that start at round times of UTC.
 
-    The first and the last may be cut short, but not below half a step: what is less goes with its neighbour, as a rate
-    over a few seconds says nothing about the rest. `starts` are those of the pieces, in order.
+    The first and the last piece may be shorter, but not below half a step: a shorter rest joins its neighbour, because
+    a rate over a few seconds would mislead. `starts` are the starts of the pieces, in order.
     """
 
     period: Period
@@ -75,7 +75,7 @@ class Buckets:
 
     @classmethod
     def of(cls, period: Period) -> "Buckets":
-        """The finest pieces of which there are at most `MAX_BUCKETS` whole ones."""
+        """The finest pieces of which at most `MAX_BUCKETS` are whole."""
         step_seconds = step_for(period, MAX_BUCKETS)
         half = timedelta(seconds=step_seconds / 2)
         inner = (
@@ -86,9 +86,8 @@ class Buckets:
         return cls(period, step_seconds, (period.since, *inner))
 
     def index(self, moment: datetime) -> int:
-        """The number of the piece that holds a moment of the period."""
+        """The number of the piece that holds a moment."""
         return bisect_right(self.starts, moment) - 1
 
     def pieces(self) -> Iterator[Period]:
-        """All pieces, in order."""
         return (Period(*edges) for edges in pairwise((*self.starts, self.period.until)))

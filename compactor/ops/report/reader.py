@@ -32,7 +32,7 @@ from compactor.ops.report.tallies import (
     CLOCK_TOLERANCE_SECONDS,
     CommitFacts,
     DeadLetterFacts,
-    ReasonTally,
+    RejectingManifests,
     Tallies,
     commit_facts,
     moment_of,
@@ -43,7 +43,7 @@ from compactor.table.standing import ListedTable, table_seen
 
 
 def samples_of(store: ObjectStore, uris: Iterable[str], reason: str, limit: int) -> list[Sample]:
-    """The first lines that a manifest rejected for a reason, `limit` at most. Files that cannot be read have none."""
+    """The first lines that a manifest rejected for a reason, at most `limit`. Unreadable files have none."""
     found: list[Sample] = []
     for uri in uris:
         with suppress(StagingError):  # a report of the rest is worth more; `verify` names what is damaged
@@ -107,10 +107,10 @@ def read_figures(
 ) -> figures.Figures:
     """Read the figures of a period. Writes nothing.
 
-    Costs one listing of the ledger, without closed dates that have nothing of the period, and of the schema versions;
-    three reads for each manifest of the period; and at most some hundred more for what is shown line by line, beside
-    the commits since the first dead letter or quarantined file that is shown and was not redriven. Memory grows only by
-    the manifests of the few dates that are listed ahead.
+    Costs one listing of the schema versions and of the ledger, without closed dates outside the period; three reads per
+    manifest of the period; and a few hundred reads for what is shown line by line, plus the commits since the first
+    dead letter or quarantined file that is shown and was not redriven. Memory grows only with the manifests of the few
+    dates that are listed ahead.
 
     Args:
         state: Has the records.
@@ -118,12 +118,12 @@ def read_figures(
         period: The period.
         target_file_bytes: How large an output file should be.
         sla_seconds: How long a file may take to be visible; None without an SLA.
-        with_samples: Whether some of the rejected lines are read.
+        with_samples: Whether to read some of the rejected lines.
         table: The table of the output; its catalog is not asked.
         logs: The topics and streams that jobs land.
     """
-    tallies, now = Tallies(period), state.clock.now()
-    read = partial(_facts, state, period, target_file_bytes, sla_seconds)
+    tallies, now = Tallies(period, sla_seconds), state.clock.now()
+    read = partial(_facts, state, period, target_file_bytes)
     near = period.widened(CLOCK_TOLERANCE_SECONDS)
     scope = Scope(since=near.since, until=near.until, details=Detail.ACCEPTED | Detail.DONE)
     for records, found in folded(state, scope, lambda each: (each.records, read(each))):
@@ -137,7 +137,7 @@ def read_figures(
     try:
         schema = schema_of(state, registry, period)
     except (RecordUnreadable, ObjectNotFound) as exc:
-        # Nothing is said of any version: all later ones build on the damaged one.
+        # No version is shown: all later ones build on the damaged one.
         schema = figures.Schema(0, 0, ())
         tallies.add_unreadable(str(exc))
     kept = kept_letters(state, unsummarised_if_readable(state, begun_only=True)).manifests
@@ -150,14 +150,14 @@ def read_figures(
         period=period,
         totals=tallies.totals(),
         bucket_seconds=tallies.step_seconds,
-        buckets=tallies.buckets(),
+        buckets=tuple(tallies.buckets()),
         target_file_bytes=target_file_bytes,
-        sizes=tallies.sizes(),
+        sizes=tallies.sizes,
         rejects=_rejects(state.store, tallies, sampled=SAMPLED_REASONS if with_samples else 0),
         dead_letters=figures.DeadLetters.of(kept, tallies.dead_letters_by_reason, letters),
-        quarantined_files=figures.QuarantinedFiles.of(tallies.files_by_status, files),
+        quarantined_files=figures.QuarantinedFiles.of(tallies.counts.files_by_status, files),
         schema=schema,
-        unreadable=tallies.unreadable(),
+        unreadable=tallies.unreadable,
         expired=expired_seen(state),
         table=None if table is None else table_seen(state, table, now),
         logs=() if logs is None else logs.seen(now),
@@ -166,9 +166,9 @@ def read_figures(
 
 
 def _facts(
-    state: State, period: Period, target_file_bytes: int, sla_seconds: float | None, account: Account
+    state: State, period: Period, target_file_bytes: int, account: Account
 ) -> CommitFacts | DeadLetterFacts | str | None:
-    """The facts of a manifest; a message if its records cannot be read, None if it is not of the period."""
+    """The figures of a manifest; a message if its records cannot be read, None if it is not in the period."""
     written_at, done = account.records.get(done_name(1)), account.done
     if account.fault is not None:
         return str(account.fault) if written_at is not None and period.holds(written_at) else None
@@ -191,7 +191,6 @@ def _facts(
         decided_at=account.first_decided_at or account.commit.decided_at,
         target_file_bytes=target_file_bytes,
         with_source=with_source,
-        sla_seconds=sla_seconds,
     )
 
 
@@ -205,16 +204,17 @@ def _is_of(state: State, period: Period, key: ManifestKey) -> bool:
 
 def _rejects(store: ObjectStore, tallies: Tallies, *, sampled: int) -> tuple[figures.RejectReason, ...]:
     """All reasons, the most frequent first; the first `sampled` of them with samples."""
-    left = [item for item in tallies.reasons.items() if item[1].lines > 0]
-    ordered = sorted(left, key=lambda item: (-item[1].lines, item[0]))
-    found = map_ordered(partial(_samples, store), ordered[:sampled])
+    lines = tallies.counts.rejects_by_reason
+    ordered = sorted((each for each in lines if lines[each] > 0), key=lambda each: (-lines[each], each))
+    rejecting = [(each, tallies.rejecting[each]) for each in ordered]
+    found = map_ordered(partial(_samples, store), rejecting[:sampled])
     return tuple(
-        figures.RejectReason(reason, tally.lines, tally.manifests, samples)
-        for (reason, tally), samples in zip(ordered, chain(found, repeat(())), strict=False)
+        figures.RejectReason(reason, lines[reason], some.manifests, samples)
+        for (reason, some), samples in zip(rejecting, chain(found, repeat(())), strict=False)
     )
 
 
-def _samples(store: ObjectStore, item: tuple[str, ReasonTally]) -> tuple[figures.Sample, ...]:
+def _samples(store: ObjectStore, item: tuple[str, RejectingManifests]) -> tuple[figures.Sample, ...]:
     reason, manifests = item[0], list(item[1].newest)
     each = -(-SAMPLES // len(manifests))
     found = [sample for files in manifests for sample in samples_of(store, files, reason, each)]

@@ -1,4 +1,4 @@
-"""A report: the figures of a period, the verdict on them and their price. Decisions, no I/O."""
+"""A report: the figures of a period, the verdict on them and their cost. Decisions, no I/O."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ops.report.figures import Figures
 
 MIN_HIT_RATE = 0.9
-"""Share of the bytes that could fill a file that should be near the target, as the catalogue of metrics advises."""
+"""Least share of bytes in files near the target, among bytes that could fill one; as the metrics catalogue advises."""
 
 MIN_SIZED_FILES = 10
-"""Output files below which the share says nothing: a folder has a few, and its last one is seldom full."""
+"""With fewer output files the share means little: the last file of a folder is seldom full."""
 
 MAX_REJECT_RATE = 0.01
-"""Share of lines, blank ones aside, that may be rejected. Production alarms use the same number."""
+"""Highest share of non-blank lines that may be rejected. Production alarms use the same number."""
 
 HEADLINES: dict[Severity, str] = {
     "nothing": "No work in this period",
@@ -51,12 +51,11 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """Verdict, as a sentence."""
         return HEADLINES[self.severity]
 
 
 def judge(figures: Figures, sla_seconds: float | None, suggest: Suggestions) -> Verdict:
-    """Judge a period. With an SLA, a file may take that long to become visible, a manifest half of that."""
+    """Judge a period. With an SLA, a file may take that long to become visible, and a manifest half of it."""
     suggest = suggest.marked()
     points = (*_to_act(figures, suggest), *_to_look(figures, sla_seconds, suggest))
     if points:
@@ -132,7 +131,7 @@ def _of_times(figures: Figures, sla_seconds: float) -> Iterator[Finding]:
 
 
 def measured_in(figures: Figures, dollars_per_hour: float) -> MeasuredCost:
-    """The cost of all commits of a period, however many, from its start to its end, on workers of this price."""
+    """The cost of all commits of a period, from its start to its end, on workers of this price."""
     period, totals = figures.period, figures.totals
     return MeasuredCost(
         commits=totals.manifests,
