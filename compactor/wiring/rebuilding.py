@@ -22,7 +22,7 @@ from compactor.ops.forget.search import RowSearch
 from compactor.ops.forget.wanted import Wanted, compared_type, path_of
 from compactor.ops.rebuild.rebuilder import Rebuilder, Stage
 from compactor.ops.rebuild.replacing import Replacer
-from compactor.ops.table.metadata_eraser import erase_metadata
+from compactor.ops.table.maintainer import erase_metadata
 from compactor.ops.table.removing import remove_leftovers
 from compactor.table.merging.committed_rows import CommittedRows
 from compactor.wiring import engines, operating, planning, streaming, table_sink

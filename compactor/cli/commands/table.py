@@ -14,7 +14,7 @@ from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
 from compactor.ops.table.keeper import StuckManifest, TableReport
 from compactor.ops.table.maintainer import UpkeepReport
-from compactor.ops.table.mergeable import MergeReport
+from compactor.ops.table.merger import MergeReport
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring import table_sink
 from compactor.wiring.app import App

@@ -23,7 +23,7 @@ OVERWRITES = {
     "ledger/table/progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
     "ops/canary/checker.py": "a file of its own",
     "ops/doctor/rights.py": "an object for the trial of a place, which no reader takes for data",
-    "ops/table/metadata_eraser.py": "names of files to remove: those that are known and those of this erasure",
+    "ops/table/maintainer.py": "names of files to remove: those that are known and those of this erasure",
     "api/folder_run.py": "a schema file, which is no record",
     "wiring/folder.py": "settings, which are no record",
 }

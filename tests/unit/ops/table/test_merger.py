@@ -14,8 +14,7 @@ from compactor.core.documents.records import Why
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable, SettingsError, TableConflict
 from compactor.core.ports import ObjectWriter
 from compactor.ops.table import merger as merger_module
-from compactor.ops.table.mergeable import MergeReport
-from compactor.ops.table.merger import TRIES
+from compactor.ops.table.merger import TRIES, MergeReport
 from compactor.ops.table.removing import remove_leftovers
 from compactor.wiring import operating, table_sink
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
