@@ -1,1 +1,1 @@
-"""Checks everything that the compactor needs around it, and says of each fault what to do next."""
+"""Checks everything around the compactor, and gives the next action for each fault."""

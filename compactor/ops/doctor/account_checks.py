@@ -1,4 +1,4 @@
-"""Judges AWS: whether it answers, agrees on the time, accepts the credentials, and has what the settings name."""
+"""Checks of AWS: whether it answers, agrees on the time, accepts the credentials, and has what the settings name."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,10 +11,10 @@ from compactor.ledger.heartbeat import LIFE_SECONDS
 from compactor.ops.doctor.findings import Absent, Account, CheckEnded, Finding, fault, ok, skipped, warning
 
 SIGNATURE_SECONDS = 300.0
-"""A request whose clock is further off is refused: signatures hold for five minutes [AWS: Signature Version 4]."""
+"""AWS refuses requests whose clock is further off: signatures hold for five minutes [Signature Version 4]."""
 
 HEARTBEAT_SECONDS = LIFE_SECONDS / 2
-"""With a clock that is further off, one late heartbeat is enough for a run to be taken for dead."""
+"""With a clock that is further off, one late heartbeat can make a run look dead."""
 
 DEPLOY = "deploy it as deploy/README.md says"
 
@@ -37,7 +37,7 @@ def clock(account: Account, bucket: str, here: Clock) -> Finding:
 
 
 def clock_finding(before: datetime, there: datetime, after: datetime) -> Finding:
-    """Compares the time of the server with the time of this machine before the request and after the answer."""
+    """Compare the server's time with this machine's time before the request and after the answer."""
     off = min(abs((there - here).total_seconds()) for here in (before, after))
     if before <= there <= after:
         off = 0.0
@@ -52,7 +52,7 @@ def clock_finding(before: datetime, there: datetime, after: datetime) -> Finding
 
 
 def region(account: Account) -> Finding:
-    """Whether a region is set, which every service but S3 needs."""
+    """Whether a region is set; every service but S3 needs one."""
     found = account.region()
     return ok(found) if found else fault("no AWS region", "set aws.region, or AWS_REGION in the environment")
 
@@ -69,7 +69,7 @@ def credentials(account: Account, bucket: str) -> Finding:
 
 
 def bucket(account: Account, name: str, key: str) -> Finding:
-    """Whether a bucket exists, which a setting names."""
+    """Whether the bucket of a setting exists."""
     found = account.describe("s3", "head_bucket", Bucket=name)
     if found is Absent.MISSING:
         return fault("does not exist", f"create it (aws s3 mb s3://{name}), or correct {key}")
@@ -79,10 +79,10 @@ def bucket(account: Account, name: str, key: str) -> Finding:
 
 
 def described(account: Account, name: str, key: str, service: str, call: str, **arguments: Any) -> Mapping[str, Any]:
-    """What AWS answers about something of this name, which the setting `key` has.
+    """AWS's description of something that the setting `key` names.
 
     Raises:
-        CheckEnded: It is missing, or may not be described.
+        CheckEnded: It is missing, or these credentials may not describe it.
     """
     found = account.describe(service, call, **arguments)
     if found is Absent.MISSING:
@@ -122,20 +122,20 @@ _WAITING, _IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessag
 
 
 def _messages(account: Account, key: str, url: str) -> tuple[int, int]:
-    """How many messages wait in a queue, and how many are in flight."""
+    """The messages that wait in a queue, and those in flight."""
     names = [_WAITING, _IN_FLIGHT]
     found = described(account, url, key, "sqs", "get_queue_attributes", QueueUrl=url, AttributeNames=names)
     return int(found["Attributes"][_WAITING]), int(found["Attributes"][_IN_FLIGHT])
 
 
 def queue(account: Account, url: str) -> Finding:
-    """Whether the queue of events is there."""
+    """Whether the queue of events exists."""
     found = _messages(account, "control.queue_url", url)
     return ok(f"{url}: {found[0]:,} waiting, {found[1]:,} in flight")
 
 
 def dead_letters(account: Account, url: str) -> Finding:
-    """Whether the queue of unreadable events is there, and empty."""
+    """Whether the queue of unreadable events exists and is empty."""
     found = _messages(account, "control.dead_letter_queue_url", url)
     if events := sum(found):
         move = "read them, fix the cause, and redrive the queue; compactor plan finds the files that they announced"
@@ -144,7 +144,7 @@ def dead_letters(account: Account, url: str) -> Finding:
 
 
 def topic(account: Account, arn: str) -> Finding:
-    """Whether the topic of notices is there."""
+    """Whether the topic of notices exists."""
     described(account, arn, "control.topic_arn", "sns", "get_topic_attributes", TopicArn=arn)
     return ok(f"{arn} exists")
 
@@ -156,9 +156,13 @@ def metrics(account: Account, namespace: str) -> Finding:
 
 
 def job(account: Account, name: str, config: str, *, is_required: bool) -> Finding:
-    """Whether the Glue job is there, runs once at a time, and has these settings.
+    """Whether the Glue job exists, runs once at a time, and has these settings.
 
-    `config` says where they are, and is empty where they are not on S3. A job that is not required may be missing.
+    Args:
+        account: AWS.
+        name: The job.
+        config: The place of the settings; empty unless it is on S3.
+        is_required: Whether a missing job is a fault.
     """
     try:
         found = described(account, name, "control.job_name", "glue", "get_job", JobName=name)["Job"]
@@ -187,7 +191,7 @@ def job(account: Account, name: str, config: str, *, is_required: bool) -> Findi
 
 
 def application(account: Account, name: str) -> Finding:
-    """Whether the application of EMR Serverless is there, and runs Spark."""
+    """Whether the application of EMR Serverless exists and runs Spark."""
     found = described(account, name, "emr.application_id", "emr-serverless", "get_application", applicationId=name)
     about = found["application"]
     kind, state = about.get("type", ""), about.get("state", "")

@@ -1,4 +1,4 @@
-"""Lists the checks of AWS and of every place that settings name, in order, and which of them needs which other."""
+"""Lists the checks of AWS and of every place in the settings, in order, each with the checks that it needs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _ON_AWS = (*_ON_S3, "region")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What the checks ask."""
+    """What the checks use."""
 
     account: Callable[[], Account]  # AWS, or a stand-in; made when it is first asked for
     store: ObjectStore
@@ -37,9 +37,9 @@ class Environment:
 
 
 def checks_of(env: Environment, settings: Settings, config: str) -> list[Check]:
-    """The checks of AWS and of every place that the settings name; `config` says where the settings are from.
+    """The checks of AWS and of every place in the settings; `config` is where the settings are from.
 
-    Of several streams, the places and tables of each are checked, and what they have together once.
+    With several streams, the places and tables of each are checked, and what they share is checked once.
     """
     streams = settings.streams
     places = [*_own_places(env, settings)] if streams else [*_places(env, settings)]
@@ -97,7 +97,7 @@ def _own_place(env: Environment, name: str, place: str, key: str) -> Check:
 
 
 def _logs_and_tables(env: Environment, settings: Settings) -> Iterator[Check]:
-    """The checks of each topic of Kafka that input may come from, and of the table that lists the output."""
+    """The checks of each Kafka topic of the input, and of the table that lists the output."""
     wait_seconds = settings.landing_late_seconds
     planned = {log for log in settings.logs if log.scheme == KAFKA}
     named = {topic for prefix in settings.input.allowed_prefixes if (topic := _topic(prefix)) is not None}
@@ -185,7 +185,7 @@ def _services(env: Environment, settings: Settings, config: str) -> Iterator[Che
 
 
 def _services_of_stream(env: Environment, stream: Settings, config: str) -> Iterator[Check]:
-    """The checks of what one of several streams has for itself."""
+    """The checks of what a stream does not share with others."""
     is_own = stream.member is not None and stream.member.stream.job == "own"
     if is_own and stream.control.target == "glue" and is_s3(stream.paths.state):
         yield _job(env, stream, config)
@@ -206,7 +206,7 @@ def _table(env: Environment, settings: Settings) -> Check:
 
 
 def _named(env: Environment, name: str, key: str, value: str, check: Callable[[Account, str], Finding]) -> Check:
-    """The check of something that a setting names, if it does."""
+    """The check of something that a setting may name."""
     if not value:
         return Check(name, lambda: skipped(f"{key} is not set"))
     return _on_aws(env, name, lambda account: check(account, value))
@@ -219,7 +219,7 @@ def _on_aws(
 
 
 def _local_claims(env: Environment, settings: Settings) -> list[Finding]:
-    """A fault if the claims cannot be read, so that nothing can be planned; nothing if all is well."""
+    """A fault if the claims cannot be read, so that nothing can be planned; else nothing."""
     try:
         env.ask_claims(settings)
     except CompactorError as exc:

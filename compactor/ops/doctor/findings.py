@@ -1,4 +1,4 @@
-"""Runs checks in order, and what they find: one line each, with the next action where one is needed."""
+"""Runs checks in order, and yields what they find: one line each, with the next action where one is needed."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class Account(Protocol):
         """The time of S3 in UTC, to the second; asked without credentials. The bucket need not exist."""
 
     def region(self) -> str | None:
-        """The region that is used; None if none is set anywhere."""
+        """The AWS region; None if none is set anywhere."""
 
     def credentials(self) -> str | None:
         """Where the credentials come from; None if there are none."""
@@ -40,7 +40,7 @@ class Account(Protocol):
         """The error code with which S3 refuses the credentials themselves; empty if it accepts them."""
 
     def describe(self, service: str, call: str, **arguments: Any) -> dict[str, Any] | Absent:
-        """The answer to a call of a service that only reads, such as `glue`, `get_job`, `JobName="a"`."""
+        """The answer to a read-only call of a service, such as `glue`, `get_job`, `JobName="a"`."""
 
 
 State = Literal["ok", "warning", "fault", "skipped"]
@@ -81,22 +81,22 @@ class Checkup:
 
 
 def ok(found: str) -> Finding:
-    """What is as it should be."""
+    """All is well."""
     return Finding("", "ok", found)
 
 
 def warning(found: str, next_move: str) -> Finding:
-    """What works, but needs attention."""
+    """Works, but needs attention."""
     return Finding("", "warning", found, next_move)
 
 
 def fault(found: str, next_move: str) -> Finding:
-    """What does not work."""
+    """Does not work."""
     return Finding("", "fault", found, next_move)
 
 
 def skipped(found: str, next_move: str = "") -> Finding:
-    """What was not checked."""
+    """Was not checked."""
     return Finding("", "skipped", found, next_move)
 
 
@@ -115,7 +115,7 @@ def settings_findings(faults: Iterable[str], place: str) -> list[Finding]:
 
 
 class CheckEnded(Exception):
-    """Ends a check with what it found."""
+    """Ends a check early, with its finding."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.found)
@@ -134,7 +134,7 @@ class Check:
 
 
 def run_checks(checks: Iterable[Check], has_time: Callable[[], bool]) -> Iterator[Finding]:
-    """Run all checks in order; `has_time` tells whether another one may begin.
+    """Run all checks in order; `has_time` returns whether another one may begin.
 
     A check that fails, even by a bug, stops only the checks that need it.
     """

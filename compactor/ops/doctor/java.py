@@ -1,6 +1,6 @@
 """Finds the Java that Spark would start. Needs only the standard library, so that it can run before install.
 
-`python -m compactor.ops.doctor.java` prints what is wrong in one line and exits with 2, or prints nothing.
+`python -m compactor.ops.doctor.java` prints a fault in one line and exits with 2, or prints nothing.
 """
 
 import os

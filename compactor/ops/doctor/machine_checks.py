@@ -1,4 +1,4 @@
-"""Judges the machine: Java, Spark and its S3A, the native engine, disks. Decisions, no I/O."""
+"""Checks of the machine: Java, Spark and its S3A, the native engine, disks. Decisions, no I/O."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class SparkFound:
 
 
 def java(found: Java, *, is_needed: bool = True) -> Finding:
-    """Whether Spark runs on the Java that it would start; a note where Spark is not needed."""
+    """Whether Spark can run on the Java that it would start; only a note if Spark is not needed."""
     if found.fault is not None and not is_needed:
         said = "not found" if found.major is None else f"{found.major} ({found.program})"
         return skipped(f"{said}; the native engine needs none, Spark needs 17 or 21")
@@ -42,7 +42,7 @@ def java(found: Java, *, is_needed: bool = True) -> Finding:
 
 
 def spark(found: SparkFound | None, *, is_needed: bool = True) -> Finding:
-    """Whether Spark is installed, of the tested version; a note where it is not needed."""
+    """Whether a tested version of Spark is installed; only a note if Spark is not needed."""
     if found is None and not is_needed:
         return skipped("not installed; the native engine does without it")
     if found is None:
@@ -70,7 +70,7 @@ def aws(*, is_installed: bool) -> Finding:
 
 
 def native(choice: str, *, why_not: str) -> Finding:
-    """Whether the engine that `convert.engine` chooses can be used; `why_not` is empty if native can."""
+    """Whether the engine chosen by `convert.engine` can be used; `why_not` is empty if native can."""
     if not why_not:
         return ok(f'installed (convert.engine is "{choice}")')
     if choice == "native":
@@ -83,8 +83,10 @@ def native(choice: str, *, why_not: str) -> Finding:
 def disks(folders: Sequence[tuple[str, str]], needed_bytes: int, disk_of: Callable[[str], Disk]) -> list[Finding]:
     """Whether each disk has room for everything that may be in flight at once.
 
-    Each folder comes with what is written there. `needed_bytes` is the input of all manifests in flight: what is staged
-    or spilled is no larger.
+    Args:
+        folders: Each with what is written there.
+        needed_bytes: The input of all manifests in flight: staged or spilled data is no larger.
+        disk_of: Returns the disk of a folder.
     """
     of_disk: dict[str, tuple[Disk, list[str]]] = {}
     for path, what in folders:

@@ -29,10 +29,10 @@ Trial = dict[Right, str]
 
 
 def _works(trial: Trial, right: Right, act: Callable[[], object]) -> bool:
-    """Try one right; returns whether it works. A text that `act` returns is what is wrong with the answer.
+    """Try one right; return whether it works. If `act` returns a text, the text is the fault.
 
     Raises:
-        StoreUnavailable: The store does not answer, so that nothing else need be tried.
+        StoreUnavailable: The store does not answer, so nothing else need be tried.
     """
     try:
         answer = act()
@@ -45,7 +45,7 @@ def _works(trial: Trial, right: Right, act: Callable[[], object]) -> bool:
 
 
 def try_own_place(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], trial_id: str) -> Finding:
-    """Try a place that the compactor writes to, with objects that no reader takes for data.
+    """Try a place that the compactor writes to, with objects that readers ignore.
 
     Raises:
         StoreUnavailable: S3 does not answer.
@@ -103,7 +103,7 @@ def try_input(store: ObjectStore, place: str, key: str) -> Finding:
 
 
 def _finding(place: str, key: str, rights: tuple[Right, ...], trial: Trial, left: list[str] | None = None) -> Finding:
-    """What the trial of these rights comes to; `left` are objects that could not be deleted."""
+    """The finding about these rights; `left` are objects that could not be deleted."""
     also = f"; left behind, harmless: {', '.join(left)}" if left else ""
     refused = {right: trial[right] for right in rights if trial.get(right)}
     if not refused:
@@ -122,7 +122,7 @@ def _create(store: ObjectStore, uri: str) -> str:
 
 @contextmanager
 def _new_folders_removed(path: str) -> Iterator[None]:
-    """Removes the folders down to a path that did not exist before, if they are empty."""
+    """Remove the folders of a path that did not exist before, if they are still empty."""
     missing = [each for each in (Path(path), *Path(path).parents) if not each.exists()]
     try:
         yield
@@ -146,6 +146,6 @@ def _next_move(place: str, key: str, refused: Mapping[Right, str]) -> str:
 
 
 def _reason(exc: CompactorError) -> str:
-    """What went wrong, without the name of the object that was tried."""
+    """The error without the name of the object that was tried."""
     text = " ".join(str(exc).split())
     return text.partition(": ")[2] or text

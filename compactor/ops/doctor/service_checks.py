@@ -1,8 +1,4 @@
-"""Judges what a deployment reads and writes beside S3: topics of Kafka, streams of Kinesis, and tables of catalogs.
-
-Whether brokers answer and accept the user; whether topics and streams are there, may be read and keep records long; and
-whether the table of the Glue Data Catalog has its columns, and whose Iceberg's is.
-"""
+"""Checks of Kafka topics, Kinesis streams and tables: that they exist, may be used, and keep records long."""
 
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -25,7 +21,7 @@ def try_stream(log: Log, stream: LogName, *, wait_seconds: float, is_planned: bo
     Args:
         log: The streams.
         stream: The stream.
-        wait_seconds: How long a record may wait until it is landed.
+        wait_seconds: The longest time until a record is landed.
         is_planned: Whether jobs land the stream.
 
     Raises:
@@ -52,7 +48,7 @@ _MOVES: Mapping[type[CompactorError], str] = {
     AccessError: "allow reading and committing to the table, or correct the credentials of the catalog",
     TryAgainError: "correct table.uri, or make the catalog answer",
 }
-"""What helps where the catalog cannot be used. Other errors say themselves what was expected."""
+"""The next action if the catalog cannot be used. The text of other errors has it."""
 
 
 def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) -> Finding:
@@ -73,11 +69,11 @@ def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) 
 
 
 def iceberg_table(listed: ListedTable, owner: str) -> Finding:
-    """Whether the catalog of a table of Iceberg answers, and the table is of this state, or is not there yet.
+    """Whether the catalog of an Iceberg table answers, and the table belongs to this state or does not exist yet.
 
     Args:
         listed: The table.
-        owner: How the table names the state that it is of.
+        owner: The name of this state in its tables.
     """
     try:
         head = listed.catalog().head()
@@ -95,11 +91,11 @@ def iceberg_table(listed: ListedTable, owner: str) -> Finding:
 
 
 MARGIN = 4
-"""Retention should be this many times as long as records may wait: an outage lasts longer than a delay."""
+"""Retention should be this many times the longest wait of a record: outages last longer than delays."""
 
 
 def cluster(kafka: Callable[[], KafkaLog], name: str) -> Finding:
-    """Whether brokers of a cluster answer, and accept the user of the settings."""
+    """Whether brokers of a cluster answer and accept the user of the settings."""
     try:
         nodes = kafka().nodes(name)
     except ExtraMissing as exc:
@@ -115,12 +111,12 @@ def cluster(kafka: Callable[[], KafkaLog], name: str) -> Finding:
 
 
 def topic(kafka: Callable[[], KafkaLog], of: LogName, *, wait_seconds: float, is_planned: bool) -> list[Finding]:
-    """Whether a topic is there and may be read, and whether its records are kept long enough.
+    """Whether a topic exists, may be read, and keeps its records long enough.
 
     Args:
         kafka: Opens the brokers.
         of: The topic.
-        wait_seconds: How long a record may wait until it is landed.
+        wait_seconds: The longest time until a record is landed.
         is_planned: Whether jobs land the topic.
     """
     try:
@@ -149,7 +145,7 @@ def _retention(of: LogName, facts: TopicFacts, wait_seconds: float) -> Finding:
 
 
 def _kept(of: LogName, seconds: float | None, wait_seconds: float, what: str) -> Finding:
-    """Whether records are kept for long enough; None is for ever."""
+    """Whether records are kept long enough; None is for ever."""
     kept = f"{of}: records are kept {'for ever' if seconds is None else f'for {shown_seconds(seconds)}'}"
     raise_it, waits = f"raise {what} {of.name}", shown_seconds(wait_seconds)
     if seconds is not None and seconds <= wait_seconds:

@@ -1,4 +1,4 @@
-"""Compares what arrives with what is processed, and tells how long until nothing waits. Decisions, no I/O."""
+"""Compares arrival with processing, and estimates the time until nothing waits. Decisions, no I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from compactor.ledger.work_time import covered_seconds, work_spans
 from compactor.ops.status.values import Drain, Misfits, OutputSizes, Rates, Rejects
 
 WINDOW_SECONDS = 900.0
-"""The window of rates: long enough that a pause between two manifests does not look like the end of the input."""
+"""The window of rates, so long that a pause between two manifests does not look like the end of the input."""
 
 _LEAST_WINDOW_SECONDS = 1.0
 
@@ -20,11 +20,11 @@ _LEAST_WINDOW_SECONDS = 1.0
 def rates(
     recent: Sequence[RecentCommit], waiting: Iterable[tuple[datetime, float]], now: datetime, *, slots: int
 ) -> Rates:
-    """What arrives, and what is processed.
+    """The rates of arrival and of processing.
 
-    Everything that arrived in the window either waits, or is among the latest commits: `waiting` has the time of
-    creation and the input bytes of each waiting manifest that is not among them. Where all slots for summaries are
-    taken, the window reaches back no further than the oldest of them.
+    Everything that arrived in the window either waits or is among the latest commits. `waiting` has the creation time
+    and the input bytes of each waiting manifest that is not among them. If all slots for summaries are taken, the
+    window starts no earlier than the oldest of them.
     """
     start = now - timedelta(seconds=WINDOW_SECONDS)
     if len(recent) >= slots:
@@ -41,7 +41,7 @@ def rates(
 
 
 def _arrived_at(commit: RecentCommit) -> datetime:
-    """When a manifest was created; where that is unknown, when the work on it began."""
+    """When a manifest was created; if unknown, when work on it began."""
     return commit.arrived_at or commit.decided_at - timedelta(seconds=commit.seconds)
 
 
@@ -65,7 +65,7 @@ def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
 
 
 def rejects(recent: Sequence[RecentCommit]) -> Rejects:
-    """The rejected lines of the latest commits, without those that another one of these has redriven since."""
+    """The rejected lines of the latest commits, without those that another of these commits has redriven."""
     reasons, lines = Counter[str](), 0
     known = {commit.manifest_id for commit in recent}
     for commit in recent:
@@ -86,9 +86,9 @@ def misfits(recent: Sequence[RecentCommit]) -> Misfits:
 
 
 def output_sizes(recent: Sequence[RecentCommit], target_file_bytes: int) -> OutputSizes:
-    """How much of the output of the latest commits is in files of the right size.
+    """How much of the output of the latest commits is in right-sized files.
 
-    Commits that recorded another target tell nothing.
+    Commits that recorded another target are ignored.
     """
     known = [
         (each.output_bytes, each.right_sized_bytes, each.small_bytes)

@@ -35,8 +35,8 @@ def shards_among(runs: Sequence[LivingRun], expected: int) -> int:
     """How many jobs share the manifests.
 
     Args:
-        runs: Those that are alive.
-        expected: How many the settings ask for. If that is 1, the run that began last tells.
+        runs: The living runs.
+        expected: The number in the settings. If it is 1, the latest run decides.
     """
     latest = max((run for run in runs if shard_number(run.shard)), key=lambda run: run.started_at, default=None)
     return Shard.parse(latest.shard).of if latest and expected == 1 else expected
@@ -49,7 +49,7 @@ def missing_shards(runs: Sequence[LivingRun], shards: int) -> tuple[int, ...]:
 
 
 def of_shards(runs: Sequence[LivingRun], shards: int, suggest: Suggestions, *, is_on_glue: bool) -> Iterator[Finding]:
-    """What people should know of the shards."""
+    """Faults of the shards."""
     whole = [run for run in runs if not run.shard]
     suggest = replace(suggest, stream="")  # the streams of a job share it
     if whole and len(whole) < len(runs):
@@ -68,10 +68,10 @@ def of_shards(runs: Sequence[LivingRun], shards: int, suggest: Suggestions, *, i
 
 
 def releases_differ(releases: Mapping[str, Collection[str]], canary: str = "") -> tuple[str, str] | None:
-    """What the releases of the runs of streams differ in, and the next action; None if they are all of one release.
+    """How the releases of the streams' runs differ, and the next action; None if all runs have one release.
 
     Args:
-        releases: Those of the living runs, by stream. An empty one is not told.
+        releases: The releases of the living runs, by stream; empty where unknown.
         canary: The stream whose job takes a release first; empty if there is none.
     """
     streams = dict[tuple[str, ...], list[str]]()
@@ -95,7 +95,7 @@ STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_sec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Limits of the judgement."""
+    """The limits that decide the state."""
 
     sla_seconds: float | None  # how long a manifest may wait; None without an SLA
     stall_seconds: float  # how long a run may commit nothing while work waits, and a manifest may be in progress
@@ -108,7 +108,7 @@ class Rules:
 def health(facts: Facts, rules: Rules) -> Finding:
     """The state of the job.
 
-    What keeps data from getting through at all comes before what makes it late, and that before what is quarantined.
+    Conditions that stop data come before conditions that delay it, and those before quarantined files.
     """
     waiting = (table_behind(facts.table), logs_behind(facts.logs))
     found = (_of_runs(facts, rules), *waiting, _of_lateness(facts, rules), _of_faults(facts, rules))

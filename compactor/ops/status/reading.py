@@ -1,4 +1,4 @@
-"""Reads the status of the job. The cost depends on what is open and recent, not on what is done."""
+"""Reads the status of the job. The cost depends on open and recent work, not on finished work."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ Weights = dict[tuple[str, str], int]
 """The bytes that waiting manifests name, by the manifest's URI and ETag."""
 
 MANIFESTS_READ = 200
-"""How many waiting manifests are read for the bytes that they name. The bytes of the others are extrapolated."""
+"""Waiting manifests that are read for their input bytes. The bytes of the others are extrapolated."""
 
 READ_MAX_BYTES = 4 * 1024 * 1024  # a longer manifest, of about 20,000 files, is not read; its bytes are extrapolated
 
@@ -54,7 +54,7 @@ class Waiting:
 
 
 def read_waiting(state: State, now: datetime, known: Weights, *, allowed_prefixes: Sequence[str]) -> Waiting:
-    """Read the backlog. At most `MANIFESTS_READ` manifests are read, evenly spread over all, but none that is known."""
+    """Read the backlog. At most `MANIFESTS_READ` manifests are read, evenly spread, but none that is known."""
     infos = [info for info in state.store.list(state.layout.manifests_folder) if is_delivery(info.uri)]
     weights = _weights(state, infos, known, allowed_prefixes)
     per_byte = _bytes_per_manifest_byte(infos, weights)
@@ -106,7 +106,7 @@ def _weights(state: State, infos: Sequence[ObjectInfo], known: Weights, allowed_
 
 
 def _bytes_per_manifest_byte(infos: Sequence[ObjectInfo], weights: Weights) -> float | None:
-    """The input bytes per byte of a manifest: a manifest is the longer, the more files it names."""
+    """The input bytes per byte of a manifest: manifests grow with the files that they list."""
     length = sum(info.size_bytes for info in infos if _key(info) in weights)
     return sum(weights.values()) / length if length else None
 
@@ -135,7 +135,7 @@ _NAMED = 5
 
 
 def dead_letters(state: State, recent: Sequence[RecentCommit]) -> DeadLetters:
-    """The dead letters, of which the latest are read."""
+    """The dead letters; only the latest are read."""
     kept = kept_letters(state, unsummarised_if_readable(state, begun_only=True))
     latest = dict(sorted(kept.waiting.items(), key=lambda letter: letter[1], reverse=True)[:LETTERS_READ])
     left, named = list[DeadLetter](), dict[str, list[Version]]()
@@ -154,9 +154,9 @@ def dead_letters(state: State, recent: Sequence[RecentCommit]) -> DeadLetters:
 
 
 def _taken_over(state: State, named: Mapping[str, Sequence[Version]], recent: Sequence[RecentCommit]) -> set[str]:
-    """Those dead letters of which later manifests took over all files.
+    """The dead letters whose files later manifests have all taken over.
 
-    All later manifests are read only where a redrive was interrupted, which is rare; elsewhere the latest commits.
+    If a redrive was interrupted, which is rare, all later manifests are read; otherwise only the latest commits.
     """
     settling = Settling(state)
     ids = [each for each, versions in named.items() if versions]
@@ -180,7 +180,7 @@ def _unreadable(manifest_id: str, written_at: datetime, fault: str) -> DeadLette
 
 
 def files_quarantined(state: State, recent: Sequence[RecentCommit]) -> FilesQuarantined:
-    """Files that the latest commits quarantined and that are not settled. Summaries are given oldest first."""
+    """Files that the latest commits quarantined and that are not settled. Summaries come oldest first."""
     latest_first = recent[::-1]
     asked = [each for each in latest_first if each.quarantined][:COMMITS_READ]
     quarantined = _quarantined(state, asked)
@@ -200,7 +200,7 @@ def files_quarantined(state: State, recent: Sequence[RecentCommit]) -> FilesQuar
 
 
 def _quarantined(state: State, asked: Sequence[RecentCommit]) -> list[QuarantinedFile]:
-    """The quarantined files of some commits. The summaries are a cache: what they name need not be there."""
+    """The quarantined files of some commits. The summaries are a cache, so commits may be missing."""
     found = accounts(state, Scope(keys=[each.key for each in asked])) if asked else ()
     return [file for each in found if each.fault is None and each.outcome is not None for file in each.quarantined]
 
@@ -224,9 +224,9 @@ class StatusReader:
     One reading lists eight folders (the watched prefix, pending, open, failed, runs, schemas, and the two of what
     expired) and the ring of latest commits. It reads at most `MANIFESTS_READ` waiting manifests, `RECENT_SLOTS`
     summaries, three records of each of `LATENCY_COMMITS` commits, and the redrive logs of `LETTERS_READ` dead letters
-    and `COMMITS_READ` commits, each of a few records; where files are quarantined, also the commits of the ring since;
-    one record of each task beside the work; and with a table one record of each job. The next reading does not read a
-    manifest again that still waits.
+    and `COMMITS_READ` commits, each of a few records; if files are quarantined, also the commits of the ring since
+    then; one record of each housekeeping task; and with a table one record of each job. A later reading does not read
+    waiting manifests again.
     """
 
     state: State
@@ -240,7 +240,7 @@ class StatusReader:
     weights: Weights = field(default_factory=dict)  # what the last reading read of waiting manifests
 
     def read(self) -> Status:
-        """Read the status as of now. Errors of the store are a `TryAgainError` or an `OperatorError`."""
+        """Read the current status. Errors of the store are a `TryAgainError` or an `OperatorError`."""
         now, state = self.state.clock.now(), self.state
         living = living_runs(self.runs)
         last_heartbeat_at = None if living else self.runs.last_sign_at()
@@ -283,7 +283,7 @@ class StatusReader:
         )
 
     def _schema_seen(self) -> tuple[ColumnsUsed, SchemaSeen]:
-        """What the latest schema version has. One that cannot be read hides nothing else."""
+        """The latest schema version. An unreadable version hides nothing else."""
         registry = self.registry()
         try:
             latest = registry.latest()

@@ -1,4 +1,4 @@
-"""The values that `status` shows. What is unknown is None, which is not zero."""
+"""The values that `status` shows. An unknown value is None, not zero."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -123,11 +123,9 @@ class Facts:
 
     @property
     def last_commit_at(self) -> datetime | None:
-        """None if nothing was ever committed."""
         return self.recent[-1].decided_at if self.recent else None
 
     def ago(self, moment: datetime) -> str:
-        """The time since then, in words."""
         return shown_seconds((self.as_of - moment).total_seconds())
 
 
