@@ -1,7 +1,6 @@
 """The period of a report, and its buckets. No I/O."""
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -61,33 +60,14 @@ def round_moments(period: Period, step_seconds: int) -> Iterator[datetime]:
         moment += step
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
-    """A period in pieces that start at round times of UTC.
+def pieces_of(period: Period) -> list[Period]:
+    """The finest pieces of a period of which at most `MAX_BUCKETS` are whole, in order. They start at round times.
 
     The first and the last piece may be shorter, but not below half a step: a shorter rest joins its neighbour, because
-    a rate over a few seconds would mislead. `starts` are the starts of the pieces, in order.
+    a rate over a few seconds would mislead.
     """
-
-    period: Period
-    step_seconds: int
-    starts: tuple[datetime, ...]
-
-    @classmethod
-    def of(cls, period: Period) -> "Buckets":
-        """The finest pieces of which at most `MAX_BUCKETS` are whole."""
-        step_seconds = step_for(period, MAX_BUCKETS)
-        half = timedelta(seconds=step_seconds / 2)
-        inner = (
-            each
-            for each in round_moments(period, step_seconds)
-            if min(each - period.since, period.until - each) >= half
-        )
-        return cls(period, step_seconds, (period.since, *inner))
-
-    def index(self, moment: datetime) -> int:
-        """The number of the piece that holds a moment."""
-        return bisect_right(self.starts, moment) - 1
-
-    def pieces(self) -> Iterator[Period]:
-        return (Period(*edges) for edges in pairwise((*self.starts, self.period.until)))
+    step_seconds = step_for(period, MAX_BUCKETS)
+    half = timedelta(seconds=step_seconds / 2)
+    moments = round_moments(period, step_seconds)
+    inner = (each for each in moments if min(each - period.since, period.until - each) >= half)
+    return [Period(*edges) for edges in pairwise((period.since, *inner, period.until))]

@@ -27,7 +27,7 @@ from compactor.ops.report.figures import (
     Schema,
     SchemaChange,
 )
-from compactor.ops.report.period import Period
+from compactor.ops.report.period import MAX_BUCKETS, Period, step_for
 from compactor.ops.report.tallies import (
     CLOCK_TOLERANCE_SECONDS,
     CommitFacts,
@@ -149,7 +149,7 @@ def read_figures(
     return figures.Figures(
         period=period,
         totals=tallies.totals(),
-        bucket_seconds=tallies.step_seconds,
+        bucket_seconds=step_for(period, MAX_BUCKETS),
         buckets=tuple(tallies.buckets()),
         target_file_bytes=target_file_bytes,
         sizes=tallies.sizes,

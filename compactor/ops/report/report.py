@@ -51,6 +51,7 @@ class Verdict:
 
     @property
     def headline(self) -> str:
+        """Verdict, as a sentence."""
         return HEADLINES[self.severity]
 
 

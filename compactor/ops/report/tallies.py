@@ -1,5 +1,6 @@
 """Adds up manifests into the figures of a period, in memory that does not grow with them. No I/O."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -15,7 +16,7 @@ from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
 from compactor.ledger.sizing import SizedBytes, sized_bytes, sizes_by_partition, with_share
 from compactor.ledger.work_time import arrival_seconds, covered_seconds, merged_spans
 from compactor.ops.report import figures
-from compactor.ops.report.period import Buckets, Period
+from compactor.ops.report.period import Period, pieces_of
 
 CLOCK_TOLERANCE_SECONDS = 300.0
 """If the clock of a driver differs more from the store, the store's time counts."""
@@ -173,12 +174,11 @@ class Tallies:
     def __init__(self, period: Period, sla_seconds: float | None) -> None:
         self._period = period
         self._sla_seconds = sla_seconds
-        self._grid = Buckets.of(period)
-        self._sums = [_Sums() for _ in self._grid.starts]
+        self._pieces = pieces_of(period)
+        self._sums = [_Sums() for _ in self._pieces]
         self._whole = _Sums()
         self._at_work: list[tuple[datetime, datetime]] = []
         self._merge_at = _MERGE_AT
-        self.step_seconds = self._grid.step_seconds
         self.sizes = SizedBytes(0, 0, 0, None)
         self.more = Counter[str](late_files=0, slow_manifests=0, clocks_off=0, failed_attempts=0, redrives=0)
         self.rejecting: dict[str, RejectingManifests] = {}
@@ -211,7 +211,8 @@ class Tallies:
 
     def add(self, facts: CommitFacts) -> None:
         """Add a committed manifest."""
-        self._sums[self._grid.index(facts.moment)].add(facts)
+        piece = bisect_right(self._pieces, facts.moment, key=lambda each: each.since) - 1
+        self._sums[piece].add(facts)
         self._whole.add(facts)
         self.more["clocks_off"] += facts.is_clock_off
         if self._sla_seconds is not None:
@@ -240,7 +241,7 @@ class Tallies:
             self._merge_at = _MERGE_AT + 2 * len(self._at_work)
 
     def buckets(self) -> Iterator[figures.Bucket]:
-        for piece, sums in zip(self._grid.pieces(), self._sums, strict=True):
+        for piece, sums in zip(self._pieces, self._sums, strict=True):
             bucket = figures.Bucket(**vars(piece), **sums.work())
             # Lines may be redriven in a later bucket than they were rejected in.
             yield replace(bucket, rejected_lines=max(0, bucket.rejected_lines))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound, SettingsError
@@ -21,37 +21,6 @@ from compactor.schema.column_profile import TableProfile
 from compactor.schema.suggestion import SuggestionRules, suggestion
 
 T = TypeVar("T")
-
-
-class Spread(Generic[T]):
-    """A sample that is spread evenly over all items that were offered: every one, every second, every fourth and so on.
-
-    Attributes:
-        offered: The number of items.
-    """
-
-    def __init__(self, items: Iterable[T], most: int) -> None:
-        self.offered = 0
-        self._kept: list[T] = []
-        self._step = 1
-        for item in items:
-            if self.offered % self._step == 0:
-                self._kept.append(item)
-                if len(self._kept) > 2 * most:
-                    self._kept = self._kept[::2]
-                    self._step *= 2
-            self.offered += 1
-        self._most = most
-
-    @property
-    def chosen(self) -> list[T]:
-        """At most `most` items, in the order in which they were offered; the last one is near the end."""
-        count = min(self._most, len(self._kept))
-        if count <= 1:
-            return self._kept[:count]
-        last = len(self._kept) - 1
-        return [self._kept[round(at * last / (count - 1))] for at in range(count)]
-
 
 SAMPLE_FILES = 100  # at most
 SAMPLE_FILE_BYTES = 256 * 1024 * 1024  # decoded of one file, so that one without records cannot take long
@@ -111,6 +80,21 @@ class Survey:
 _SHOWN_FILES = 5
 
 
+def spread(items: Iterable[T], most: int) -> tuple[list[T], int]:
+    """At most `most` items, spread evenly over all: the first one, the last or one near it; and the number of all."""
+    kept, step, offered = list[T](), 1, 0
+    for item in items:
+        if offered % step == 0:
+            kept.append(item)
+            if len(kept) > 2 * most:
+                kept, step = kept[::2], 2 * step
+        offered += 1
+    chosen, last = min(most, len(kept)), len(kept) - 1
+    if chosen <= 1:
+        return kept[:chosen], offered
+    return [kept[round(at * last / (chosen - 1))] for at in range(chosen)], offered
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaSuggester:
     """Profiles files.
@@ -146,8 +130,7 @@ class SchemaSuggester:
                 found.files += 1
                 self._read(info, found, None, None)
             return found
-        spread = Spread(files, min(SAMPLE_FILES, max_records))
-        found.files, chosen = spread.offered, spread.chosen
+        chosen, found.files = spread(files, min(SAMPLE_FILES, max_records))
         left_bytes = SAMPLE_BYTES
         for number, info in enumerate(chosen):
             # Later files get the share that short files did not use.

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.cli.entry import compactor as command
-from compactor.ops.suggest.suggester import Spread
+from compactor.ops.suggest.suggester import spread
 from compactor.schema.schema_file import parse_schema_file
 from tests.unit.cli.test_cli_folder import denying
 
@@ -124,11 +124,11 @@ def test_a_sample_is_spread_over_the_files(raw: Path) -> None:
 @pytest.mark.parametrize(("offered", "most"), [(0, 3), (1, 3), (3, 3), (7, 3), (1000, 10), (5, 1)])
 def test_a_spread(offered: int, most: int) -> None:
     """It keeps at most so many, in order, the first and one near the end among them."""
-    spread = Spread(range(offered), most)
-    assert (spread.offered, len(spread.chosen)) == (offered, min(offered, most))
-    assert spread.chosen == sorted(set(spread.chosen))
-    assert not offered or spread.chosen[0] == 0
-    assert most == 1 or not offered or spread.chosen[-1] >= offered * 0.85 - 1
+    chosen, number = spread(range(offered), most)
+    assert (number, len(chosen)) == (offered, min(offered, most))
+    assert chosen == sorted(set(chosen))
+    assert not offered or chosen[0] == 0
+    assert most == 1 or not offered or chosen[-1] >= offered * 0.85 - 1
 
 
 @pytest.mark.parametrize(
