@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
 from compactor.core.documents.records import Rule, Why
 from compactor.core.errors import AccessError, CompactorError, StuckError
@@ -124,7 +124,7 @@ class _Expiry:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """Objects of one owner that are old enough to go; no owner for objects that were only passed over."""
+    """Objects of one owner that are all old enough to be deleted."""
 
     owner: str
     objects: tuple[ObjectInfo, ...]
@@ -217,9 +217,8 @@ class Cleaner:
         Raises:
             CompactorError: The run of one of them may be alive.
         """
-        for found in self._candidates(self._orphans(0.0)[-1]):
-            if found.owner:
-                self._check_still(found, force=force)
+        for found in chain.from_iterable(self._chunks(self._orphans(0.0)[-1])):
+            self._check_still(found, force=force)
 
     def _check_still(self, checkpoint: _Candidate, *, force: bool) -> None:
         where = f"{self.state.layout.checkpoints_folder}{checkpoint.owner}/"
@@ -294,39 +293,25 @@ class Cleaner:
                 raise fault
 
     def _chunks(self, expiry: _Expiry) -> Iterator[list[_Candidate]]:
-        """Owners that are judged and deleted at once. The listing never runs ahead of them."""
-        chunk, objects = list[_Candidate](), 0
-        for found in self._candidates(expiry):
-            if found.owner:
-                chunk.append(found)
-                objects += len(found.objects)
-            if not found.owner or objects >= _CHUNK:
-                yield chunk
-                chunk, objects = [], 0
+        """Owners whose objects are all old enough, some at a time; none of them after many objects that have to stay.
+
+        So the listing never runs far ahead of what is judged and deleted.
+        """
+        now, chunk, passed = self.state.clock.now(), list[_Candidate](), 0
+        for owner, objects in groupby(self.state.store.list(expiry.folder), key=expiry.owner):
+            # Objects without an owner may be any number, so they are never held all at once.
+            for found in [tuple(objects)] if owner else ((info,) for info in objects):
+                age_seconds = (now - max(info.modified_at for info in found)).total_seconds()
+                is_old = expiry.age_seconds <= age_seconds <= expiry.newest_seconds
+                if owner and not owner.endswith("/") and is_old:
+                    chunk.append(_Candidate(owner, found))
+                else:
+                    passed += len(found)
+                if passed >= _TICK or sum(len(each.objects) for each in chunk) >= _CHUNK:
+                    yield chunk
+                    chunk, passed = [], 0
         if chunk:
             yield chunk
-
-    def _candidates(self, expiry: _Expiry) -> Iterator[_Candidate]:
-        """Yield owners whose objects are all old enough and, at intervals, objects that were passed over."""
-        now, passed = self.state.clock.now(), 0
-        for owner, objects in groupby(self.state.store.list(expiry.folder), key=expiry.owner):
-            if not owner:
-                for info in objects:  # never all at once: there may be any number of them
-                    passed += 1
-                    if passed >= _TICK:
-                        passed = 0
-                        yield _Candidate("", (info,))
-                continue
-            found = tuple(objects)
-            age_seconds = (now - max(info.modified_at for info in found)).total_seconds()
-            is_old = expiry.age_seconds <= age_seconds <= expiry.newest_seconds
-            if not owner.endswith("/") and is_old:
-                yield _Candidate(owner, found)
-            else:
-                passed += len(found)
-            if passed >= _TICK:
-                passed = 0
-                yield _Candidate("", found)
 
     def _delete(self, expiry: _Expiry, going: Sequence[tuple[_Candidate, Found | None]]) -> None:
         """Delete objects; those of manifests are put on record first."""
