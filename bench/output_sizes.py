@@ -19,8 +19,8 @@ import click
 from bench.compactor_home import CompactorHome
 from bench.shapes import SHAPES, Shape, write_shape
 from compactor.adapters.local.native.threads import ThreadBinWorkers
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES
-from compactor.core.documents.records import Commit
 from compactor.ledger.sizing import can_be_right_sized, is_right_sized
 from compactor.settings.types import GIB, MIB
 from compactor.sources.candidates import Candidate

@@ -16,7 +16,7 @@ from bench.late.events import Lateness
 from bench.late.home import Home
 from bench.late.queries import Asked, asked, queries
 from bench.table import aligned
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 
 _WORK = Path(__file__).resolve().parents[2] / ".bench" / "late"
 _FIRST = date(2025, 11, 1)

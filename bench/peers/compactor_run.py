@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.compactor_home import SAMPLE_ID, CompactorHome, S3Folder
 from bench.protocol import first_keys, parser, run_passes
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.wiring import engines, streaming
 from compactor.wiring.app import App
 from compactor.wiring.opening import spark_session

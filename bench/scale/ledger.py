@@ -8,18 +8,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.documents.document import Document
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import (
     Accepted,
     Attempt,
-    Commit,
     Done,
     FileReport,
     FileStatus,
     OpenMarker,
     RecentCommit,
-    StagedFile,
 )
 from compactor.core.layout import Layout, ManifestKey, digest
 from compactor.ledger.ledger import RECENT_SLOTS

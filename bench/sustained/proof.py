@@ -6,7 +6,8 @@ from pathlib import Path
 
 from bench.sustained.feeder import source_name
 from bench.sustained.flow import Passage
-from compactor.core.documents.records import Commit, Done, FileStatus
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import Done, FileStatus
 from compactor.core.layout import ManifestKey, folder
 from compactor.ledger.sizing import sizing_hits
 from compactor.wiring import operating

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import ManualClock
-from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.ledger import Ledger

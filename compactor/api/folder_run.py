@@ -13,7 +13,8 @@ from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.adapters.source_listing import SourceListing
 from compactor.api.compact_result import CompactResult
 from compactor.api.progress import Display, StepDisplay, StopRequests, VerifyProgress
-from compactor.core.documents.records import Commit, FileReport
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import FileReport
 from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
 from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import ManifestKey, is_s3

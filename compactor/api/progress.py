@@ -8,7 +8,7 @@ from threading import RLock, get_ident
 from typing import Literal, Protocol
 
 from compactor.adapters.stores import StoreSpec, WatchedReads
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.ports import ObjectStore
 from compactor.core.text.formatting import count, rate, shown_seconds, size
 from compactor.job.results import Result, log_result

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.text.formatting import by_name, count, size
 from compactor.demo.commands import Echo
 from compactor.demo.events import LATE_KEY, DayCounts

@@ -8,7 +8,12 @@ from functools import partial
 from threading import Lock
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import Accepted, Attempt, AttemptFailure, FileStatus
+from compactor.core.documents.records import (
+    Accepted,
+    Attempt,
+    AttemptFailure,
+    FileStatus,
+)
 from compactor.core.errors import (
     CompactorError,
     EngineFailed,

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.documents.records import Accepted, Commit, DeadLetter, StagedFile
+from compactor.core.documents.changes import Commit, DeadLetter, StagedFile
+from compactor.core.documents.records import Accepted
 from compactor.core.errors import AccessError, ObjectNotFound, StagingLost, StuckError
 from compactor.core.layout import digest
 from compactor.core.map_ordered import map_ordered

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compactor.core.distributions import Distribution, distribution_of
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.counts import counts_of
-from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import TryAgainError
 from compactor.job.results import FINISHED, Ending, Result, Results
 from compactor.ledger.sizing import sizes_by_partition, sizing_hits

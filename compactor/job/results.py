@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.counts import counts_of
-from compactor.core.documents.records import Accepted, Attempt, Commit, DeadLetter
+from compactor.core.documents.records import Accepted, Attempt
 from compactor.core.errors import ManifestError, StuckError
 from compactor.core.rules.attempts import Lane
 from compactor.core.rules.shares import NO_SHARE, Share

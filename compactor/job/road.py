@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.documents.records import Attempt, Commit, DeadLetter
+from compactor.core.documents.changes import Commit, DeadLetter
+from compactor.core.documents.records import Attempt
 from compactor.core.errors import EngineLost, ManifestError
 from compactor.core.rules.attempts import Attempts
 from compactor.job.attempts import AttemptFailures, AttemptReviewer, Review, SelfTest

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.documents.records import Accepted, Attempt, Commit, FileReport, FileStatus, GrokRules, StagedFile
+from compactor.core.documents.changes import Commit, GrokRules, StagedFile
+from compactor.core.documents.records import (
+    Accepted,
+    Attempt,
+    FileReport,
+    FileStatus,
+)
 from compactor.core.errors import CompactorError, InputRefused, RecordUnreadable
 from compactor.core.layout import Layout, ManifestKey
 from compactor.core.partitions import folders

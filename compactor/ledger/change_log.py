@@ -8,7 +8,14 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import TypeVar
 
-from compactor.core.documents.records import GivenUp, How, LaterChange, Merge, Release, Why
+from compactor.core.documents.changes import (
+    GivenUp,
+    How,
+    LaterChange,
+    Merge,
+    Release,
+    Why,
+)
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import base_name, digest, is_date

@@ -11,21 +11,23 @@ from typing import TypeVar, overload
 
 from pydantic import ValidationError
 
+from compactor.core.documents.changes import (
+    OUTCOME,
+    Commit,
+    DeadLetter,
+    LaterChange,
+    place_of,
+)
 from compactor.core.documents.closed_dates import COMMIT_MARK
 from compactor.core.documents.document import Document, parsed
 from compactor.core.documents.records import (
-    OUTCOME,
     Accepted,
     Attempt,
     AttemptFailure,
     AttemptsFolded,
-    Commit,
-    DeadLetter,
     Done,
-    LaterChange,
     OpenMarker,
     RecentCommit,
-    place_of,
 )
 from compactor.core.errors import ObjectNotFound, StuckError, TryAgainError
 from compactor.core.layout import Layout, ManifestKey, base_name, done_name, is_date, outcome_generation

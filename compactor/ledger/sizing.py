@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from compactor.core.documents.records import Commit, RecentCommit
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import RecentCommit
 
 RATIO_HISTORY = 16  # commits that the ratio is learned from
 MIN_LEARNING_BYTES = 8 * 1024 * 1024  # smaller commits mostly show Parquet's fixed costs

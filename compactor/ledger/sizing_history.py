@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
 
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import counts_of
-from compactor.core.documents.records import Commit, RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import TryAgainError
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from compactor.ledger.sizing import learned_ratio, sized_bytes, sizes_by_partition, stored_ratio

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 
-from compactor.core.documents.records import TAKES, Part, Release, Rule, Taking, Why
+from compactor.core.documents.changes import (
+    TAKES,
+    Part,
+    Release,
+    Rule,
+    Taking,
+    Why,
+)
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import ManifestKey

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import Accepted, Commit, FileStatus, RecentCommit
+from compactor.core.documents.records import Accepted, FileStatus, RecentCommit
 
 
 def covered_seconds(spans: Iterable[tuple[datetime, datetime]]) -> float:

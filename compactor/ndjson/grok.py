@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from compactor.core.documents.records import FileStatus, GrokRules
+from compactor.core.documents.changes import GrokRules
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, StagingError
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judge, Judged, LineCounts, Receiver, Refused

@@ -3,7 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.records import Commit, DeadLetter, StagedFile, Why
+from compactor.core.documents.changes import (
+    Commit,
+    DeadLetter,
+    StagedFile,
+    Why,
+)
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, MergedPart, TableBatch
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 
-from compactor.core.documents.records import Commit, Merge
+from compactor.core.documents.changes import Commit, Merge
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, TableBatch
 from compactor.core.errors import (
     OperatorError,

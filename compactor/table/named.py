@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.table_records import BatchedManifest, TableBatch
 from compactor.core.errors import OperatorError
 from compactor.core.layout import ManifestKey

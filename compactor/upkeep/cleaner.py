@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import chain, groupby
 
-from compactor.core.documents.records import Rule, Why
+from compactor.core.documents.changes import Rule, Why
 from compactor.core.errors import AccessError, CompactorError, StuckError
 from compactor.core.layout import digest, folder
 from compactor.core.map_ordered import map_ordered

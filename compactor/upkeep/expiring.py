@@ -11,7 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from compactor.core.crash_points import ChangeCrashPoint, OnChangeCrashPoint, ignore_change_crash_point
-from compactor.core.documents.records import TAKES, Commit, DeadLetter, Rule, Taking
+from compactor.core.documents.changes import (
+    TAKES,
+    Commit,
+    DeadLetter,
+    Rule,
+    Taking,
+)
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus
+from compactor.core.documents.changes import Commit, DeadLetter
+from compactor.core.documents.records import Accepted, FileReport, FileStatus
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey, redriven_owner
 from compactor.ledger.history.redrive_log import RedriveLog

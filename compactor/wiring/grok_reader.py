@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from compactor.adapters.local.native.kernel import NativeGrok, expanded, why_not_installed
-from compactor.core.documents.records import GrokRules
+from compactor.core.documents.changes import GrokRules
 from compactor.core.errors import SettingsError
 from compactor.schema.schema import RESERVED_NAMES
 from compactor.settings.settings import Settings

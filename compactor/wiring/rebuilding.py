@@ -8,7 +8,7 @@ from threading import Lock
 from compactor.adapters.local.native.kernel import NativeGrok
 from compactor.adapters.local.native.threads import ThreadBinWorkers, usable_threads
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
-from compactor.core.documents.records import Commit, Inputs
+from compactor.core.documents.changes import Commit, Inputs
 from compactor.engines.engine import Engine, EngineRules
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.ledger.visible import Visible

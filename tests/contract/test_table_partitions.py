@@ -17,7 +17,7 @@ from compactor.adapters.iceberg.data_files import live_data_files
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import open_catalog
 from compactor.cli.ui.failures import ExitCode
-from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.errors import OperatorError
 from compactor.core.partitions import PartitionValues, parse_fields
 from compactor.engines.partitioned.buckets import bucket_of

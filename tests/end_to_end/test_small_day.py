@@ -13,7 +13,7 @@ import pytest
 
 from compactor.adapters.local.native.kernel import is_installed
 from compactor.adapters.memory.store import MemoryStore
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.settings.settings import parse_settings
 from compactor.wiring import operating, streaming
 from compactor.wiring.app import App

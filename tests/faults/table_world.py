@@ -18,7 +18,7 @@ from pyiceberg.manifest import read_manifest_list
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.opening import open_catalog
 from compactor.adapters.local.store import LocalStore
-from compactor.core.documents.records import StagedFile
+from compactor.core.documents.changes import StagedFile
 from compactor.core.documents.table_records import MergedPart
 from compactor.core.errors import CompactorError
 from compactor.core.layout import Layout

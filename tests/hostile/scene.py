@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.native.threads import ThreadBinWorkers
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import Commit, DeadLetter, FileReport
+from compactor.core.documents.records import FileReport
 from compactor.core.errors import CompactorError
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.engines.engine import Engine

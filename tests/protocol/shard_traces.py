@@ -9,7 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Attempt, Commit
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import Attempt
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ProcessName
 from compactor.core.rules.sharding import Shard, taker

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from compactor.core.documents.records import OUTCOME, Commit
+from compactor.core.documents.changes import OUTCOME, Commit
 from compactor.core.layout import Layout, ManifestKey, digest
 from compactor.core.ports import ObjectStore
 from tests.protocol.configurations import SAFETY, first_change, guards

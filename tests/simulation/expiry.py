@@ -4,7 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.documents.records import TAKES, Commit, FileStatus, Part, Taking
+from compactor.core.documents.changes import (
+    TAKES,
+    Commit,
+    Part,
+    Taking,
+)
+from compactor.core.documents.records import FileStatus
 from compactor.core.layout import Layout, ManifestKey, redriven_owner
 from tests.simulation.scheduler import Broken
 

@@ -11,7 +11,14 @@ from hashlib import sha256
 
 import pyarrow.parquet as pq
 
-from compactor.core.documents.records import OUTCOME, TAKES, Accepted, Commit, DeadLetter, FileReport, FileStatus, Part
+from compactor.core.documents.changes import (
+    OUTCOME,
+    TAKES,
+    Commit,
+    DeadLetter,
+    Part,
+)
+from compactor.core.documents.records import Accepted, FileReport, FileStatus
 from compactor.core.layout import Layout
 from tests.simulation.expiry import ExpiryOracle
 from tests.simulation.scheduler import Broken

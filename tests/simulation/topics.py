@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
+from compactor.core.documents.changes import Commit, Part
 from compactor.core.documents.landing import LandedLink
-from compactor.core.documents.records import Commit, FileReport, FileStatus, Part
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import StoreUnavailable
 from compactor.core.logs.names import LogGap, LogName, is_log
 from compactor.core.logs.ports import Batch, LiveLog, Partition, TopicFacts

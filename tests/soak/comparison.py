@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from compactor.core.documents.records import DeadLetter
+from compactor.core.documents.changes import DeadLetter
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import ObjectStore
 from tests.soak.feeder import Fate, Fed, Record

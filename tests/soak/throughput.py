@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.ledger.ledger import Ledger
 from tests.soak.phases import CALM, TROUBLE
 from tests.soak.trouble import is_troubled

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.job.results import Ending
 from compactor.wiring import streaming
 from tests.support.extras import NATIVE

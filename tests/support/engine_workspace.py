@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.crash_points import OnCrashPoint
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import Commit, DeadLetter, FileReport
+from compactor.core.documents.records import FileReport
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.job.results import Results

@@ -11,7 +11,7 @@ from contextlib import suppress
 import pyarrow.parquet as pq
 
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
-from compactor.core.documents.records import Inputs
+from compactor.core.documents.changes import Inputs
 from compactor.core.ports import ObjectStore
 from compactor.ops.forget.forgetter import ForgetReport
 from compactor.wiring.rebuilding import forgetter

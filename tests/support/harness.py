@@ -16,8 +16,9 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
 from compactor.adapters.memory.table import MemoryTable
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import Commit, DeadLetter, RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.core.layout import KEEP_MARKER, Layout, base_name
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Engine

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import Commit, FileStatus
+from compactor.core.documents.records import FileStatus
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.redrive_log import RedriveLog

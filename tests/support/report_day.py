@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.cli.commands.report import make_report
+from compactor.core.documents.changes import Commit, DeadLetter, StagedFile
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus, StagedFile
+from compactor.core.documents.records import Accepted, FileReport, FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.cost.prices import PricedJob
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA

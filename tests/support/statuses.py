@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from compactor.control.diagnosis.health import Condition, finding
 from compactor.control.snapshot import LivingRun
 from compactor.core.distributions import Spread
-from compactor.core.documents.records import DeadLetter, FileStatus, RecentCommit
+from compactor.core.documents.changes import DeadLetter
+from compactor.core.documents.records import FileStatus, RecentCommit
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
 from compactor.ops.status.flow import drain, output_sizes

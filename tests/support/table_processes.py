@@ -8,7 +8,7 @@ from typing import Any
 
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.adapters.memory.table import Answer, MemoryTable
-from compactor.core.documents.records import Commit, Merge, StagedFile
+from compactor.core.documents.changes import Commit, Merge, StagedFile
 from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch
 from compactor.core.errors import CompactorError, StagingError
 from compactor.core.layout import Layout, ManifestKey

@@ -9,7 +9,7 @@ from compactor.cli.ui.failures import ExitCode, not_confirmed, say, say_next
 from compactor.cli.ui.output import print_json, show_counted, show_list, waiting
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import discrepancy_entries
-from compactor.core.documents.records import Inputs
+from compactor.core.documents.changes import Inputs
 from compactor.core.errors import TryAgainError
 from compactor.core.layout import is_s3
 from compactor.core.text.formatting import count

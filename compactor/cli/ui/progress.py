@@ -13,8 +13,8 @@ from compactor.api.progress import Step
 from compactor.cli.ui.failures import say
 from compactor.cli.ui.output import waiting
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import counts_of
-from compactor.core.documents.records import Commit
 from compactor.core.text.formatting import by_name, count, duration, rate
 from compactor.job.results import Result, log_result
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from compactor.cli.ui.output import Field
 from compactor.cli.ui.terminal import echo
-from compactor.core.documents.records import Why
+from compactor.core.documents.changes import Why
 from compactor.core.text.formatting import by_name, count
 from compactor.ledger.landing.progress import LogSeen
 from compactor.ledger.visible import ExpiredKind, ExpiredSeen

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter, FileReport, FileStatus
+from compactor.core.documents.changes import Commit, DeadLetter
+from compactor.core.documents.records import NEEDS_OPERATOR, FileReport, FileStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

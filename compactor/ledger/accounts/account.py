@@ -7,16 +7,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from compactor.core.documents.changes import Commit, DeadLetter, How
 from compactor.core.documents.closed_dates import OpenLetter
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
-    Commit,
-    DeadLetter,
     Done,
     FileReport,
     FileStatus,
-    How,
     Redrive,
 )
 from compactor.core.errors import ObjectNotFound, StuckError

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
-from compactor.core.documents.records import Commit, FileStatus
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import FileStatus
 from compactor.core.layout import canonical
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.reading import Listed, Scope, listed, read_listed

@@ -10,7 +10,14 @@ from enum import Flag, auto
 from itertools import groupby, islice
 from typing import TypeVar
 
-from compactor.core.documents.records import Accepted, Commit, Done, FileReport, FileStatus, RedrivenInput
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import (
+    Accepted,
+    Done,
+    FileReport,
+    FileStatus,
+    RedrivenInput,
+)
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, base_name, done_name
 from compactor.core.map_ordered import map_ordered

@@ -19,9 +19,15 @@ from functools import partial
 from itertools import count
 from typing import TypeVar
 
+from compactor.core.documents.changes import (
+    Commit,
+    DeadLetter,
+    GivenUp,
+    Why,
+)
 from compactor.core.documents.closed_dates import OpenFile
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Accepted, Commit, DeadLetter, GivenUp, Why
+from compactor.core.documents.records import Accepted
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, duplicate_id, is_of_new, is_within, redriven_id, root_id
 from compactor.core.logs.names import is_log

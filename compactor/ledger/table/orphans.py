@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 
-from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey, canonical
 from compactor.core.ports import ObjectInfo

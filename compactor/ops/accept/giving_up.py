@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.records import How
+from compactor.core.documents.changes import How
 from compactor.core.layout import canonical
 from compactor.core.logs.names import is_log
 from compactor.ledger.accounts.account import QuarantinedFile

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.layout import ManifestKey, folder, is_within
 from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.state import State

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.closed_dates import (
     ClosedDate,
     ClosedTotals,
@@ -21,7 +22,7 @@ from compactor.core.documents.closed_dates import (
     OpenLetter,
     SettledFile,
 )
-from compactor.core.documents.records import Commit, DeadLetter, Redrive
+from compactor.core.documents.records import Redrive
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Account, letter_of, redriven_uris

@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compactor.core.documents.records import Commit, ErasedManifest, Erasure, place_of
+from compactor.core.documents.changes import (
+    Commit,
+    ErasedManifest,
+    Erasure,
+    place_of,
+)
 from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, folder
 from compactor.core.map_ordered import map_ordered

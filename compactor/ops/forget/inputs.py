@@ -6,18 +6,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from compactor.core.documents.changes import (
+    Commit,
+    DeadLetter,
+    GrokRules,
+    Inputs,
+    StagedFile,
+)
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
-    Commit,
-    DeadLetter,
     FileFormat,
     FileReport,
     FileStatus,
-    GrokRules,
-    Inputs,
-    StagedFile,
 )
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
 from compactor.core.layout import Layout, redriven_owner

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
 
-from compactor.core.documents.records import Accepted, Commit, ErasedManifest
+from compactor.core.documents.changes import Commit, ErasedManifest
+from compactor.core.documents.records import Accepted
 from compactor.core.errors import CompactorError, ObjectNotFound, StagingError, StuckError
 from compactor.core.layout import ManifestKey, is_delivery, redriven_owner
 from compactor.core.results import only

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import StoredParquet, python_values
 from compactor.ops.forget.wanted import BLANKS, Wanted

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import Accepted, Commit, FileReport, FileStatus, StagedFile
+from compactor.core.documents.records import Accepted, FileReport, FileStatus
 from compactor.core.errors import AccessError, StuckError
 from compactor.core.layout import redriven_owner
 from compactor.core.map_ordered import map_ordered

@@ -8,12 +8,11 @@ from functools import partial
 from itertools import chain
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.records import (
     Accepted,
     Attempt,
     AttemptFailure,
-    Commit,
-    DeadLetter,
     FileReport,
     FileStatus,
 )

@@ -16,7 +16,8 @@ from enum import Enum
 from functools import partial
 from itertools import count
 
-from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
+from compactor.core.documents.changes import Commit, StagedFile
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import CompactorError, StagingError
 from compactor.core.layout import Layout, part_number
 from compactor.core.partitions import folders, parse_fields

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.manifest_parsing import is_allowed, parse_manifest
-from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus
+from compactor.core.documents.records import Accepted, FileReport, FileStatus
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
 from compactor.core.inputs.dates import possible_dates
 from compactor.core.layout import ManifestKey, canonical, number_of_redrive, redriven_id, root_id

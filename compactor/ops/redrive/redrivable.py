@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compactor.core.documents import manifest
-from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter
+from compactor.core.documents.changes import Commit, DeadLetter
+from compactor.core.documents.records import NEEDS_OPERATOR
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import (
     Account,

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Commit, Redrive, RedrivenInput
+from compactor.core.documents.records import Redrive, RedrivenInput
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
 from compactor.core.layout import MANIFEST_ID, ManifestKey, redriven_id
 from compactor.core.results import only

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import Commit, FileStatus, RedrivenInput
+from compactor.core.documents.records import FileStatus, RedrivenInput
 from compactor.core.errors import StagingError, StoreUnavailable
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import open_parquet

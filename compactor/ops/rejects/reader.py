@@ -7,8 +7,9 @@ from functools import cached_property
 from heapq import merge
 from itertools import chain, groupby
 
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import without_zeros
-from compactor.core.documents.records import Commit, FileReport, RedrivenInput
+from compactor.core.documents.records import FileReport, RedrivenInput
 from compactor.core.errors import StagingError
 from compactor.core.layout import ManifestKey, canonical
 from compactor.core.text.safe_text import quoted

@@ -9,8 +9,9 @@ from heapq import nlargest
 from typing import Any, Generic, TypeVar
 
 from compactor.core.distributions import Distribution
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.counts import Counts, bytes_per_byte, counts_of
-from compactor.core.documents.records import Accepted, Commit, DeadLetter, Done
+from compactor.core.documents.records import Accepted, Done
 from compactor.core.layout import redrive_number
 from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
 from compactor.ledger.sizing import SizedBytes, sized_bytes, sizes_by_partition, with_share

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from compactor.core.documents.changes import Taking, Why
 from compactor.core.documents.counts import Counts
-from compactor.core.documents.records import Taking, Why
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.layout import ManifestKey, digest
 from compactor.core.ports import ObjectInfo

@@ -7,8 +7,9 @@ from datetime import datetime
 
 from compactor.control.gathering import living_runs
 from compactor.core.distributions import distribution_of
+from compactor.core.documents.changes import DeadLetter
 from compactor.core.documents.counts import bytes_per_byte
-from compactor.core.documents.records import DeadLetter, RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered

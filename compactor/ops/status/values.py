@@ -7,7 +7,8 @@ from datetime import datetime
 from compactor.control.diagnosis.health import Finding
 from compactor.control.snapshot import LivingRun
 from compactor.core.distributions import Spread
-from compactor.core.documents.records import DeadLetter, RecentCommit
+from compactor.core.documents.changes import DeadLetter
+from compactor.core.documents.records import RecentCommit
 from compactor.core.rules.next_steps import Cause
 from compactor.core.text.formatting import shown_seconds
 from compactor.ledger.accounts.account import QuarantinedFile

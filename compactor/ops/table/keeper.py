@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import NamedTuple
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.table_records import HeldManifest
 from compactor.core.errors import OperatorError, StuckError, TableHeldBack
 from compactor.core.layout import ManifestKey

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.table_records import MergedFile, MergedPart
 from compactor.core.errors import ObjectNotFound, OperatorError, StagingError, TableConflict
 from compactor.core.layout import ManifestKey

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
-from compactor.core.documents.records import Release
+from compactor.core.documents.changes import Release
 from compactor.core.documents.table_records import MergedFile, MergedPart
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import folder

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.ledger.state import State

@@ -6,14 +6,13 @@ from itertools import islice
 
 import orjson
 
+from compactor.core.documents.changes import Commit, Part
 from compactor.core.documents.counts import file_counts
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
-    Commit,
     FileReport,
     FileStatus,
-    Part,
     RedrivenInput,
 )
 from compactor.core.errors import AccessError, ObjectNotFound, StagingError

@@ -12,7 +12,8 @@ from threading import Event
 
 import pyarrow as pa
 
-from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
+from compactor.core.documents.changes import Commit, StagedFile
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import FileError, LinkRefused, ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.layout import redriven_owner
 from compactor.core.partitions import PartitionField, parse_fields

@@ -6,7 +6,8 @@ Redriven input is not found: redriven lines are in files of their own, and a qua
 import hashlib
 from collections.abc import Iterator
 
-from compactor.core.documents.records import Commit, FileReport, FileStatus
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.layout import ManifestKey, canonical
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.reading import Scope, accounts

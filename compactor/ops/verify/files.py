@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import groupby, takewhile
 
-from compactor.core.documents.records import Commit, Part, StagedFile
+from compactor.core.documents.changes import Commit, Part, StagedFile
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectChanged, ObjectNotFound, RecordUnreadable, StagingError, StuckError
 from compactor.core.layout import ManifestKey, canonical, folder, is_data

@@ -9,8 +9,9 @@ from datetime import timedelta
 from functools import partial
 from itertools import chain
 
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Accepted, Commit, FileStatus
+from compactor.core.documents.records import Accepted, FileStatus
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey, digest
 from compactor.core.map_ordered import map_ordered

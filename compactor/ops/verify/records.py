@@ -6,13 +6,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.document import Document
 from compactor.core.documents.records import (
     Accepted,
     Attempt,
     AttemptFailure,
     AttemptsFolded,
-    Commit,
     Done,
     Redrive,
 )

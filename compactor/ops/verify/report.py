@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from compactor.core.documents.changes import Part
 from compactor.core.documents.counts import Counts, without_zeros
-from compactor.core.documents.records import Part
 from compactor.core.results import as_document
 from compactor.core.rules.next_steps import Cause
 from compactor.ledger.accounts.account import DeadLetterManifest, QuarantinedFile

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StagingError
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered

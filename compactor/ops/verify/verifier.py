@@ -6,8 +6,9 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.counts import Counts, counts_of
-from compactor.core.documents.records import Commit, DeadLetter, FileStatus
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import ObjectNotFound, OperatorError, RecordUnreadable, StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from compactor.core.documents.records import Commit, FileStatus
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import RecordUnreadable
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, folder, is_s3

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from compactor.core.documents.records import StagedFile
+from compactor.core.documents.changes import StagedFile
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import ParquetFacts, StoredParquet, facts_of, open_parquet

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compactor.core.documents.records import Merge
+from compactor.core.documents.changes import Merge
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectNotFound, StagingError, StuckError
 from compactor.ledger.change_log import forget_release, merge_of, release

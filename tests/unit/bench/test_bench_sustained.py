@@ -23,7 +23,7 @@ from bench.sustained.proof import Proved, Prover
 from bench.sustained.report import fields, figures, judge
 from bench.sustained.run import Result
 from compactor.adapters.local.store import LocalStore
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.settings.settings import parse_settings
 from compactor.wiring import streaming
 from compactor.wiring.app import App

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.adapters.local.native.threads import ThreadBinWorkers
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import SettingsError
 from compactor.engines.native import engine as native_engine
 from compactor.engines.native.bin_task import BinResult, BinTask

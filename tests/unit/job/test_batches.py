@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.core.rules.attempts import SUSPICIOUS_DEATHS

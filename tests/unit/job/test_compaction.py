@@ -6,7 +6,7 @@ import time
 import pytest
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import (
     CompactorError,
     EngineLost,

@@ -1,6 +1,7 @@
 """A scratch disk that a manifest fills: it is tried alone, and only then is the full disk held against it."""
 
-from compactor.core.documents.records import AttemptFailure, Commit
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import AttemptFailure
 from compactor.core.errors import CompactorError, ScratchFull
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest

@@ -3,8 +3,9 @@
 import pytest
 
 from compactor.core.documents import manifest_parsing
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import REASONS
-from compactor.core.documents.records import Accepted, Commit
+from compactor.core.documents.records import Accepted
 from compactor.core.layout import digest
 from compactor.job.receiving import HEAVY_BYTES, MAX_INTAKES, Delivery, Intake
 from tests.support.fakes import FaultyStore

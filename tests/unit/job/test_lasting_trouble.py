@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.errors import CompactorError, EngineFailed, StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo

@@ -3,7 +3,8 @@
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Accepted, Commit
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import Accepted
 from compactor.core.errors import StagingLost
 from compactor.core.layout import ManifestKey
 from compactor.job.publication import Publisher

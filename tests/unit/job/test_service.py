@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Engine

@@ -12,7 +12,7 @@ import pytest
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint, OnCrashPoint
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import CompactorError
 from compactor.job import scheduler, table_commits
 from compactor.job import service as service_module

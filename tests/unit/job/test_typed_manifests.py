@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.layout import ManifestKey
 from compactor.job.report import batch_metrics

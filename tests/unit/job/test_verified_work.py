@@ -17,7 +17,7 @@ from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_a
 from tests.support.logged import events_logged
 
 if TYPE_CHECKING:
-    from compactor.core.documents.records import Commit, DeadLetter
+    from compactor.core.documents.changes import Commit, DeadLetter
 
 M1 = ManifestKey(DAY, "m1")
 

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.core.documents.records import Accepted, Taking, Why
+from compactor.core.documents.changes import Taking, Why
+from compactor.core.documents.records import Accepted
 from compactor.core.layout import ManifestKey
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from tests.support.attempt_failures import attempt_failure

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compactor.core.documents.records import Commit, RecentCommit
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import RecentCommit
 from compactor.ledger.sizing import (
     MIN_LEARNING_BYTES,
     RATIO_HISTORY,

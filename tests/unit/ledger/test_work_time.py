@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.layout import redriven_id
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.work_time import arrival_seconds

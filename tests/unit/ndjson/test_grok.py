@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.adapters.local.native.kernel import NativeGrok, expanded
-from compactor.core.documents.records import FileStatus, GrokRules
+from compactor.core.documents.changes import GrokRules
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, StagingError
 from compactor.ndjson.grok import MAX_COSTLY_LINES, GrokSplitter
 from compactor.ndjson.inspection import Inspected, inspect_lines

@@ -24,7 +24,7 @@ from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryStore
 from compactor.adapters.source_listing import SourceListing
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint, ignore_crash_point
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.job.results import Result
 from compactor.sources.folders.planning import FolderPlanner, OnReplaced, changed_files

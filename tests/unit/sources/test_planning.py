@@ -9,9 +9,9 @@ import pytest
 from compactor.adapters.claims import JournalClaims
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, PlanCrashPoint, ignore_crash_point
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.manifest_parsing import parse_manifest
-from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.ports import ObjectStore
 from compactor.sources.candidates import SKIP_REASONS

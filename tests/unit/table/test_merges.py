@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compactor.adapters.memory.table import Answer
-from compactor.core.documents.records import Why
+from compactor.core.documents.changes import Why
 from compactor.core.errors import CompactorError, StuckError
 from compactor.ledger import change_log
 from compactor.table import changes, committer

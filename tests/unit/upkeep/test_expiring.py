@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.core.documents.records import Taking, Why
+from compactor.core.documents.changes import Taking, Why
 from compactor.core.errors import AccessError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectStore

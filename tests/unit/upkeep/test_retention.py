@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.changes import DeadLetter
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Accepted, DeadLetter, Redrive, RunHeartbeat
+from compactor.core.documents.records import Accepted, Redrive, RunHeartbeat
 from compactor.core.errors import AccessError, CompactorError, StuckError
 from compactor.core.layout import ManifestKey, redriven_id
 from compactor.core.ports import ObjectInfo, ObjectStore

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compactor.core.crash_points import ignore_crash_point
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind

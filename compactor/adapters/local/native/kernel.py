@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from compactor.core.documents.records import GrokRules
+from compactor.core.documents.changes import GrokRules
 from compactor.core.errors import StagingError
 from compactor.engines.engine import RowPlan
 from compactor.engines.native.kernel import Kernel, RefusedPlace

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.core.documents.records import GivenUp, Why
+from compactor.core.documents.changes import GivenUp, Why
 from compactor.core.logs.names import LogName
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.change_log import changes_about

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from compactor.core.documents.records import Erasure, Why
+from compactor.core.documents.changes import Erasure, Why
 from tests.support.forgetting import REJECTS, ROWS, check_tidy, deliver, forget, holding, others
 from tests.support.harness import DiedError, Harness
 from tests.support.rebuilding import NEVER, WatchedStore, visible_rows

@@ -6,7 +6,7 @@ import pytest
 
 from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Erasure, Why
+from compactor.core.documents.changes import Erasure, Why
 from compactor.core.errors import AccessError, CompactorError, OperatorError, StuckError, TryAgainError
 from compactor.ops.table.maintainer import Maintainer
 from compactor.wiring import table_sink

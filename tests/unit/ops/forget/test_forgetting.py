@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
-from compactor.core.documents.records import Erasure, Why
+from compactor.core.documents.changes import Erasure, Why
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.wiring import operating
 from tests.support.forgetting import ALICE, OTHERS, PLAIN, REJECTS, ROWS, check_tidy, deliver, forget, holding, others

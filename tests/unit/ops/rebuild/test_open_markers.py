@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint
-from compactor.core.documents.records import Why
+from compactor.core.documents.changes import Why
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.upkeep.expiring import Expirer
 from compactor.wiring import operating, rebuilding

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import AccessError, StagingLost
 from compactor.core.layout import ManifestKey
 from compactor.job import service

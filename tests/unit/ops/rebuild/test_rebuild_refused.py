@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.errors import EngineFailed, StoreUnavailable
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest

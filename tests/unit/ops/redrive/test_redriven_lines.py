@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import MemoryStore
-from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
+from compactor.core.documents.changes import Commit, StagedFile
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import StagingError
 from compactor.ndjson.codecs import SNIFF_BYTES, sniff
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter

@@ -12,7 +12,13 @@ import pytest
 
 from compactor.cli.commands.report import make_report
 from compactor.control.diagnosis.health import Condition
-from compactor.core.documents.records import Accepted, Commit, Done, FileReport, FileStatus
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import (
+    Accepted,
+    Done,
+    FileReport,
+    FileStatus,
+)
 from compactor.core.layout import ManifestKey
 from compactor.core.text.safe_text import Suggestions
 from compactor.ops.report.figures import Figures

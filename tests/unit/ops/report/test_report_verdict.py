@@ -8,7 +8,8 @@ import pytest
 
 from compactor.cli.commands.report import make_report
 from compactor.control.diagnosis.health import Severity
-from compactor.core.documents.records import Accepted, Commit, FileStatus
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import Accepted, FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.cost.prices import PricedJob
 from compactor.ledger.sizing import with_share

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.documents.records import TAKES, Taking
+from compactor.core.documents.changes import TAKES, Taking
 from compactor.core.layout import ManifestKey
 from compactor.ledger.visible import taken_by
 from compactor.upkeep.expiring import left_under

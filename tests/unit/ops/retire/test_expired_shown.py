@@ -8,7 +8,7 @@ from compactor.cli.commands.report import make_report
 from compactor.cli.ui.status_screen import fields
 from compactor.cli.ui.words import expired_lines
 from compactor.core.crash_points import ChangeCrashPoint
-from compactor.core.documents.records import Why
+from compactor.core.documents.changes import Why
 from compactor.cost.prices import CLASSIC
 from compactor.ledger.visible import ExpiredSeen
 from compactor.ops.report.period import Period

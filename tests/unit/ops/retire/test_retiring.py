@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.crash_points import ChangeCrashPoint, CrashPoint
-from compactor.core.documents.records import FileStatus, Taking, Why
+from compactor.core.documents.changes import Taking, Why
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo

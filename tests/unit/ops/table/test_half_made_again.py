@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compactor.core.documents.records import Why
+from compactor.core.documents.changes import Why
 from compactor.core.errors import OperatorError
 from compactor.job.report import ManifestsUnfinished
 from compactor.ops.table import merger

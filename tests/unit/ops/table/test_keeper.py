@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from compactor.adapters.memory.table import MemoryTable
-from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.errors import OperatorError, SettingsError
 from compactor.job import table_commits
 from compactor.job.report import ManifestsUnfinished

@@ -10,7 +10,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from compactor.adapters.memory.table import Answer
-from compactor.core.documents.records import Why
+from compactor.core.documents.changes import Why
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable, SettingsError, TableConflict
 from compactor.core.ports import ObjectWriter
 from compactor.ops.table import merger as merger_module

@@ -9,7 +9,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from compactor.adapters.memory.table import Answer
-from compactor.core.documents.records import Release, Why
+from compactor.core.documents.changes import Release, Why
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.ledger.change_log import unfinished
 from compactor.ops.table.maintainer import UpkeepReport

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.local.store import LocalStore
-from compactor.core.documents.records import Commit
+from compactor.core.documents.changes import Commit
 from compactor.core.layout import ManifestKey
 from compactor.ops.verify.report import VerifyResult
 from compactor.wiring import operating

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from compactor.core.documents.records import Commit, FileReport, FileStatus
+from compactor.core.documents.changes import Commit
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope

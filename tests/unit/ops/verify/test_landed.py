@@ -3,8 +3,9 @@
 from collections import Counter
 from typing import Any
 
+from compactor.core.documents.changes import Commit
 from compactor.core.documents.landing import LandedLink
-from compactor.core.documents.records import Accepted, Commit, FileReport, FileStatus
+from compactor.core.documents.records import Accepted, FileReport, FileStatus
 from compactor.core.layout import digest
 from compactor.ledger.landing.chains import LogChains, PartitionPlace
 from compactor.ops.verify.landed import faults_of_landed

@@ -14,7 +14,7 @@ import pytest
 
 from compactor.adapters.local.native.kernel import digest_kernel, is_installed
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import StagedFile
+from compactor.core.documents.changes import StagedFile
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
