@@ -1,4 +1,4 @@
-"""The control plane's policy: the section `control`, and limits that nobody has a reason to change. No I/O."""
+"""The policy of the control plane: the section `control`, and fixed limits with their reasons. No I/O."""
 
 from datetime import datetime
 
