@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from compactor.core.documents.records import RecentCommit
 from compactor.core.results import as_document
-from compactor.cost.prices import HOUR_SECONDS, TERABYTE, JobSize
+from compactor.cost.prices import HOUR_SECONDS, TERABYTE, JobSize, Load
 from compactor.ledger.work_time import covered_seconds, work_spans
 
 MEASURED_DOLLARS = tuple(f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed"))
@@ -49,6 +49,12 @@ class MeasuredCost:
     @property
     def dollars_per_terabyte_elapsed(self) -> float | None:
         return self.per_terabyte(self.dollars_elapsed)
+
+    @property
+    def load(self) -> Load:
+        """The mean load. Only with input."""
+        files_per_hour = self.input_files / (self.elapsed_seconds / HOUR_SECONDS)
+        return Load(files_per_hour, max(1, self.input_bytes // self.input_files))
 
     def per_terabyte(self, dollars: float) -> float | None:
         """Dollars over the input; None without input."""

@@ -139,7 +139,7 @@ def cost(
     all_recent = [commit for commits in recent.values() for commit in commits]
     pasts = past_costs(apps, days, hourly) if from_ledger else {}
     past = together([*pasts.values()], hourly) if pasts else None
-    load = past_load(past) if past else Load(files_per_hour, file_bytes)
+    load = past.load if past else Load(files_per_hour, file_bytes)
     found = estimate(
         load,
         job,
@@ -222,12 +222,6 @@ def past_cost(app: App, period: Period, dollars_per_hour: float) -> MeasuredCost
         read_figures(app.state, app.registry, period, target_file_bytes=target_file_bytes), dollars_per_hour
     )
     return replace(found, at_work_seconds=max(found.at_work_seconds, GLUE_LEAST_SECONDS))
-
-
-def past_load(past: MeasuredCost) -> Load:
-    """The mean load of a period with input."""
-    hours = past.elapsed_seconds / HOUR_SECONDS
-    return Load(past.input_files / hours, max(1, past.input_bytes // past.input_files))
 
 
 def _deployment(settings: Settings | None, options: Mapping[str, Any]) -> Deployment:

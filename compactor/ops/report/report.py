@@ -20,7 +20,7 @@ from compactor.core.text.formatting import count, duration, percent
 from compactor.core.text.safe_text import Suggestions
 from compactor.cost.cost import Shape, estimate
 from compactor.cost.measured_cost import MeasuredCost
-from compactor.cost.prices import HOUR_SECONDS, Load, PricedJob
+from compactor.cost.prices import HOUR_SECONDS, PricedJob
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ops.report.figures import Figures
 
@@ -168,12 +168,11 @@ class Cost:
 
 def cost_of(figures: Figures, job: PricedJob, shape: Shape, *, is_job_named: bool) -> Cost:
     """Price a period for some workers, which the user may have named."""
-    totals, hours, services = figures.totals, figures.period.seconds / HOUR_SECONDS, 0.0
-    if totals.input_bytes:
-        load = Load(totals.input_files / hours, max(1, totals.input_bytes // totals.input_files))
-        others = (line for line in estimate(load, job, shape).lines if line.service != "Glue")
-        services = hours * sum(line.dollars_per_hour for line in others)
-    return Cost(measured_in(figures, job.dollars_per_hour), job, is_job_named, services)
+    measured, services = measured_in(figures, job.dollars_per_hour), 0.0
+    if measured.input_bytes:
+        others = (line for line in estimate(measured.load, job, shape).lines if line.service != "Glue")
+        services = sum(line.dollars_per_hour for line in others) * measured.elapsed_seconds / HOUR_SECONDS
+    return Cost(measured, job, is_job_named, services)
 
 
 @as_document(shows=("folder", "needs_operator"), omits=("suggest", "has_samples"), inlines={"figures": ()})
