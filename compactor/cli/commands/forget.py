@@ -14,7 +14,8 @@ from compactor.core.errors import TryAgainError
 from compactor.core.layout import is_s3
 from compactor.core.text.formatting import count
 from compactor.ops.forget.forgetter import ForgetReport
-from compactor.ops.forget.scan import ForgetScan, NotForgotten
+from compactor.ops.forget.scan import ForgetScan
+from compactor.ops.rebuild.damaged import NotChanged
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.app import App
 from compactor.wiring.rebuilding import forgetter
@@ -145,7 +146,7 @@ def _show(report: ForgetReport) -> None:
         say_next(TryAgainError.next_move)
 
 
-def _line(each: NotForgotten) -> tuple[str, ...]:
+def _line(each: NotChanged) -> tuple[str, ...]:
     return (each.manifest_id, each.why) if each.manifest_id else (each.why,)
 
 

@@ -23,8 +23,8 @@ from compactor.ledger.change_log import begin_change, end_change, unfinished
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.ops.forget.inputs import NEEDED, HeldInput, InputEraser
-from compactor.ops.forget.scan import ForgetScan, ForgetScanner, Held, NotForgotten
-from compactor.ops.rebuild.damaged import Damaged, RebuildScan
+from compactor.ops.forget.scan import ForgetScan, ForgetScanner, Held
+from compactor.ops.rebuild.damaged import Damaged, NotChanged, RebuildScan
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.verify.report import Discrepancy
 
@@ -95,8 +95,8 @@ class ForgetReport:
     searched: int = 0  # committed manifests whose files were searched
     forgotten: tuple[ErasedManifest, ...] = ()  # manifests that held a value
     inputs: tuple[HeldInput, ...] = ()  # input files that held a value
-    refused: tuple[NotForgotten, ...] = ()  # what may still hold a value
-    failed: tuple[NotForgotten, ...] = ()  # what failed; a later call may succeed
+    refused: tuple[NotChanged, ...] = ()  # what may still hold a value
+    failed: tuple[NotChanged, ...] = ()  # what failed; a later call may succeed
     discrepancies: tuple[Discrepancy, ...] = ()  # what does not add up after it
     dry_run: bool = False  # whether nothing was written
 
@@ -141,7 +141,7 @@ class Forgetter:
             )
         erasure_id = f"e-{self.state.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         rebuilder = self.rebuilder_for(erasure_id)
-        refused = list[NotForgotten]()
+        refused = list[NotChanged]()
         # What an earlier call or a rebuild has decided is published first, and its manifests are searched, too.
         finished = rebuilder.rebuild(RebuildScan(damaged=scan.undone))
         if scan.undone:
@@ -152,11 +152,11 @@ class Forgetter:
         damaged = tuple(Damaged(each.accepted, each.commit, WHY, erasure=erasure_id) for each in scan.held)
         made = rebuilder.rebuild(RebuildScan(damaged=damaged))
         self._unstage(rebuilder)
-        failed = [NotForgotten(each.manifest_id, each.why) for each in (*finished.failed, *made.failed)]
+        failed = [*finished.failed, *made.failed]
         try:
-            refused += [NotForgotten("", why) for why in self.after()]
+            refused += [NotChanged("", why) for why in self.after()]
         except CompactorError as exc:  # what was erased is on record all the same
-            failed.append(NotForgotten("", str(exc)))
+            failed.append(NotChanged("", str(exc)))
         gone = {each.manifest_id for each in made.rebuilt}
         # Only their input can restore the rows of these manifests.
         needed = {each.commit.manifest_id for each in scan.held} - gone
@@ -164,13 +164,12 @@ class Forgetter:
         candidates = scan.candidates
         # guard: the input of a manifest that could not be erased is not deleted
         candidates = tuple(each.kept(NEEDED) if each.manifest_id in needed else each for each in candidates)
-        not_made = (NotForgotten(each.manifest_id, each.why) for each in (*finished.refused, *made.refused))
         report = ForgetReport(
             erasure_id,
             scan.searched,
             tuple(each.erased for each in scan.held if each.commit.manifest_id in gone),
             tuple(self.inputs.erase(candidates, dry_run=False)),
-            (*scan.refused, *not_made, *refused),
+            (*scan.refused, *finished.refused, *made.refused, *refused),
             tuple(failed),
             (*finished.discrepancies, *made.discrepancies),
         )
@@ -218,5 +217,5 @@ class Forgetter:
         store.delete(uri for uri, fate in fates if fate is Fate.ORPHANED)
 
 
-def _not_done(undone: Damaged) -> NotForgotten:
-    return NotForgotten(undone.commit.manifest_id, "a rebuild of it is not done")
+def _not_done(undone: Damaged) -> NotChanged:
+    return NotChanged(undone.commit.manifest_id, "a rebuild of it is not done")

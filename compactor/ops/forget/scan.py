@@ -23,22 +23,14 @@ from compactor.ops.forget.inputs import (
     names_value,
 )
 from compactor.ops.forget.search import RowSearch, rejects_found
-from compactor.ops.rebuild.damaged import Damaged
+from compactor.ops.rebuild.damaged import Damaged, NotChanged
 from compactor.telemetry.error_text import described
 
 _IN_FOLDERS = "of its files were in the partition of a value, whose name its records keep"
 _IN_NAMES = "of its input files have a value in their names, which its records keep"
 
 
-@dataclass(frozen=True, slots=True)
-class NotForgotten:
-    """What could not be searched or erased."""
-
-    manifest_id: str  # empty if it is about no manifest
-    why: str  # the reason, in words
-
-
-class NotSearched(NotForgotten):
+class NotSearched(NotChanged):
     """A manifest that could not be searched completely."""
 
 
@@ -96,8 +88,8 @@ class ForgetScan:
         return only(Candidate, self.parts)
 
     @property
-    def refused(self) -> tuple[NotForgotten, ...]:
-        return only(NotForgotten, self.parts)
+    def refused(self) -> tuple[NotChanged, ...]:
+        return only(NotChanged, self.parts)
 
     @property
     def unsearched(self) -> set[str]:
@@ -116,12 +108,12 @@ class ForgetScanner:
         """Search everything."""
         return ForgetScan((*self.scan_some(self.state.ledger.manifests()).parts, *self._unfinished(), *self._copies()))
 
-    def _unfinished(self) -> Iterator[NotForgotten]:
+    def _unfinished(self) -> Iterator[NotChanged]:
         layout, store = self.state.layout, self.state.store
         if waiting := sum(is_delivery(info.uri) for info in store.list(layout.manifests_folder)):
-            yield NotForgotten("", f"{waiting:,} delivered manifests are not done yet; run it again then")
+            yield NotChanged("", f"{waiting:,} delivered manifests are not done yet; run it again then")
         if pending := sum(1 for _ in store.list(layout.pending_folder)):
-            yield NotForgotten("", f"{pending:,} parts wait for the sealer; run it again then")
+            yield NotChanged("", f"{pending:,} parts wait for the sealer; run it again then")
 
     def _copies(self) -> Iterator[Candidate]:
         """The copies of redriven lines."""
@@ -137,7 +129,7 @@ class ForgetScanner:
         visible = Visible(self.state)
         scope = Scope(keys=keys, details=Detail.ACCEPTED)
         found = list(chain.from_iterable(folded(self.state, scope, partial(self._searched, visible))))
-        faults = (NotForgotten("", f"{uri}: {fault}") for uri, fault in visible.faults.items())
+        faults = (NotChanged("", f"{uri}: {fault}") for uri, fault in visible.faults.items())
         return ForgetScan((*found, *faults))
 
     def _searched(self, visible: Visible, account: Account) -> list[object]:
@@ -155,9 +147,9 @@ class ForgetScanner:
         if account.letter is not None:
             yield from letter_candidates(accepted)
         elif commit is None or (not account.is_done and not commit.is_rebuilt):
-            yield NotForgotten(account.id, "it is not done yet; run it again then")
+            yield NotChanged(account.id, "it is not done yet; run it again then")
         elif accepted is None:
-            yield NotForgotten(account.id, "the record of its acceptance is gone; expected it to be kept")
+            yield NotChanged(account.id, "the record of its acceptance is gone; expected it to be kept")
         elif not account.is_done:
             yield Damaged(accepted, commit, "")
         else:
@@ -177,6 +169,6 @@ class ForgetScanner:
         layout = self.state.layout
         yield from candidates_of(commit, wanted, layout, may_be_any=may_be_any, may_be_rejected=not has_rejects)
         if named := sum(names_value(file, wanted) for file in commit.files):
-            yield NotForgotten(commit.manifest_id, f"{named:,} {_IN_NAMES}")
+            yield NotChanged(commit.manifest_id, f"{named:,} {_IN_NAMES}")
         if folders := sum(names_partition(commit, file, wanted) for file in commit.outputs):
-            yield NotForgotten(commit.manifest_id, f"{folders:,} {_IN_FOLDERS}")
+            yield NotChanged(commit.manifest_id, f"{folders:,} {_IN_FOLDERS}")

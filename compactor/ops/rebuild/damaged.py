@@ -34,10 +34,10 @@ class RebuildScope:
 
 
 @dataclass(frozen=True, slots=True)
-class NotRebuilt:
-    """One manifest that cannot be rebuilt, or whose rebuild failed."""
+class NotChanged:
+    """A manifest that could not be changed."""
 
-    manifest_id: str
+    manifest_id: str  # empty if it is about no manifest
     why: str  # the reason, in words
 
 
@@ -66,7 +66,7 @@ class RebuildScan:
     """The manifests to rebuild, and those that cannot be rebuilt."""
 
     damaged: tuple[Damaged, ...] = ()
-    refused: tuple[NotRebuilt, ...] = ()
+    refused: tuple[NotChanged, ...] = ()
     intact: tuple[Commit, ...] = ()
     expired: tuple[Commit, ...] = ()
 
@@ -86,7 +86,7 @@ class RebuildScanner:
         asked = Scope(manifest_ids=ids, keys=keys, details=Detail.ACCEPTED)
         found = [self._with_input(each) for each in folded(self.state, asked, partial(self._checked, scope))]
         expired = tuple(each.commit for each in only(_Expired, found))
-        return RebuildScan(only(Damaged, found), only(NotRebuilt, found), only(Commit, found), expired)
+        return RebuildScan(only(Damaged, found), only(NotChanged, found), only(Commit, found), expired)
 
     def _with_input(self, found: object) -> object:
         """What was found; a damaged manifest whose input has changed cannot be rebuilt."""
@@ -95,26 +95,26 @@ class RebuildScanner:
         fault = input_fault(self.state, found.commit) if found.commit.erased is None else ERASED
         if not fault:
             return found
-        return NotRebuilt(found.commit.manifest_id, f"{found.why}. The rows cannot be made again: {fault}")
+        return NotChanged(found.commit.manifest_id, f"{found.why}. The rows cannot be made again: {fault}")
 
-    def _checked(self, scope: RebuildScope, account: Account) -> Damaged | NotRebuilt | Commit | _Expired | None:
+    def _checked(self, scope: RebuildScope, account: Account) -> Damaged | NotChanged | Commit | _Expired | None:
         if not account.key.date:
             place = self.state.layout.state
-            return NotRebuilt(account.id, f"{place} has no record of it; expected the id of a manifest")
+            return NotChanged(account.id, f"{place} has no record of it; expected the id of a manifest")
         try:
             return self._found(account.checked(), scope)
         except StuckError as exc:
-            return NotRebuilt(account.id, str(exc))
+            return NotChanged(account.id, str(exc))
 
-    def _found(self, account: Account, scope: RebuildScope) -> Damaged | NotRebuilt | Commit | _Expired | None:
+    def _found(self, account: Account, scope: RebuildScope) -> Damaged | NotChanged | Commit | _Expired | None:
         """The finding about a manifest: its commit if it is intact, None if it is out of scope."""
         commit, is_named = account.commit, bool(scope.manifest_ids)
         if commit is None:
-            return NotRebuilt(account.id, _why_no_commit(account)) if is_named else None
+            return NotChanged(account.id, _why_no_commit(account)) if is_named else None
         if account.is_done:
             if (expired := self.files.visible.taken("rows", commit.key, commit.generation)) is not None:
                 why = f"its rows {expired.words}; expected rows that no rule took"
-                return NotRebuilt(account.id, why) if is_named else _Expired(commit)
+                return NotChanged(account.id, why) if is_named else _Expired(commit)
             why = self._published_fault(commit) or (FORCED if scope.force else "")
             if not why:
                 return commit
@@ -124,9 +124,9 @@ class RebuildScanner:
                 why = HELD_BACK
             if not why and not commit.is_rebuilt:
                 why = "it is committed and not published yet; expected the job to finish it first"
-                return NotRebuilt(account.id, why) if is_named else None
+                return NotChanged(account.id, why) if is_named else None
         if account.accepted is None or account.accepted.manifest is None:
-            return NotRebuilt(account.id, f"{why}. The record of its acceptance is gone; expected it to be kept")
+            return NotChanged(account.id, f"{why}. The record of its acceptance is gone; expected it to be kept")
         return Damaged(account.accepted, commit, why)
 
     def _published_fault(self, commit: Commit) -> str:

@@ -25,7 +25,7 @@ from compactor.job.staging import discard_staged
 from compactor.ledger.sizing_history import revised
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.ops.rebuild.damaged import Damaged, NotRebuilt, RebuildScan, compacted
+from compactor.ops.rebuild.damaged import Damaged, NotChanged, RebuildScan, compacted
 from compactor.ops.rebuild.successor import found_at, successor
 from compactor.ops.verify.report import Discrepancy
 from compactor.ops.verify.verifier import Verifier
@@ -60,17 +60,17 @@ class RebuildReport:
     intact: int = 0  # committed manifests whose files are as their commits say
     expired: int = 0  # committed manifests whose rows expired under a rule, and which are left alone
     rebuilt: tuple[Rebuilt, ...] = ()  # manifests whose rows were made again
-    refused: tuple[NotRebuilt, ...] = ()  # manifests that cannot be rebuilt
-    failed: tuple[NotRebuilt, ...] = ()  # manifests whose rebuild failed; a later call may succeed
+    refused: tuple[NotChanged, ...] = ()  # manifests that cannot be rebuilt
+    failed: tuple[NotChanged, ...] = ()  # manifests whose rebuild failed; a later call may succeed
     discrepancies: tuple[Discrepancy, ...] = ()  # what does not add up after it
     dry_run: bool = False  # whether nothing was written
 
 
-class _Refused(NotRebuilt):
+class _Refused(NotChanged):
     """A manifest whose input cannot restore its rows."""
 
 
-class _Failed(NotRebuilt):
+class _Failed(NotChanged):
     """A manifest whose rebuild failed."""
 
 
