@@ -6,7 +6,7 @@ deleted last: until then, a repeated call finds everything again.
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from compactor.core.documents.changes import (
@@ -163,7 +163,9 @@ class Forgetter:
         needed |= scan.unsearched  # guard: lines of a manifest that could not be searched are kept
         candidates = scan.candidates
         # guard: the input of a manifest that could not be erased is not deleted
-        candidates = tuple(each.kept(NEEDED) if each.manifest_id in needed else each for each in candidates)
+        candidates = tuple(
+            replace(each, kept_because=NEEDED) if each.manifest_id in needed else each for each in candidates
+        )
         report = ForgetReport(
             erasure_id,
             scan.searched,

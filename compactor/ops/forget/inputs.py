@@ -56,16 +56,13 @@ class Candidate:
 
     uri: str
     manifest_id: str
-    etag: str
-    format: FileFormat
-    max_line_bytes: int
+    etag: str = ""
+    format: FileFormat = "ndjson"
+    max_line_bytes: int = 0
     grok: GrokRules | None = None
     is_own: bool = False
     is_named: bool = False
     kept_because: str = ""
-
-    def kept(self, why: str) -> "Candidate":
-        return replace(self, kept_because=why)
 
 
 def candidates_of(
@@ -81,7 +78,7 @@ def candidates_of(
         may_be_rejected: Whether rejected lines may hold one: the rejects expired.
     """
     for file in commit.files:
-        is_named = names_value(file, wanted)
+        is_named, is_compacted = names_value(file, wanted), file.status is FileStatus.COMPACTED
         is_alone = file.status in NEEDS_OPERATOR or bool(file.unkept_rejects)
         is_rejecting = may_be_rejected and bool(file.rejected_lines)
         if may_be_any or is_named or is_alone or is_rejecting:
@@ -94,7 +91,7 @@ def candidates_of(
                 grok=commit.grok,
                 is_own=redriven_owner(file.uri, layout.redriven_folder) is not None,
                 is_named=is_named,
-                kept_because=_kept_because(file),
+                kept_because=_NOT_COMPACTED if not is_compacted else ONLY_THERE if file.unkept_rejects else "",
             )
 
 
@@ -103,7 +100,7 @@ def letter_candidates(accepted: Accepted | None) -> Iterator[Candidate]:
     if accepted is None or accepted.manifest is None:
         return
     for file in accepted.manifest.files:
-        yield Candidate(file.uri, accepted.manifest_id, file.etag or "", "ndjson", 0, kept_because=_NOT_COMPACTED)
+        yield Candidate(file.uri, accepted.manifest_id, file.etag or "", kept_because=_NOT_COMPACTED)
 
 
 def copy_candidates(
@@ -126,7 +123,7 @@ def copy_candidates(
     for uri in uris:
         kept = _NOT_COMPACTED if uri in needed else ONLY_THERE if uri in alone else ""
         kept = kept if outcome is not None else _NOT_REDRIVEN
-        yield Candidate(uri, manifest_id, "", "ndjson", 0, is_own=True, kept_because=kept)
+        yield Candidate(uri, manifest_id, is_own=True, kept_because=kept)
 
 
 def names_value(file: FileReport, wanted: Wanted) -> bool:
@@ -141,12 +138,6 @@ def names_partition(commit: Commit, file: StagedFile, wanted: Wanted) -> bool:
         field.transform == "identity" and field.key == wanted.key and value in wanted.values
         for field, value in zip(fields, file.partition, strict=False)
     )
-
-
-def _kept_because(file: FileReport) -> str:
-    if file.status is not FileStatus.COMPACTED:
-        return _NOT_COMPACTED
-    return ONLY_THERE if file.unkept_rejects else ""
 
 
 @dataclass(frozen=True, slots=True)
