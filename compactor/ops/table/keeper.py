@@ -48,13 +48,13 @@ class TableReport:
     schema_version: int = 0  # the schema version whose columns it has
     files: int = 0  # how many files it has
     rows: int = 0  # how many rows these have
-    merged: int = 0  # how many of them have the rows of several files of commits
-    surplus: tuple[str, ...] = ()  # files that it has and that are of no valid commit
-    doubled: tuple[str, ...] = ()  # files that it has more than once
-    differing: tuple[str, ...] = ()  # files with another number of rows, or another length, than on record
+    merged: int = 0  # how many files have the rows of several files of commits
+    surplus: tuple[str, ...] = ()  # files of no valid commit
+    doubled: tuple[str, ...] = ()  # files that it lists more than once
+    differing: tuple[str, ...] = ()  # files whose rows or length differ from the records
     applied: int = 0  # batches on record that `rebuild` applied
-    adopted: int = 0  # manifests that were in no batch, or held back, and that `rebuild` added
-    stuck: tuple[StuckManifest, ...] = ()  # manifests that `rebuild` could not add, without those that are held back
+    adopted: int = 0  # manifests that `rebuild` added: they were in no batch, or held back
+    stuck: tuple[StuckManifest, ...] = ()  # manifests that `rebuild` could not add, except those held back
 
     @property
     def differs(self) -> bool:

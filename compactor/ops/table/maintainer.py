@@ -31,13 +31,13 @@ class UpkeepReport:
     table: str  # the name of the table
     exists: bool = False  # whether there is one
     keeps_all: bool = False  # whether its property gc.enabled is false, so that nothing expires or is removed
-    merged_manifests: int = 0  # manifests that were merged into fewer; 0 if they were few enough
+    merged_manifests: int = 0  # manifests that were merged; 0 if there were few enough
     expired_snapshots: int = 0  # snapshots that expired
     snapshots: int = 0  # snapshots that it has left
     lists_files: bool = True  # whether this client can list the files of its metadata; if not, none are removed
     removed_files: int = 0  # files of metadata that were removed; none of them has rows
     removed_bytes: int = 0  # their total length
-    removed_originals: int = 0  # files of rows that were removed: merged files took their place, and nothing needs them
+    removed_originals: int = 0  # files of rows that were removed: merged files have their rows, and nothing needs them
     removed_original_bytes: int = 0  # their total length
     dry_run: bool = False  # whether nothing was changed
 

@@ -47,8 +47,8 @@ class FileSizes:
 
     files: int = 0  # files that the table lists
     size_bytes: int = 0  # their total length
-    right_sized_bytes: int = 0  # the length of those of the right size
-    lone_bytes: int = 0  # the length of smaller ones that are alone in their partition, which has no more rows
+    right_sized_bytes: int = 0  # the length of right-sized files
+    lone_bytes: int = 0  # the length of smaller files that are alone in their partition
 
     @property
     def hit_rate(self) -> float:
@@ -58,7 +58,7 @@ class FileSizes:
 
 @dataclass(frozen=True, slots=True)
 class NotMerged:
-    """Files that were left as they are."""
+    """Files that were not merged."""
 
     where: str  # the first of them
     why: str  # why they cannot be merged
@@ -70,16 +70,16 @@ class MergeReport:
 
     table: str  # the name of the table
     exists: bool = False  # whether there is one
-    merged_files: int = 0  # files that became part of others
+    merged_files: int = 0  # files that were merged into others
     merged_bytes: int = 0  # their total length
-    made_files: int = 0  # files that these are now
-    made_bytes: int = 0  # the total length of those; of a dry run, that of the files to merge
-    taken_apart: int = 0  # merged files that their parts took the place of
-    not_merged: tuple[NotMerged, ...] = ()  # what was left as it is, and why
-    removed_files: int = 0  # merged files that nothing needs any more, and that were removed
+    made_files: int = 0  # merged files that were made
+    made_bytes: int = 0  # their total length; in a dry run, the length of the files to merge
+    taken_apart: int = 0  # merged files that were replaced by their parts
+    not_merged: tuple[NotMerged, ...] = ()  # files that were not merged, and why
+    removed_files: int = 0  # merged files that were removed because nothing needs them any more
     removed_bytes: int = 0  # their total length
     before: FileSizes = FileSizes()  # the files before
-    after: FileSizes = FileSizes()  # the files afterwards; of a dry run, as before
+    after: FileSizes = FileSizes()  # the files afterwards; in a dry run, the same
     dry_run: bool = False  # whether nothing was changed
 
 
