@@ -1,6 +1,7 @@
 """The period of a report, and its buckets. No I/O."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -71,3 +72,8 @@ def pieces_of(period: Period) -> list[Period]:
     moments = round_moments(period, step_seconds)
     inner = (each for each in moments if min(each - period.since, period.until - each) >= half)
     return [Period(*edges) for edges in pairwise((period.since, *inner, period.until))]
+
+
+def piece_at(pieces: Sequence[Period], moment: datetime) -> int:
+    """The number of the piece that holds a moment of the period."""
+    return bisect_right(pieces, moment, key=lambda each: each.since) - 1

@@ -1,6 +1,5 @@
 """Adds up manifests into the figures of a period, in memory that does not grow with them. No I/O."""
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,7 +16,7 @@ from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
 from compactor.ledger.sizing import SizedBytes, sized_bytes, sizes_by_partition, with_share
 from compactor.ledger.work_time import arrival_seconds, covered_seconds, merged_spans
 from compactor.ops.report import figures
-from compactor.ops.report.period import Period, pieces_of
+from compactor.ops.report.period import Period, piece_at, pieces_of
 
 CLOCK_TOLERANCE_SECONDS = 300.0
 """If the clock of a driver differs more from the store, the store's time counts."""
@@ -212,8 +211,7 @@ class Tallies:
 
     def add(self, facts: CommitFacts) -> None:
         """Add a committed manifest."""
-        piece = bisect_right(self._pieces, facts.moment, key=lambda each: each.since) - 1
-        self._sums[piece].add(facts)
+        self._sums[piece_at(self._pieces, facts.moment)].add(facts)
         self._whole.add(facts)
         self.more["clocks_off"] += facts.is_clock_off
         if self._sla_seconds is not None:

@@ -22,7 +22,7 @@ from compactor.core.documents.records import (
 from compactor.core.layout import ManifestKey
 from compactor.core.text.safe_text import Suggestions
 from compactor.ops.report.figures import Figures
-from compactor.ops.report.period import MAX_BUCKETS, Period, pieces_of, step_for
+from compactor.ops.report.period import MAX_BUCKETS, Period, piece_at, pieces_of, step_for
 from compactor.ops.report.reader import read_figures
 from compactor.ops.report.report import judge
 from compactor.ops.report.tallies import CHECKED_FILES, NEWEST_DEAD_LETTERS, Newest
@@ -325,12 +325,15 @@ def test_the_verdict_of_a_good_day() -> None:
 
 @pytest.mark.parametrize("hours", [1 / 3600, 0.1, 1, 5, 24, 25, 24 * 7, 24 * 31, 24 * 366 * 3, 24 * 366 * 50])
 def test_buckets_of_any_period(hours: float) -> None:
-    """Pieces cover a period without a gap, and are few."""
+    """Pieces cover a period without a gap, are few, and a moment is in the piece that holds it."""
     since = MIDNIGHT + timedelta(minutes=17, seconds=11)
     period = Period(since, since + timedelta(hours=hours))
     pieces = pieces_of(period)
     assert len(pieces) <= MAX_BUCKETS + 1
     assert (pieces[0].since, pieces[-1].until) == (period.since, period.until)
+    for number, piece in enumerate(pieces):
+        assert piece_at(pieces, piece.since) == number
+        assert piece_at(pieces, piece.until - timedelta(microseconds=1)) == number
     assert all(before.until == after.since for before, after in itertools.pairwise(pieces))
     if len(pieces) > 1:
         assert min(piece.seconds for piece in pieces) >= step_for(period, MAX_BUCKETS) / 2
