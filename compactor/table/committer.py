@@ -197,7 +197,7 @@ class Committer:
         """
         for _ in range(_PATIENCE):
             head = self.settled()
-            live = {each.file.uri for each in self._live(head) if each.merged is not None}
+            live = {each.file.uri for each in self.live(head, skips_damaged=True) if each.merged is not None}
             there = [each for each in files if each.uri in live]
             if not there:
                 return []
@@ -328,7 +328,8 @@ class Committer:
         chosen = list[BatchedManifest]()
         first, going = self._replacing(self.named.chosen(unnamed, self.max_manifests), progress)
         is_rebuilt = any(each.generation > 1 for each in first)
-        replaced = _Replaced(self._live(head) if is_rebuilt else (), going)
+        # A damaged record is no reason for all to wait: only manifests whose rows may be in that file do.
+        replaced = _Replaced(self.live(head, skips_damaged=True) if is_rebuilt else (), going)
         for each, found in map_ordered(partial(self._checked, replaced), first):
             if found is PlacedState.UNNAMED:
                 chosen.append(each.batched)
@@ -350,10 +351,10 @@ class Committer:
                 readable.append(each)
         return readable, going
 
-    def _live(self, head: TableHead) -> list[LiveFile]:
+    def live(self, head: TableHead, *, skips_damaged: bool = False) -> list[LiveFile]:
+        """The files of the table, each with its merge; see `looked_up`."""
         files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-        # A damaged record is no reason for all to wait: only manifests whose rows may be in that file do.
-        return list(looked_up(self.state, files, skips_damaged=True))
+        return list(looked_up(self.state, files, skips_damaged=skips_damaged))
 
     def _replaced(self, placed: Sequence[Placed]) -> set[str]:
         rebuilt = (each for each in placed if each.generation > 1)

@@ -18,7 +18,6 @@ from compactor.ledger.table.progress import note_working
 from compactor.table.catalog import TableFile
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import UNTOLD, Placed, needs_table
-from compactor.table.unmerged import looked_up
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
@@ -93,8 +92,7 @@ class TableKeeper:
         head = catalog.head()
         if head is None:
             return TableReport(self.name, recorded, held, tuple(sorted(expected.keys() - open_files)))
-        listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-        found = list(looked_up(self.state, listed))
+        found = self.committer.live(head)
         live = [file for each in found for file in each.committed]
         times = Counter(file.uri for file in live)
         missing = expected.keys() - open_files - times.keys()

@@ -32,7 +32,6 @@ from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.table.catalog import TableHead
 from compactor.table.committer import Committer
-from compactor.table.unmerged import looked_up
 from compactor.table.upkeep import SAFE_AGE
 
 RELEASED_AT_ONCE = 100  # merged files of one batch
@@ -155,8 +154,7 @@ def remove_originals(committer: Committer) -> tuple[int, int]:
 
 def _merged(committer: Committer, head: TableHead) -> list[MergedFile]:
     """The merged files of the table."""
-    files = committer.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-    return [each.merged for each in looked_up(committer.state, files) if each.merged is not None and not each.differs]
+    return [each.merged for each in committer.live(head) if each.merged is not None and not each.differs]
 
 
 def _due(committer: Committer, head: TableHead, live: Sequence[MergedFile]) -> list[MergedFile]:
