@@ -150,7 +150,7 @@ class HeldInput:
     why: str  # why it was not; empty if it was
 
 
-_ASKED = "only named: `--inputs delete` deletes it"
+_ASKED = "only listed: `--inputs delete` deletes it"
 _REPLACED = "it was replaced since it was read: search it again once its new version is compacted"
 
 

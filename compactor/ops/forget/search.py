@@ -4,9 +4,9 @@ The statistics of the footer rule out most row groups, so that most files cost o
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +22,7 @@ from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import RESCUED_COLUMN, Column
 from compactor.table.merging.committed_rows import CommittedRows, GroupRows, OpenedRows
 
+Bounds = tuple[Any, Any]
 _RESCUED_KEYS = f"{RESCUED_COLUMN}.key_value.key"  # the leaf column
 
 
@@ -49,12 +50,14 @@ class RowSearch:
 
     def masks(self, opened: OpenedRows, column: Column | None) -> Iterator[tuple[GroupRows, pa.BooleanArray | None]]:
         """Yield each row group with a mask of its rows that hold a value; None in place of an empty mask."""
-        leaves = _Leaves.of(opened.parquet)
+        schema = opened.parquet.schema
+        paths = [schema.column(leaf).path for leaf in range(len(schema.names))]
+        bounds = partial(_bounds, opened.parquet, paths)
         for at in opened.groups():
             names = []
-            if column is not None and self._may_be_in(leaves.bounds(at.group, column.name), column):
+            if column is not None and self._may_be_in(bounds(at.group, column.name), column):
                 names.append(column.name)
-            if _is_within(leaves.bounds(at.group, _RESCUED_KEYS), self.wanted.key):
+            if _is_within(bounds(at.group, _RESCUED_KEYS), self.wanted.key):
                 names.append(RESCUED_COLUMN)
             yield at, self._mask(opened, at, names, column) if names else None
 
@@ -89,7 +92,7 @@ class RowSearch:
         found = [any(name == key and text is not None and has(text) for name, text in row) for row in rows]
         return pa.array(found, pa.bool_())
 
-    def _may_be_in(self, bounds: tuple[Any, Any] | None, column: Column) -> bool:
+    def _may_be_in(self, bounds: Bounds | None, column: Column) -> bool:
         if bounds is None:
             return True
         if not column.is_typed:
@@ -107,31 +110,17 @@ class RowSearch:
         return pa.array(self.wanted.values if len(self.wanted.path) == 1 else (), pa.string())
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaves:
-    """The statistics of a file, by the paths of its leaf columns."""
-
-    parquet: StoredParquet
-    places: dict[str, int]
-
-    @classmethod
-    def of(cls, parquet: StoredParquet) -> "_Leaves":
-        schema = parquet.schema
-        return cls(parquet, {schema.column(at).path: at for at in range(len(schema.names))})
-
-    def bounds(self, group: int, path: str) -> tuple[Any, Any] | None:
-        """The lowest and highest value of a leaf; None if unknown; an empty range if it has no values."""
-        if path not in self.places:
-            # Writers name the entries of a map differently.
-            return ("b", "a") if not self._has_map(path) else None
-        found = self.parquet.metadata.row_group(group).column(self.places[path]).statistics
-        return (found.min, found.max) if found is not None and found.has_min_max else None
-
-    def _has_map(self, path: str) -> bool:
-        return any(each.startswith(f"{path.partition('.')[0]}.") for each in self.places)
+def _bounds(parquet: StoredParquet, paths: Sequence[str], group: int, path: str) -> Bounds | None:
+    """The lowest and highest value of a leaf column; None if unknown; an empty range if it has no values."""
+    if path not in paths:
+        # Writers name the entries of a map differently.
+        is_map = any(each.startswith(f"{path.partition('.')[0]}.") for each in paths)
+        return None if is_map else ("b", "a")
+    found = parquet.metadata.row_group(group).column(paths.index(path)).statistics
+    return (found.min, found.max) if found is not None and found.has_min_max else None
 
 
-def _is_within(bounds: tuple[Any, Any] | None, value: str) -> bool:
+def _is_within(bounds: Bounds | None, value: str) -> bool:
     return bounds is None or bounds[0] <= value <= bounds[1]
 
 
