@@ -211,8 +211,7 @@ class Cleaner:
     def check_checkpoints(self, *, force: bool = False) -> None:
         """Check that all checkpoints may be deleted.
 
-        Args:
-            force: Include checkpoints that were written recently, but never those of a run with a heartbeat.
+        With `force`, they may even if written recently, but never that of a run with a heartbeat.
 
         Raises:
             CompactorError: The run of one of them may be alive.

@@ -158,11 +158,7 @@ def metrics(account: Account, namespace: str) -> Finding:
 def job(account: Account, name: str, config: str, *, is_required: bool) -> Finding:
     """Whether the Glue job exists, runs once at a time, and has these settings.
 
-    Args:
-        account: AWS.
-        name: The job.
-        config: The place of the settings; empty unless it is on S3.
-        is_required: Whether a missing job is a fault.
+    `config` is the place of the settings, and empty unless it is on S3. A job that is not required may be missing.
     """
     try:
         found = described(account, name, "control.job_name", "glue", "get_job", JobName=name)["Job"]

@@ -83,10 +83,8 @@ def native(choice: str, *, why_not: str) -> Finding:
 def disks(folders: Sequence[tuple[str, str]], needed_bytes: int, disk_of: Callable[[str], Disk]) -> list[Finding]:
     """Whether each disk has room for everything that may be in flight at once.
 
-    Args:
-        folders: Each with what is written there.
-        needed_bytes: The input of all manifests in flight: staged or spilled data is no larger.
-        disk_of: Returns the disk of a folder.
+    Each folder comes with what is written there. `needed_bytes` is the input of all manifests in flight: staged or
+    spilled data is no larger.
     """
     of_disk: dict[str, tuple[Disk, list[str]]] = {}
     for path, what in folders:

@@ -19,7 +19,7 @@ def try_stream(log: Log, stream: LogName, *, wait_seconds: float, is_planned: bo
     """Describe a stream, list its shards, and read from one as landing does.
 
     Args:
-        log: The streams.
+        log: The client of the streams.
         stream: The stream.
         wait_seconds: The longest time until a record is landed.
         is_planned: Whether jobs land the stream.
@@ -69,12 +69,7 @@ def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) 
 
 
 def iceberg_table(listed: ListedTable, owner: str) -> Finding:
-    """Whether the catalog of an Iceberg table answers, and the table belongs to this state or does not exist yet.
-
-    Args:
-        listed: The table.
-        owner: The name of this state in its tables.
-    """
+    """Whether the catalog of an Iceberg table answers, and the table belongs to this owner or does not exist yet."""
     try:
         head = listed.catalog().head()
     except CompactorError as exc:

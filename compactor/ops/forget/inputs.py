@@ -70,12 +70,8 @@ def candidates_of(
 ) -> Iterator[Candidate]:
     """The input files of a commit to search.
 
-    Args:
-        commit: The commit.
-        wanted: The values.
-        layout: Knows the folder of redriven lines.
-        may_be_any: Whether every file may hold a value: the rows or rejects do or did, or the rows expired.
-        may_be_rejected: Whether rejected lines may hold one: the rejects expired.
+    Every file may hold a value (`may_be_any`) if the rows or rejects do or did, or the rows expired. Rejected lines may
+    (`may_be_rejected`) if the rejects expired.
     """
     for file in commit.files:
         is_named, is_compacted = names_value(file, wanted), file.status is FileStatus.COMPACTED
@@ -106,13 +102,9 @@ def letter_candidates(accepted: Accepted | None) -> Iterator[Candidate]:
 def copy_candidates(
     uris: Iterable[str], manifest_id: str, accepted: Accepted | None, outcome: Commit | DeadLetter | None
 ) -> Iterator[Candidate]:
-    """The copies of lines that were redriven as one manifest, even those that it does not name.
+    """The copies (`uris`) of lines that were redriven as one manifest, even those that it does not name.
 
-    Args:
-        uris: The files in its folder.
-        manifest_id: Its id.
-        accepted: Its acceptance; None if it was never accepted.
-        outcome: Its outcome, if it is done.
+    The acceptance is None if the manifest was never accepted, and the outcome while it is not done.
     """
     needed, alone = set[str](), set[str]()
     if isinstance(outcome, Commit):

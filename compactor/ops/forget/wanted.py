@@ -23,11 +23,7 @@ _WORD = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvw
 
 
 class BrokenLines:
-    """Finds values in bytes that are not JSON.
-
-    Args:
-        values: Any text. A value inside a longer word or number does not count: `7` is not in `17`.
-    """
+    """Finds values in bytes that are not JSON, but not inside longer words or numbers: `7` is not in `17`."""
 
     def __init__(self, values: Iterable[str]) -> None:
         by_length: dict[int, set[bytes]] = defaultdict(set)
@@ -94,12 +90,7 @@ class _Number(str):
 
 
 def compared_type(column: Column | None, path: Sequence[str]) -> ColumnType | None:
-    """The type by which values of a key are compared; None for text, and for nested keys, which are compared as text.
-
-    Args:
-        column: The column of the top-level key, if it has one.
-        path: See `Wanted`.
-    """
+    """The type by which values of a key are compared, given its column; None to compare text, as for nested keys."""
     return column.column_type if column is not None and column.is_typed and len(path) == 1 else None
 
 
@@ -234,11 +225,7 @@ def _frozen(value: Any) -> Any:
 
 
 def path_of(key: str) -> tuple[str, ...]:
-    """The keys that lead to a value.
-
-    Args:
-        key: A top-level key; or, if it begins with `/`, a JSON Pointer (RFC 6901), such as `/user/id`.
-    """
+    """The keys that lead to a value: a top-level key, or those of a JSON Pointer (RFC 6901), such as `/user/id`."""
     if not key.startswith("/"):
         return (key,)
     parts = key.removeprefix("/").split("/")

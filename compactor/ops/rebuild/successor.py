@@ -80,11 +80,11 @@ def successor(
     Args:
         layout: Gives the names.
         previous: The commit whose files are lost or damaged.
-        staged: The commit that was staged, of the files that it has rows or rejects of.
+        staged: The commit that was staged anew, of compacted files only.
         why: What is wrong with the previous files.
         found_at: Compares a published file with a staged one.
         expired: Names that retention may delete at any time: they are not reused.
-        reuses_names: Whether rows may get the name of a file that readers may have open: never if a table lists it.
+        reuses_names: Whether rows may get a name that readers may have open: never if a table lists it.
     """
     finals = [file.final for file in (*previous.outputs, *previous.rejects)]
     unused = count(max(map(part_number, (*finals, *previous.removes)), default=0) + 1)

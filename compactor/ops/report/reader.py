@@ -105,22 +105,12 @@ def read_figures(
     table: ListedTable | None = None,
     logs: LogWatch | None = None,
 ) -> figures.Figures:
-    """Read the figures of a period. Writes nothing.
+    """Read the figures of a period. Writes nothing, and does not ask the catalog of the table.
 
     Costs one listing of the schema versions and of the ledger, without closed dates outside the period; three reads per
     manifest of the period; and a few hundred reads for what is shown line by line, plus the commits since the first
     dead letter or quarantined file that is shown and was not redriven. Memory grows only with the manifests of the few
-    dates that are listed ahead.
-
-    Args:
-        state: Has the records.
-        registry: Has the schema versions.
-        period: The period.
-        target_file_bytes: How large an output file should be.
-        sla_seconds: How long a file may take to be visible; None without an SLA.
-        with_samples: Whether to read some of the rejected lines.
-        table: The table of the output; its catalog is not asked.
-        logs: The topics and streams that jobs land.
+    dates that are listed ahead. Some rejected lines are read only with `with_samples`.
     """
     tallies, now = Tallies(period, sla_seconds), state.clock.now()
     read = partial(_facts, state, period, target_file_bytes)

@@ -66,14 +66,8 @@ def commit_facts(
 ) -> CommitFacts:
     """Reduce the records of a committed manifest to their figures.
 
-    Args:
-        accepted: The record of its acceptance.
-        commit: The valid commit.
-        done: The record of when its rows were first visible.
-        moment: When its rows became visible (see `moment_of`).
-        decided_at: When its first generation was decided.
-        target_file_bytes: How large an output file should be.
-        with_source: Whether the manifest that rejected its redriven lines, if there is one, is in the period as well.
+    `decided_at` is the time of its first generation; `with_source` is whether the manifest that rejected its redriven
+    lines, if there is one, is in the period as well.
     """
     clock_off = moment - done.done_at
     return CommitFacts(

@@ -108,11 +108,7 @@ class DateFacts:
     quarantined: int = 0
 
     def why_not(self, *, with_unsettled: bool) -> str:
-        """Why the date may not be retired, with the next action; empty if it may.
-
-        Args:
-            with_unsettled: Ignore dead letters and quarantined files.
-        """
+        """Why the date may not be retired, with the next action; empty if it may."""
         if self.unreadable or self.in_work:
             in_work = f"{count(self.in_work, 'manifest')} in work; expected every job to finish them first"
             return self.unreadable or in_work
@@ -132,10 +128,7 @@ class DateFacts:
 def find_retirable(state: State, before: str, *, with_unsettled: bool = False) -> RetireScan:
     """Find the dates to retire. An unreadable record of one date does not stop the others.
 
-    Args:
-        state: Has the records.
-        before: The first date that stays.
-        with_unsettled: Include dates with dead letters and quarantined files that nothing settled.
+    With `with_unsettled`, also dates with dead letters and quarantined files that nothing settled.
 
     Raises:
         CompactorError: No date was ever closed here.

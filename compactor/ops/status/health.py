@@ -32,12 +32,7 @@ from compactor.ops.status.values import Facts
 
 
 def shards_among(runs: Sequence[LivingRun], expected: int) -> int:
-    """How many jobs share the manifests.
-
-    Args:
-        runs: The living runs.
-        expected: The number in the settings. If it is 1, the latest run decides.
-    """
+    """How many jobs share the manifests: as many as expected by the settings; if that is 1, as the latest run says."""
     latest = max((run for run in runs if shard_number(run.shard)), key=lambda run: run.started_at, default=None)
     return Shard.parse(latest.shard).of if latest and expected == 1 else expected
 
@@ -68,11 +63,9 @@ def of_shards(runs: Sequence[LivingRun], shards: int, suggest: Suggestions, *, i
 
 
 def releases_differ(releases: Mapping[str, Collection[str]], canary: str = "") -> tuple[str, str] | None:
-    """How the releases of the streams' runs differ, and the next action; None if all runs have one release.
+    """How the releases of living runs differ, by stream, and the next action; None if all runs have one release.
 
-    Args:
-        releases: The releases of the living runs, by stream; empty where unknown.
-        canary: The stream whose job takes a release first; empty if there is none.
+    `canary` is the stream whose job takes a release first; empty if there is none. Empty releases are unknown.
     """
     streams = dict[tuple[str, ...], list[str]]()
     for name, found in releases.items():

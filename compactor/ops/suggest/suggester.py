@@ -114,12 +114,7 @@ class SchemaSuggester:
     on_file: Callable[[int], None] = lambda _: None
 
     def survey(self, source: str, files: Iterable[ObjectInfo], *, max_records: int | None) -> Survey:
-        """Read the first records of evenly spread files, or all records of all files.
-
-        Args:
-            source: The places, in words.
-            files: The files.
-            max_records: The total number of records to read; None for all.
+        """Read the first records of evenly spread files, `max_records` in all; or, with None, all records of all files.
 
         Raises:
             StoreUnavailable: The store does not answer now.

@@ -151,9 +151,7 @@ class Maintainer:
     def _leftovers(self, without: Collection[int] = (), since: datetime | None = None) -> list[MetadataFile] | None:
         """The files that may be removed; None if they cannot be listed.
 
-        Args:
-            without: Snapshots to treat as expired.
-            since: The time to take for that of the current snapshot; None for its own.
+        A dry run foresees: as if these snapshots had expired, and the current one was made at another time.
         """
         folder = self.catalog.folder(without)
         if folder is None:
@@ -193,8 +191,7 @@ _BY_COMMITS = ".avro"  # lists of manifests and manifests; the other files of me
 def erase_metadata(maintainer: Maintainer) -> list[str]:
     """Expire snapshots and remove their files; return why something is left, in words. Safe beside jobs and itself.
 
-    Args:
-        maintainer: Merges manifests in any case, and expires all snapshots but the current one.
+    The maintainer must merge manifests in any case, and expire all snapshots but the current one.
 
     Raises:
         TryAgainError: As `Maintainer.maintain`; another call goes on.

@@ -310,16 +310,7 @@ def _groups(
     dates: Collection[str] | None,
     without: Collection[str],
 ) -> Iterator[list[Mergeable]]:
-    """Groups of files that each become one file, partition after partition.
-
-    Args:
-        state: Has the records.
-        changes: Has the partitions of files.
-        rule: When files are merged.
-        live: The files of the table.
-        dates: Only files of these dates; None for all.
-        without: Files that cannot be merged.
-    """
+    """Groups of files that each become one file, partition after partition; `dates` None is for all dates."""
     for files in _by_partition(sorted(live, key=lambda each: (each.file.date, each.uris[0]))):
         wanted = [
             each
