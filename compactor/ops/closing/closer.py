@@ -117,7 +117,7 @@ class Closer:
 
     def _close(self) -> Iterator[Told]:
         self._begin()
-        in_work = self._in_work()
+        in_work = Counter(map_ordered(self._date_of, self.state.ledger.open_ids()))
         by_date: dict[str, list[Mark]] = defaultdict(list)
         for mark in self._dates.marks():
             by_date[mark.key.date].append(mark)
@@ -133,10 +133,6 @@ class Closer:
         for date in self.state.ledger.dates():
             self._dates.mark_date(date, self.state.ledger.run_id)
         self._dates.begin(ClosingBegun(run_id=self.state.ledger.run_id, begun_at=self.state.clock.now()))
-
-    def _in_work(self) -> Counter[str | None]:
-        """How many manifests of each date are open."""
-        return Counter(map_ordered(self._date_of, self.state.ledger.open_ids()))
 
     def _date_of(self, manifest_id: str) -> str | None:
         """The date of an open manifest; None if no record gives it."""

@@ -173,9 +173,6 @@ class Wanted:
         except (ValueError, RecursionError):
             return None
 
-    def _is_meant(self, text: str) -> bool:
-        return self.column_type is not None and value_of(text, self.column_type) in self.meant
-
     @cached_property
     def few(self) -> tuple[str, ...] | None:
         """The values, if they are few and each can be written in only one way.
@@ -194,7 +191,9 @@ class Wanted:
         return sorted(self.values)
 
     def _in_text(self, text: str, path: tuple[str, ...]) -> bool:
-        if not path and (text in self.values or self._is_meant(text)):
+        if not path and text in self.values:
+            return True
+        if not path and self.column_type is not None and value_of(text, self.column_type) in self.meant:
             return True
         if not text.lstrip(BLANKS).startswith(_BRACKETS):
             return False

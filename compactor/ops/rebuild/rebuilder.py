@@ -161,11 +161,14 @@ class Rebuilder:
     def _rebuilt(self, damaged: Damaged) -> Rebuilt:
         commit = self._decided(damaged) if damaged.why else damaged.commit
         self.publisher.roll_forward(damaged.accepted, commit)
+        # Another rebuild may have decided the outcome.
+        replaced = commit.replaced if isinstance(commit, Commit) else ()
+        erased = commit.erased if isinstance(commit, Commit) else None
         # guard: a replaced file has rows of its new version before it counts as rebuilt
-        if not damaged.replaced <= _replaced_by(commit):
+        if not damaged.replaced <= set(replaced):
             raise InputError(_OVERTAKEN)
         # guard: a manifest that another rebuild decided meanwhile does not count as erased
-        if not _is_erased(commit, damaged.erasure):
+        if damaged.erasure and (erased is None or damaged.erasure not in erased.erasures):
             raise InputError(_OVERTAKEN)
         generation, rows = commit.generation, sum(file.records for file in damaged.commit.files)
         log_event("manifest.rebuilt", manifest_id=commit.manifest_id, why=damaged.why, generation=generation, rows=rows)
@@ -255,19 +258,6 @@ def _expired_names(state: State, commit: Commit) -> frozenset[str]:
     """The names of expired rejects, which may be deleted at any time."""
     expired = Visible(state).taken("rejects", commit.key, commit.generation)
     return frozenset() if expired is None else frozenset(file.final for file in commit.rejects)
-
-
-def _replaced_by(outcome: Commit | DeadLetter) -> frozenset[str]:
-    """The files whose new versions an outcome has; another rebuild may have decided it."""
-    return frozenset(outcome.replaced if isinstance(outcome, Commit) else ())
-
-
-def _is_erased(outcome: Commit | DeadLetter, erasure: str) -> bool:
-    """Whether an outcome lacks what an erasure takes; another rebuild may have decided it."""
-    if not erasure:
-        return True
-    erased = outcome.erased if isinstance(outcome, Commit) else None
-    return erased is not None and erasure in erased.erasures
 
 
 def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:

@@ -139,11 +139,10 @@ def _placed(
         names = sorted(names, key=lambda name: name != others[0])
     else:
         given_up.update(others)
-    return [_at(place(fresh(), counterparts[name]) if name in given_up else name, counterparts[name]) for name in names]
-
-
-def _at(final: str, file: StagedFile) -> StagedFile:
-    return file.model_copy(update={"final": final})
+    made = ((name, counterparts[name]) for name in names)
+    return [
+        file.model_copy(update={"final": place(fresh(), file) if name in given_up else name}) for name, file in made
+    ]
 
 
 def _reports(previous: Sequence[FileReport], staged: Sequence[FileReport]) -> list[FileReport]:
