@@ -106,11 +106,10 @@ class ErasingStager:
         if self.in_place:
             place = RowsPlace.final(layout.in_place(commit.key, attempt.number, attempt.generation), self.compression)
         fields = parse_fields(commit.partition_by)
-        outputs = []
-        for number, file in enumerate(sorted(commit.outputs, key=lambda each: each.final)):
-            outputs.append(
-                self._output(file, place, place.uri(f"{number:05d}", folders(fields, tuple(file.partition))))
-            )
+        outputs = [
+            self._output(file, place, place.uri(f"{number:05d}", folders(fields, tuple(file.partition))))
+            for number, file in enumerate(sorted(commit.outputs, key=lambda each: each.final))
+        ]
         expired = Visible(self.state).taken("rejects", commit.key, commit.generation) is not None
         rejects, found = [], list[RejectFound]()
         for number, file in enumerate(sorted(() if expired else commit.rejects, key=lambda each: each.final)):
@@ -120,8 +119,9 @@ class ErasingStager:
         self.on_crash_point(CrashPoint.CONVERTED, accepted.manifest_id)
         compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
         if expired:  # no later generation has the bytes of these lines either
-            lost = [{"reject_rows": 0, "unkept_rejects": file.rejects} for file in compacted]
-            compacted = [file.model_copy(update=each) for file, each in zip(compacted, lost, strict=True)]
+            compacted = [
+                file.model_copy(update={"reject_rows": 0, "unkept_rejects": file.rejects}) for file in compacted
+            ]
         before = commit.erased or Erased(erasures=[], rows=0)
         gone = sum(file.rows for file in commit.outputs) - sum(file.rows for file in outputs)
         update = {
@@ -144,18 +144,17 @@ class ErasingStager:
 
     def _output(self, file: StagedFile, place: RowsPlace, staged: str) -> StagedFile:
         """Stage a file without the rows that are erased."""
-        version = file.version_in(self.commit)
-        column = self.search.column_of(self.commit, file)
-        gone = self.search.count(self.commit, file)
+        opened = self.search.rows.open(self.commit.date, file)
+        masks = self.search.masks_of(self.commit, file, opened)
+        gone = sum(mask.true_count for _, mask in masks if mask is not None)
         made = file.model_copy(
             update={
                 "staged": staged,
                 "final": staged if place.in_place else file.final,
                 "rows": file.rows - gone,
-                "schema_version": version,
+                "schema_version": file.version_in(self.commit),
             }
         )
-        opened = self.search.rows.open(self.commit.date, file)
         if not gone and not opened.is_moved:
             place.take(self.state.store, file.final, staged)
             return made
@@ -166,7 +165,7 @@ class ErasingStager:
             schema = pa.schema([opened.parquet.schema_arrow.field(name) for name in names])
             # Without Arrow's own copy of the schema, as both engines write.
             with pq.ParquetWriter(path, schema, compression=self.compression, store_schema=False) as writer:
-                for at, mask in self.search.masks(opened, column):
+                for at, mask in masks:
                     table = opened.table(at, names)
                     kept = table if mask is None else table.filter(pc.invert(mask))
                     if kept.num_rows:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,7 @@ from compactor.schema.schema import RESCUED_COLUMN, Column
 from compactor.table.merging.committed_rows import CommittedRows, GroupRows, OpenedRows
 
 Bounds = tuple[Any, Any]
+Mask: TypeAlias = "pa.BooleanArray | None"
 _RESCUED_KEYS = f"{RESCUED_COLUMN}.key_value.key"  # the leaf column
 
 
@@ -40,17 +41,16 @@ class RowSearch:
         Raises:
             StagingError: The file is missing, truncated, or not Parquet.
         """
-        opened = self.rows.open(commit.date, file)
-        return sum(_trues(each) for _, each in self.masks(opened, self.column_of(commit, file)))
+        return sum(_trues(each) for _, each in self.masks_of(commit, file, self.rows.open(commit.date, file)))
 
-    def column_of(self, commit: Commit, file: StagedFile) -> Column | None:
-        """The column of the key in a file; None if it has none."""
+    def masks_of(self, commit: Commit, file: StagedFile, opened: OpenedRows) -> list[tuple[GroupRows, Mask]]:
+        """Each row group of a file of a commit, with a mask of its rows that hold a value; None if none does."""
         columns = self.registry.version(file.version_in(commit)).columns
-        return next((column for column in columns if column.key == self.wanted.key), None)
+        return self.masks(opened, next((column for column in columns if column.key == self.wanted.key), None))
 
-    def masks(self, opened: OpenedRows, column: Column | None) -> Iterator[tuple[GroupRows, pa.BooleanArray | None]]:
-        """Yield each row group with a mask of its rows that hold a value; None in place of an empty mask."""
-        schema = opened.parquet.schema
+    def masks(self, opened: OpenedRows, column: Column | None) -> list[tuple[GroupRows, Mask]]:
+        """As `masks_of`, given the column of the key in the file, if it has one."""
+        schema, found = opened.parquet.schema, list[tuple[GroupRows, Mask]]()
         paths = [schema.column(leaf).path for leaf in range(len(schema.names))]
         bounds = partial(_bounds, opened.parquet, paths)
         for at in opened.groups():
@@ -59,13 +59,12 @@ class RowSearch:
                 names.append(column.name)
             if _is_within(bounds(at.group, _RESCUED_KEYS), self.wanted.key):
                 names.append(RESCUED_COLUMN)
-            yield at, self._mask(opened, at, names, column) if names else None
+            found.append((at, self._mask(opened, at, names, column) if names else None))
+        return found
 
-    def _mask(
-        self, opened: OpenedRows, at: GroupRows, names: list[str], column: Column | None
-    ) -> pa.BooleanArray | None:
+    def _mask(self, opened: OpenedRows, at: GroupRows, names: list[str], column: Column | None) -> Mask:
         table = opened.table(at, names)
-        found: pa.BooleanArray | None = None
+        found: Mask = None
         for name in names:
             values = table.column(name).combine_chunks()
             mask = self._rescued(values) if name == RESCUED_COLUMN else self._of_column(values, column)
@@ -124,7 +123,7 @@ def _is_within(bounds: Bounds | None, value: str) -> bool:
     return bounds is None or bounds[0] <= value <= bounds[1]
 
 
-def _trues(mask: pa.BooleanArray | None) -> int:
+def _trues(mask: Mask) -> int:
     return 0 if mask is None else mask.true_count
 
 
