@@ -203,20 +203,14 @@ def shared_within(versions: Versions) -> Iterator[tuple[int, int]]:
 
 def in_order(versions: Versions) -> Versions:
     """The versions sorted by digest."""
-    columns = {"digest": _column(versions.digests, pa.uint64()), "member": _column(versions.members, pa.uint32())}
-    table = pa.table(columns).sort_by([("digest", "ascending"), ("member", "ascending")]).combine_chunks()
-    found = Versions.none()
-    for chunk in table["digest"].chunks:
-        found.digests.frombytes(_bytes(chunk, found.digests.itemsize))
-    for chunk in table["member"].chunks:
-        found.members.frombytes(_bytes(chunk, found.members.itemsize))
+    digests, members, found = pa.py_buffer(versions.digests), pa.py_buffer(versions.members), Versions.none()
+    columns = {
+        "digest": pa.Array.from_buffers(pa.uint64(), len(versions), [None, digests]),
+        "member": pa.Array.from_buffers(pa.uint32(), len(versions), [None, members]),
+    }
+    table = pa.table(columns).sort_by([("digest", "ascending"), ("member", "ascending")])
+    for name, into in (("digest", found.digests), ("member", found.members)):
+        width = into.itemsize
+        for chunk in table[name].chunks:
+            into.frombytes(chunk.buffers()[1].slice(chunk.offset * width, len(chunk) * width))
     return found
-
-
-def _column(values: "array[int]", kind: pa.DataType) -> pa.Array:
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
-
-
-def _bytes(chunk: pa.Array, width: int) -> bytes:
-    data: bytes = chunk.buffers()[1].slice(chunk.offset * width, len(chunk) * width).to_pybytes()
-    return data
