@@ -24,6 +24,7 @@ from compactor.upkeep.cleaner import (
     CleaningReport,
     Kind,
 )
+from compactor.upkeep.retention import Retention
 from compactor.wiring import operating, streaming
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
@@ -426,6 +427,21 @@ def test_one_kind_that_can_never_be_cleaned(trouble: str) -> None:
     with pytest.raises((AccessError, StuckError)):
         clean(harness, store=NoArchive(harness.store))
     assert harness.store.stat(staged) is None
+
+
+def test_a_damaged_record_keeps_only_its_own_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are deleted, and the damage is told."""
+    harness, judge = world_after(31 * DAY_SECONDS, manifests=3), Retention.why_keep_archived
+
+    def judged(retention: Retention, uri: str) -> object:
+        if uri == harness.layout.archived_manifest(M0):
+            raise StuckError("damaged")
+        return judge(retention, uri)
+
+    monkeypatch.setattr(Retention, "why_keep_archived", judged)
+    with pytest.raises(StuckError, match="damaged"):
+        clean(harness)
+    assert archived(harness) == [harness.layout.archived_manifest(M0)]
 
 
 def test_files_of_no_attempt_are_passed_over_one_by_one() -> None:
