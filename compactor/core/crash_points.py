@@ -1,4 +1,4 @@
-"""Crash points: durable points of a manifest's life at which tests kill the process."""
+"""Crash points: durable steps at which tests kill the process."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -60,36 +60,20 @@ class RotationCrashPoint(StrEnum):
 
 
 OnPlanCrashPoint = Callable[[PlanCrashPoint, str], None]
-"""Called with the id of a manifest or part, right after a point was reached."""
+"""Called with the id of a manifest or part right after it reached a point."""
 
 OnChangeCrashPoint = Callable[[ChangeCrashPoint, str], None]
-"""Called with the date that a change is about, right after a point was reached."""
+"""Called with the date of a change right after it reached a point."""
 
 OnRedriveCrashPoint = Callable[[RedriveCrashPoint, str], None]
-"""Called with the id of the new manifest, right after a point was reached."""
+"""Called with the id of the new manifest right after the redrive reached a point."""
 
 OnRotationCrashPoint = Callable[[RotationCrashPoint], None]
-"""Called right after a point was reached."""
+"""Called right after the move reached a point."""
 
 OnCrashPoint = Callable[[CrashPoint | PlanCrashPoint, str], None]
-"""Called with a manifest id, right after a point was reached."""
+"""Called with the id of a manifest right after it reached a point."""
 
 
-def ignore_crash_point(point: CrashPoint | PlanCrashPoint, manifest_id: str) -> None:
-    """Does nothing: the default outside of tests."""
-
-
-def ignore_plan_crash_point(point: PlanCrashPoint, manifest_id: str) -> None:
-    """Does nothing: the default outside of tests."""
-
-
-def ignore_redrive_crash_point(point: RedriveCrashPoint, manifest_id: str) -> None:
-    """Does nothing: the default outside of tests."""
-
-
-def ignore_rotation_crash_point(point: RotationCrashPoint) -> None:
-    """Does nothing: the default outside of tests."""
-
-
-def ignore_change_crash_point(point: ChangeCrashPoint, date: str) -> None:
-    """Does nothing: the default outside of tests."""
+def ignore_crash_point(*_reached: object) -> None:
+    """Do nothing: the default outside of tests."""

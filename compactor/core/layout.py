@@ -1,4 +1,4 @@
-"""Every place that the compactor writes to. Only the engine knows the names within an attempt's staging."""
+"""The places of everything that the compactor writes. Only engines know the names within the staging of an attempt."""
 
 import hashlib
 import posixpath
@@ -53,12 +53,12 @@ _FOLDER_SEGMENT = re.compile(r"(?![._])[^\x00-\x1f\x7f*?\[\]{}\\]+")  # not hidd
 _ID_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _NEW_ID = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}(-|$)")
 _REDRIVEN_ID = re.compile(r"(?P<root>.+)-r(?P<number>[1-9]\d{0,8})")
-_GENERATION = r"(?:-(?P<generation>[1-9]\d{0,8}))?\.json"
+_GENERATION = r"(?:-(?P<number>[1-9]\d{0,8}))?\.json"
 _OUTCOME_NAME = re.compile(f"outcome{_GENERATION}")
 _DONE_NAME = re.compile(f"done{_GENERATION}")
-_PART = re.compile(r"-(?P<part>\d{5,})(?:\.[a-z0-9]+)?\.parquet\Z")
+_PART = re.compile(r"-(?P<number>\d{5,})(?:\.[a-z0-9]+)?\.parquet\Z")
 _REDRIVE_NAME = re.compile(r"redrive-(?P<number>[1-9]\d{0,8})\.json")
-_SUMMARY_NAME = re.compile(r"(?P<place>\d{8,})\.summary")
+_SUMMARY_NAME = re.compile(r"(?P<number>\d{8,})\.summary")
 _WHOLE_DATE = "_all-"  # no id begins so
 _ID_MAX_CHARACTERS = 160  # leaves room for the suffixes of redriven and refused manifests
 
@@ -87,7 +87,7 @@ def is_local(uri: str) -> bool:
 
 
 def is_s3(uri: str) -> bool:
-    """Return whether a URI is in S3 (else it is on a local disk)."""
+    """Whether a URI is in S3; else it is on a local disk."""
     return uri.startswith(("s3://", "s3a://", "s3n://"))
 
 
@@ -102,7 +102,7 @@ def index_folder(log: str) -> str:
 
 
 def is_within(uri: str, prefix: str) -> bool:
-    """Return whether a URI lies in a folder, without climbing out of it through `.` or `..`."""
+    """Whether a URI lies in a folder and does not climb out of it through `.` or `..`."""
     path = canonical(uri)
     if not path.startswith(folder(canonical(prefix))):
         return False
@@ -111,31 +111,30 @@ def is_within(uri: str, prefix: str) -> bool:
 
 
 def base_name(uri: str) -> str:
-    """The last segment of a URI, literally."""
+    """The last segment of a URI."""
     return posixpath.basename(uri)
 
 
 def is_text(uri: str) -> bool:
-    """Return whether a name is Unicode text. Python decodes a local name that is not UTF-8 to lone surrogates."""
+    """Whether a name is Unicode text. Python decodes a local name that is not UTF-8 to lone surrogates."""
     return uri.isascii() or not _SURROGATE.search(uri)
 
 
 def is_delivery(uri: str) -> bool:
-    """Return whether an object in the watched prefix is a delivered manifest, and not a marker of a folder."""
+    """Whether an object in the watched prefix is a delivered manifest, and not the marker of a folder."""
     return base_name(uri) not in {"", KEEP_MARKER}
 
 
 def probe(place: str, name: str) -> str:
-    """Return the URI of a test object for a folder; neither the job nor readers of tables pick it up.
+    """The URI of a test object in a folder, which neither the job nor readers of tables pick up.
 
-    The object lies several folders deep, so that the local store, which removes empty folders after a deletion, keeps
-    the tested folder.
+    It lies several folders deep: the local store removes empty folders after a deletion, but not the tested one.
     """
     return f"{folder(place)}_doctor/probe/{name}/{KEEP_MARKER}"
 
 
 def is_seen_by_stream(name: str, size_bytes: int) -> bool:
-    """Return whether Spark's file source delivers an object: it skips hidden, nested and empty ones.
+    """Whether Spark's file source delivers an object: it skips hidden, nested and empty ones.
 
     Args:
         name: Relative to the watched prefix.
@@ -145,7 +144,7 @@ def is_seen_by_stream(name: str, size_bytes: int) -> bool:
 
 
 def first_date(text: str) -> str | None:
-    """The first real calendar day written as `yyyy-mm-dd` in a text, not inside a longer run of digits."""
+    """The first calendar day written as `yyyy-mm-dd` in a text, not inside a longer run of digits."""
     for match in _DATE.finditer(text):
         if is_date(match.group(1)):
             return match.group(1)
@@ -153,7 +152,7 @@ def first_date(text: str) -> str | None:
 
 
 def is_date(text: str) -> bool:
-    """Return whether a text is a real calendar day, as `yyyy-mm-dd`."""
+    """Whether a text is a calendar day, as `yyyy-mm-dd`."""
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -161,9 +160,9 @@ def is_date(text: str) -> bool:
 
 
 def id_from_name(uri: str) -> str:
-    """A manifest id made from an object's name: the name without `.json` where that is a valid id.
+    """A manifest id from an object's name: the name without `.json` if that is a valid id.
 
-    Any other name is made safe, and a digest of the whole URI keeps two such names apart.
+    Any other name is made safe and gets a digest of the whole URI, so that two such names stay apart.
     """
     stem = base_name(uri).removesuffix(".json")
     if MANIFEST_ID.fullmatch(stem) and len(stem) <= _ID_MAX_CHARACTERS:
@@ -174,9 +173,9 @@ def id_from_name(uri: str) -> str:
 
 
 def duplicate_id(manifest_id: str, fingerprint: str) -> str:
-    """The id of a refused manifest whose own id another one has, told apart by a digest of its bytes.
+    """The id of a refused manifest whose own id belongs to another one; a digest of its bytes makes it unique.
 
-    An id that leaves no room for more is cut, and a digest of it keeps two such apart.
+    An id that is too long for that is cut and gets a digest of itself.
     """
     ending = f"-dup-{fingerprint[:12]}"
     if MANIFEST_ID.fullmatch(manifest_id + ending):
@@ -185,23 +184,23 @@ def duplicate_id(manifest_id: str, fingerprint: str) -> str:
 
 
 def is_of_new(manifest_id: str) -> bool:
-    """Whether an id is like those that planners make, or made of one by a redrive or for a duplicate."""
+    """Whether a planner made an id, or a redrive or a duplicate extended one that a planner made."""
     return _NEW_ID.match(manifest_id) is not None
 
 
 def redriven_id(root: str, number: int) -> str:
-    """The id of the nth redrive of one manifest or its successors."""
+    """The id of the nth redrive of a manifest or its successors."""
     return f"{root}-r{number}"
 
 
 def root_id(manifest_id: str) -> str:
-    """Return the original id behind an id that `redriven_id` made; any other id is its own root."""
+    """The original id of one that `redriven_id` made; any other id is its own root."""
     found = _REDRIVEN_ID.fullmatch(manifest_id)
     return found["root"] if found else manifest_id
 
 
 def number_of_redrive(manifest_id: str, root: str) -> int:
-    """The number of a redrive in the lineage of a root, by its id; 0 for any other id."""
+    """The number of a redrive of a root, from its id; 0 for any other id."""
     found = _REDRIVEN_ID.fullmatch(manifest_id)
     return int(found["number"]) if found and found["root"] == root else 0
 
@@ -214,48 +213,50 @@ def redriven_owner(uri: str, redriven_folder: str) -> str | None:
 
 
 def schema_number(uri: str) -> int | None:
-    """The number of the schema version that an object in the folder of schemas has; None for any other object."""
+    """The number in the name of a schema version; None for any other object."""
     name = base_name(uri).removesuffix(".json")
-    # Other scripts have digits as well, of which `int` takes some and refuses others.
+    # Other scripts have digits too; `int` accepts some of them.
     return int(name) if name.isascii() and name.isdigit() else None
 
 
 def outcome_generation(name: str) -> int | None:
-    """The generation in the name of the record of an outcome; None for any other record."""
-    found = _OUTCOME_NAME.fullmatch(name)
-    return int(found["generation"] or 1) if found else None
+    """The generation in the name of an outcome; None for any other record."""
+    return _number_in(_OUTCOME_NAME, name)
 
 
 def done_generation(name: str) -> int | None:
     """The generation in the name of a record of done; None for any other record."""
-    found = _DONE_NAME.fullmatch(name)
-    return int(found["generation"] or 1) if found else None
+    return _number_in(_DONE_NAME, name)
 
 
 def done_name(generation: int) -> str:
-    """The name of the record of done of a generation."""
+    """The name of a generation's record of done."""
     return f"done{_of_generation('-', generation)}.json"
 
 
 def part_number(uri: str) -> int:
-    """The number of a part, from the final name that the compactor gave it."""
+    """The number of a part, from the final name that the compactor gave it; 0 for any other name."""
     found = _PART.search(uri)
-    return int(found["part"]) if found else 0
+    return int(found["number"]) if found else 0
 
 
 def redrive_number(name: str) -> int | None:
     """The number in the name of a record of a redrive; None for any other record."""
-    found = _REDRIVE_NAME.fullmatch(name)
-    return int(found["number"]) if found else None
+    return _number_in(_REDRIVE_NAME, name)
+
+
+def _number_in(pattern: re.Pattern[str], name: str) -> int | None:
+    found = pattern.fullmatch(name)
+    return int(found["number"] or 1) if found else None
 
 
 def digest(data: bytes) -> str:
-    """A fingerprint of some bytes, as hexadecimal digits."""
+    """The SHA-256 of some bytes, as hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
 class _Place:
-    """A place below the state."""
+    """A fixed place below the state."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -339,42 +340,37 @@ class Layout:
         return f"{self.archive_folder}{date}/"
 
     def archived_key(self, uri: str) -> ManifestKey | None:
-        """The key of an archived manifest; None for anything else."""
+        """The key of an archived manifest; None for any other object."""
         date, _, name = canonical(uri).removeprefix(canonical(self.archive_folder)).partition("/")
         manifest_id = name.removesuffix(".json")
         is_one = is_date(date) and manifest_id != name and MANIFEST_ID.fullmatch(manifest_id)
         return ManifestKey(date, manifest_id) if is_one else None
 
     def failed_manifest(self, manifest_id: str) -> str:
-        """The place of the original of a dead letter."""
+        """The original of a dead letter."""
         return f"{folder(self.state)}failed/{manifest_id}.json"
 
     def failure_reason(self, manifest_id: str) -> str:
-        """The document that says why a manifest became a dead letter."""
+        """Says why a manifest became a dead letter."""
         return f"{folder(self.state)}failed/{manifest_id}.reason.json"
 
     def accepted(self, manifest_id: str) -> str:
-        """The record that binds an id to one manifest for good."""
+        """The record that binds an id to one manifest."""
         return f"{self.accepted_folder}{manifest_id}.json"
 
     def open_marker(self, manifest_id: str, generation: int = 1, attempt: int = 0) -> str:
-        """A marker that exists while a manifest is begun and not done; of a later generation, while it is rebuilt.
-
-        Each attempt at a rebuild has a marker of its own, so that no other one takes it away.
-        """
+        """Marks a manifest until it is done; of a rebuild, with generation and attempt, so that no other removes it."""
         number = f"-{attempt}" if attempt else ""  # guard: each attempt at a rebuild has a marker of its own
         return f"{self.open_folder}{manifest_id}{_of_generation('~', generation)}{number}.json"
 
     def open_rebuilds(self, manifest_id: str) -> str:
-        """The beginning of all markers of rebuilds of a manifest."""
+        """What the markers of all rebuilds of a manifest begin with."""
         return f"{self.open_folder}{manifest_id}~"
 
     def opened_generation(self, uri: str) -> int:
-        """The generation that a marker is of."""
         return int(base_name(uri).removesuffix(".json").partition("~")[2].partition("-")[0] or 1)
 
     def opened_id(self, uri: str) -> str:
-        """The manifest that a marker is of."""
         return base_name(uri).removesuffix(".json").partition("~")[0]
 
     @property
@@ -382,14 +378,13 @@ class Layout:
         return folder(self.pending or f"{folder(self.state)}pending")
 
     def pending_part(self, part_id: str) -> str:
-        """Files that are claimed and wait to be sealed into a manifest."""
+        """Claimed files that wait to be sealed into a manifest."""
         return f"{self.pending_folder}{part_id}.json"
 
     def ledger_folder_of(self, date: str) -> str:
         return f"{self.ledger_folder}{date}/"
 
     def ledger_records(self, key: ManifestKey) -> str:
-        """The folder of one manifest's records."""
         return f"{self.ledger_folder_of(key.date)}{key.id}/"
 
     def attempt(self, key: ManifestKey, number: int) -> str:
@@ -399,65 +394,62 @@ class Layout:
         return f"{self.ledger_records(key)}attempt-{number}-failed.json"
 
     def intake_folder(self, place: str) -> str:
-        """The folder of the runs that read a large delivered object now, or died while they did."""
+        """Names the runs that read a large delivered object, or died while they read it."""
         return f"{folder(self.state)}intake/{place}/"
 
     def folded_attempts(self, key: ManifestKey, upto: int) -> str:
         return f"{self.ledger_records(key)}attempts-to-{upto}.json"
 
     def verified_commit(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
-        """The commit of a verified attempt, from before it takes effect."""
+        """The commit of a verified attempt, before it takes effect."""
         return f"{self.staging(manifest_id, attempt, generation)}verified.json"
 
     def outcome(self, key: ManifestKey, generation: int = 1) -> str:
-        """The record of an outcome. Each rebuild of a manifest is a generation, whose outcome supersedes the former."""
+        """The outcome of one generation. Each rebuild is a generation, and its outcome supersedes earlier ones."""
         return f"{self.ledger_records(key)}outcome{_of_generation('-', generation)}.json"
 
     def done(self, key: ManifestKey, generation: int = 1) -> str:
         return f"{self.ledger_records(key)}{done_name(generation)}"
 
     def redrive(self, root: ManifestKey, number: int) -> str:
-        """The record of a redrive. It is beside the records of the root, also if a successor was redriven."""
+        """A redrive, beside the records of the root even if a successor was redriven."""
         return f"{self.ledger_records(root)}redrive-{number}.json"
 
     def redriven_inputs(self, manifest_id: str, run_id: str) -> str:
-        """The place where one run writes the lines of a redriven manifest; two runs may try the same id."""
+        """Where one run writes the lines of a redriven manifest; two runs may try the same id."""
         return f"{self.redriven_folder}{manifest_id}/{run_id}/"
 
     def landing_progress(self, scheme: str, path: str) -> str:
-        """How far jobs are with landing a log."""
         return f"{self.landing_folder}{scheme}/{path}.json"
 
     def landed_inputs(self, manifest_id: str) -> str:
-        """The place where records of logs are landed for a manifest. No run has this id."""
+        """Where records of logs are landed for a manifest. No run has this id."""
         return f"{self.redriven_folder}{manifest_id}/landed/"
 
     def self_test(self, run_id: str) -> str:
-        """The folder of the sample that a run converts to test itself. No manifest has this id."""
+        """Where a run converts a sample to test itself. No manifest has this id."""
         return f"{self.staging_folder}_self-test/{run_id}/"
 
     def staging(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
-        """The folder of what one attempt writes before it is committed."""
+        """What one attempt writes before it is committed."""
         return f"{self.staging_of(manifest_id)}{_attempt_folder(attempt, generation)}"
 
     def staged_generation(self, uri: str) -> int:
-        """The generation whose attempt staged a file."""
         return _generation_of(uri.removeprefix(self.staging_folder).split("/")[1])
 
     def staging_of(self, manifest_id: str) -> str:
-        """The folder of all attempts of one manifest."""
         return f"{self.staging_folder}{manifest_id}/"
 
     def unsummarised(self, key: ManifestKey, generation: int = 1) -> str:
-        """A mark that exists while a generation of a manifest is done and in no summary of its date."""
+        """Marks a generation that is done but in no summary of its date."""
         return f"{self.unsummarised_folder}{key.date}/{key.id}{_of_generation('~', generation)}.json"
 
     def unsummarised_date(self, date: str, run_id: str) -> str:
-        """A mark of a date whose manifests have no marks of their own: all of its records have to be read."""
+        """Marks a date whose manifests may lack marks: all of its records must be read."""
         return f"{self.unsummarised_folder}{date}/{_WHOLE_DATE}{run_id}.json"
 
     def unsummarised_mark(self, uri: str) -> tuple[ManifestKey, int] | None:
-        """The key and the generation that a mark is of; no id in the key for a whole date; None for anything else."""
+        """The key and generation of a mark; a key without an id for a whole date; None for any other object."""
         date, _, name = uri.removeprefix(self.unsummarised_folder).partition("/")
         stem, _, generation = name.removesuffix(".json").partition("~")
         if not is_date(date) or stem == name:
@@ -469,33 +461,31 @@ class Layout:
 
     @property
     def closed_names(self) -> str:
-        """The folder of an index of the names of files in summaries. A cache."""
+        """Index of the names of files in summaries. A cache."""
         return f"{index_folder(self.closed_folder)}names/"
 
     @property
     def closed_versions(self) -> str:
-        """The folder of an index of the file versions in summaries. A cache."""
+        """Index of the file versions in summaries. A cache."""
         return f"{index_folder(self.closed_folder)}versions/"
 
     def summary(self, place: int) -> str:
-        """One summary in the log of closed dates, by its place from 1."""
+        """A summary in the log of closed dates, by its place from 1."""
         return f"{self.closed_folder}{place:08d}.summary"
 
     def summary_place(self, uri: str) -> int | None:
-        """The place of a summary in the log; None for anything else."""
-        found = _SUMMARY_NAME.fullmatch(base_name(uri))
-        return int(found["place"]) if found else None
+        """The place of a summary in the log; None for any other object."""
+        return _number_in(_SUMMARY_NAME, base_name(uri))
 
     def changes_folder(self, why: str) -> str:
-        """The folder of all changes of a kind, in a folder for each date, or each manifest."""
+        """All changes of a kind, in a folder for each date or manifest."""
         return f"{folder(self.state)}changes/{why}/"
 
     def change(self, why: str, about: str, name: str) -> str:
-        """The record of a change."""
         return f"{self.changes_folder(why)}{about}/{name}.json" if about else f"{self.changes_folder(why)}{name}.json"
 
     def changing(self, why: str, about: str, name: str) -> str:
-        """A copy of a change that exists until all of it took effect."""
+        """A copy of a change, kept until all of it took effect."""
         return f"{self.changing_folder}{why}~{about}~{name}.json"
 
     def schema(self, version: int) -> str:
@@ -503,50 +493,48 @@ class Layout:
 
     @property
     def table_owner(self) -> str:
-        """What names this state in the properties of its table."""
+        """The owner in the properties of the table of this state."""
         return canonical(folder(self.state))
 
     def table_batch(self, number: int) -> str:
-        """The record of one batch of the table, by its number from 1."""
+        """A batch of the table, by its number from 1."""
         return f"{self.table_folder}batches/{number:08d}.json"
 
     def refused_batch(self, number: int) -> str:
-        """The record that the table has passed over a batch."""
+        """Records that the table has passed over a batch."""
         return f"{self.table_folder}refused/{number:08d}.json"
 
     @property
     def merged_folder(self) -> str:
-        """The folder of merged files: below the output, for readers of the table, and hidden from those of folders."""
+        """Merged files: below the output for readers of the table, hidden from readers of folders."""
         return f"{folder(self.output)}_table/merged/"
 
     def merged_file(self, merge_id: str, part: int) -> str:
-        """The name of one file of a merge; no other merge has it."""
+        """A file of a merge, by its number from 1."""
         return f"{self.merged_folder}{merge_id}-{part:05d}.{self.compression}.parquet"
 
     def merge_of(self, uri: str) -> str:
-        """The id of the merge that a file is of, by its name; empty if it is no merged file."""
+        """The id of the merge in the name of a file; empty for any other file."""
         place, base = canonical(uri), canonical(self.merged_folder)
         named = _PARQUET_NAME.fullmatch(place.removeprefix(base)) if place.startswith(base) else None
         return named["manifest_id"] if named else ""
 
     def held(self, key: ManifestKey, generation: int = 1) -> str:
-        """The record of a generation of a manifest that is held back."""
+        """Records that a generation of a manifest is held back."""
         return f"{self.held_folder}{key.id}{_of_generation('~', generation)}.json"
 
     def table_progress(self, shard: int) -> str:
-        """How far the job of a shard is with the table, by the number of the shard from 1. Not part of the ledger."""
+        """A job's progress with the table, by the number of its shard from 1. Not part of the ledger."""
         return f"{self.table_progress_folder}{shard}.json"
 
     def recent(self, slot: int) -> str:
-        """One of a fixed number of places for summaries of the latest commits. A cache, not part of the ledger."""
+        """One of a fixed number of summaries of recent commits. A cache, not part of the ledger."""
         return f"{self.recent_folder}{slot:03d}.json"
 
     def checkpoint(self, run_id: str) -> str:
-        """Spark's checkpoint of one run."""
         return f"{self.checkpoints_folder}{run_id}"
 
     def run(self, run_id: str) -> str:
-        """The latest heartbeat of a run."""
         return f"{self.runs_folder}{run_id}.json"
 
     def stop_request(self, run_id: str) -> str:
@@ -554,46 +542,43 @@ class Layout:
         return f"{self.runs_folder}{run_id}.stop"
 
     def last_run(self, task: str) -> str:
-        """What came of a task that jobs repeat. Not part of the ledger."""
+        """The latest result of a task that jobs repeat. Not part of the ledger."""
         return f"{folder(self.state)}tasks/{task.replace(' ', '-')}.json"
 
     def output_folder_of(self, date: str) -> str:
-        """The folder of a date's Parquet files."""
         return f"{folder(self.output)}{self.output_folder.format(date=date)}/"
 
     def output_file(self, key: ManifestKey, part: int, partition: str = "") -> str:
-        """The final name of one output file; the same for every attempt.
+        """The final name of an output file; the same for every attempt.
 
         Args:
             key: The manifest.
-            part: The number of the file, which no other one of the manifest has, in no partition.
-            partition: The folders of its partition below the folder of the date; see `core.partitions.folders`.
+            part: The number of the file, unique within the manifest.
+            partition: The folders of its partition below that of the date; see `core.partitions.folders`.
         """
         return f"{self.output_folder_of(key.date)}{partition}{key.id}-{part:05d}.{self.compression}.parquet"
 
     @property
     def columns_folder(self) -> str:
-        """The folder of the columns file, which is among those of dates, so that readers of all dates meet it first."""
+        """The folder of the columns file. It sorts before those of all dates, so that readers meet it first."""
         return self.output_folder_of(COLUMNS_DATE)
 
     def columns_file(self, partition: str = "") -> str:
-        """The file without rows that has every column of the output; see `output_file` for its partition."""
+        """A file without rows that has every column of the output; see `output_file` for its partition."""
         return f"{self.columns_folder}{partition}{_COLUMNS_NAME}"
 
     def is_columns_file(self, uri: str) -> bool:
-        """Return whether an object is the columns file, in any partition."""
         return base_name(uri) == _COLUMNS_NAME and is_within(uri, self.columns_folder)
 
     def in_place(self, key: ManifestKey, attempt: int, generation: int = 1) -> str:
-        """The folder of the files of rows that one attempt writes in place: under their final names, in the output."""
+        """Where one attempt writes files of rows under their final names."""
         return f"{self.in_place_of(key)}{_attempt_folder(attempt, generation)}"
 
     def in_place_of(self, key: ManifestKey) -> str:
-        """The folder of the files of rows that all attempts of one manifest wrote in place."""
         return f"{self.output_folder_of(key.date)}{key.id}/"
 
     def in_place_attempt(self, uri: str) -> tuple[ManifestKey, int] | None:
-        """The manifest of a file that was written in place, and the generation of the attempt; None for others."""
+        """The manifest and the generation whose attempt wrote a file in place; None for any other file."""
         found = re.compile(f"{self._date_places}/{_IN_PLACE}").match(canonical(uri))
         if found is None or not is_date(found["date"]) or not MANIFEST_ID.fullmatch(found["manifest_id"]):
             return None
@@ -602,9 +587,7 @@ class Layout:
     def output_owner(self, uri: str) -> ManifestKey | None:
         """The manifest that a file below `output` belongs to, by its name.
 
-        Returns:
-            A key, whose id is empty if the compactor gives no such name; None outside the folders of dates, and for the
-            columns file.
+        The id is empty if the compactor gives no such name. None outside the folders of dates and for the columns file.
         """
         if self.is_columns_file(uri):
             return None
@@ -613,27 +596,26 @@ class Layout:
 
     @property
     def _date_places(self) -> str:
-        """What the folders of dates look like, without the `/` at their end."""
+        """A pattern of the folders of dates, without the `/` at the end."""
         before, after = (re.escape(part) for part in self.output_folder.split("{date}"))
         return f"{re.escape(canonical(folder(self.output)))}{before}{_DATE_GROUP}{after}"
 
     def rejects_file(self, key: ManifestKey, part: int) -> str:
-        """The final name of one file of rejects; the same for every attempt."""
+        """The final name of a file of rejects; the same for every attempt."""
         return f"{self.rejects_folder_of(key.date)}{key.id}-{part:05d}.parquet"
 
     def rejects_folder_of(self, date: str) -> str:
-        """The folder of a date's rejects."""
         return f"{self.rejects_folder}date={date}/"
 
     def rejects_owner(self, uri: str) -> ManifestKey | None:
-        """The manifest that a file below `rejects_folder` belongs to; see `output_owner`."""
+        """The manifest that a file below `rejects_folder` belongs to, as for `output_owner`."""
         return _owner(uri, re.compile(f"{re.escape(canonical(self.rejects_folder))}date={_DATE_GROUP}/"))
 
 
 def holds_raw_lines(uri: str, state: str) -> bool:
-    """Return whether an object below the state holds lines of the input: rejects, redriven lines, repaired copies.
+    """Whether an object below the state holds lines of the input: rejects, redriven lines, repaired copies.
 
-    In staging, all but the engines' folder `out` may; what is in that becomes output, which has readers of its own.
+    In staging, every folder may, except the engines' folder `out`: that becomes output, which has its own readers.
     """
     place, base = canonical(uri), canonical(folder(state))
     if not place.startswith(base):
@@ -644,7 +626,7 @@ def holds_raw_lines(uri: str, state: str) -> bool:
 
 
 def is_data(uri: str) -> bool:
-    """Return whether readers take an object for data: it is no folder marker, and not hidden by `_` or `.`."""
+    """Whether readers take an object for data: not the marker of a folder, and not hidden by `_` or `.`."""
     name = base_name(uri)
     return name.endswith(".parquet") or not (name.startswith(("_", ".")) or name.endswith("_$folder$") or not name)
 
@@ -671,7 +653,7 @@ def _owner(uri: str, date_folder: re.Pattern[str]) -> ManifestKey | None:
 
 
 def output_folder_faults(template: str) -> list[str]:
-    """List the faults of a template for a date's folder; empty if it can be used."""
+    """The faults of a template for a date's folder; empty if it can be used."""
     try:
         fields = [found[1:] for found in Formatter().parse(template) if found[1] is not None]
     except ValueError as exc:

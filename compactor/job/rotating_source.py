@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 
-from compactor.core.crash_points import OnRotationCrashPoint, RotationCrashPoint, ignore_rotation_crash_point
+from compactor.core.crash_points import OnRotationCrashPoint, RotationCrashPoint, ignore_crash_point
 from compactor.core.errors import CompactorError, TryAgainError
 from compactor.core.layout import canonical, folder
 from compactor.core.ports import MetricsSink
@@ -60,7 +60,7 @@ class RotatingSource:
     new_source: Callable[[str], ManifestSource]
     metrics: MetricsSink
     max_manifests: int
-    on_crash_point: OnRotationCrashPoint = ignore_rotation_crash_point
+    on_crash_point: OnRotationCrashPoint = ignore_crash_point
     monotonic: Callable[[], float] = time.monotonic
     _on_batch: Callable[[Sequence[str]], None] = lambda _: None
     _once: bool = False

@@ -11,7 +11,7 @@ from compactor.core.documents.manifest import OUTSIDE, Manifest
 from compactor.core.documents.manifest_parsing import is_allowed, parse_manifest
 from compactor.core.documents.records import Accepted, OpenMarker
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
-from compactor.core.layout import Layout, ManifestKey, is_delivery
+from compactor.core.layout import Layout, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.results import as_document
@@ -25,7 +25,7 @@ def read_waiting_manifest(state: State, info: ObjectInfo, *, allowed_prefixes: S
     Raises:
         ManifestError: Intake will refuse it.
         ObjectNotFound: It was done since the listing.
-        StuckError: It may not be read.
+        StuckError: Access is denied.
     """
     state.rules.check_length(info.uri, info.size_bytes)
     try:
@@ -44,11 +44,11 @@ def read_waiting_manifest(state: State, info: ObjectInfo, *, allowed_prefixes: S
 
 @dataclass(frozen=True, slots=True)
 class WaitingManifests:
-    """Manifests that wait.
+    """Waiting manifests.
 
     Attributes:
-        manifests: Manifests in the watched prefix, those in progress included.
-        oldest_seconds: The age of the oldest of these manifests; 0 if there is none.
+        manifests: Manifests in the watched prefix, including those in progress.
+        oldest_seconds: The age of the oldest one; 0 if there is none.
     """
 
     manifests: int = 0
@@ -61,17 +61,17 @@ class Backlog(WaitingManifests):
     """Work that is not done.
 
     Attributes:
-        input_bytes: The stored input that they name; None where no waiting manifest could be read.
-        manifests_read: How many of them were read for `input_bytes`, which is extrapolated from these.
-        begun_manifests: Manifests begun and not done, which a job finishes; most are in the watched prefix as well.
+        input_bytes: The stored input of waiting manifests; None if none could be read.
+        manifests_read: How many manifests `input_bytes` is extrapolated from.
+        begun_manifests: Manifests that a job has begun and will finish; most are in the watched prefix as well.
         oldest_begun: The id of the one that was begun first; empty if there is none.
         oldest_begun_seconds: The time since then.
-        undecided_rebuilds: Manifests of which a rebuild was begun and has decided nothing, which no job goes on with.
+        undecided_rebuilds: Manifests with an unfinished rebuild without an outcome, which no job continues.
         oldest_undecided: The id of the one that was begun first; empty if there is none.
         oldest_undecided_seconds: The time since then.
         pending_parts: Parts of announced files that wait to be sealed.
         oldest_pending_seconds: The age of the oldest part.
-        left_to_others: Manifests in the watched prefix that belong to other calls; no other number counts them.
+        left_to_others: Manifests in the watched prefix of other calls; no other number counts them.
     """
 
     input_bytes: int | None = 0
@@ -92,7 +92,6 @@ class Backlog(WaitingManifests):
 
     @property
     def is_extrapolated(self) -> bool:
-        """Whether the bytes are an estimate."""
         return self.manifests_read < self.manifests
 
 
@@ -103,11 +102,11 @@ def waiting_manifests(written_at: Collection[datetime], now: datetime) -> Waitin
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Manifests that were begun and are not done, each with the time when this was last done.
+    """Manifests that were begun and are not done, each with the time when it was last begun.
 
     Attributes:
-        left_to_jobs: Those that a job finishes: new ones, and rebuilds that have decided.
-        undecided: Those of which a rebuild has decided nothing. No job goes on with it; the next `rebuild` does.
+        left_to_jobs: New manifests, and rebuilds with an outcome: a job finishes them.
+        undecided: Rebuilds without an outcome. No job continues them; the next `rebuild` does.
     """
 
     left_to_jobs: Mapping[str, datetime]
@@ -117,13 +116,13 @@ class Begun:
 def read_begun(state: State, *, but: Collection[str] = (), until: datetime | None = None) -> Begun:
     """Read the index of open manifests.
 
-    Of a rebuild its mark and the names of the records are read, and of a new manifest nothing: in an outage there may
-    be thousands, and the control plane, which may read nothing else, counts them each minute.
+    New manifests are not read: in an outage there may be thousands, and the control plane counts them each minute. For
+    rebuilds, the mark and the names of the records are read.
 
     Args:
         state: Has the index.
-        but: Manifests that are left out, because they are counted anyway.
-        until: A manifest that was begun again later is left out, because a process may be at work on it.
+        but: Leave out these manifests.
+        until: Leave out manifests that were begun later: a process may be working on them.
     """
     opened_id, generation_of = state.layout.opened_id, state.layout.opened_generation
     marks: dict[str, list[ObjectInfo]] = defaultdict(list)
@@ -145,10 +144,10 @@ def read_begun(state: State, *, but: Collection[str] = (), until: datetime | Non
 
 
 def _has_decided(state: State, mark: ObjectInfo) -> bool:
-    """Whether the generation that a mark of a rebuild is of has an outcome: then a job removes the mark."""
+    """Whether the rebuild of a mark has an outcome: then a job removes the mark."""
     with suppress(StuckError, ObjectNotFound):  # it is damaged, or gone by now
         opened = state.ledger.record(mark.uri, OpenMarker)
-        names = state.ledger.record_names(ManifestKey(opened.date, opened.manifest_id))
+        names = state.ledger.record_names(opened.key)
         return state.layout.opened_generation(mark.uri) <= (newest_generation(names) or 1)
     return False
 
@@ -157,8 +156,8 @@ def read_backlog(state: State, *, allowed_prefixes: Sequence[str]) -> Backlog:
     """Count the work that is not done.
 
     Args:
-        state: Its manifests and its ledger.
-        allowed_prefixes: Folders that input may be in. A manifest that names files elsewhere is left to other calls.
+        state: Has the manifests and the ledger.
+        allowed_prefixes: Folders of input. A manifest that names files elsewhere is left to other calls.
     """
     ledger, layout = state.ledger, state.layout
     waiting = (info for info in state.store.list(layout.manifests_folder) if is_delivery(info.uri))
@@ -176,7 +175,7 @@ def read_backlog(state: State, *, allowed_prefixes: Sequence[str]) -> Backlog:
 
 
 def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Sequence[str]) -> bool:
-    """Return whether another call began a manifest, for files outside the allowed prefixes."""
+    """Whether another call began a manifest, for files outside the allowed prefixes."""
     if record is None or record.manifest is None:
         return False
     manifest_id, files = record.manifest_id, record.manifest.files
@@ -184,7 +183,7 @@ def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Seq
 
 
 def _input_bytes(state: State, allowed_prefixes: Sequence[str], info: ObjectInfo) -> int | None:
-    """Return the bytes that a manifest names; 0 if they cannot be told; None if it is left to other calls."""
+    """The bytes that a manifest names; 0 if unknown; None if it is left to other calls."""
     try:
         manifest = read_waiting_manifest(state, info, allowed_prefixes=allowed_prefixes)
     except (ObjectNotFound, StuckError):

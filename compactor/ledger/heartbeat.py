@@ -1,9 +1,9 @@
-"""Heartbeats: tell living runs from dead ones, and carry requests to stop."""
+"""Heartbeats distinguish living runs from dead ones, and carry requests to stop."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
@@ -16,16 +16,12 @@ from compactor.core.rules.sharding import Shard, shard_number
 from compactor.telemetry.logs import log_event
 
 TOLERATED_SECONDS = 2.0
-"""Stores tell times to the second, and an answer takes a while: a smaller difference is none."""
+"""Stores give times in whole seconds, and a response takes a while: smaller differences do not count."""
 
 
 @dataclass(slots=True)
 class StoreClock:
-    """This machine's clock, set right by the times that the store gives to what this process writes.
-
-    Attributes:
-        machine: The clock of this machine.
-    """
+    """The clock of this machine, corrected by the times that the store gives to what this process writes."""
 
     machine: Clock
     _ahead: timedelta = timedelta()
@@ -34,11 +30,7 @@ class StoreClock:
         return self.machine.now() - self._ahead
 
     def learn(self, modified_at: datetime) -> None:
-        """Compare the clocks.
-
-        Args:
-            modified_at: The store's time of an object that this process wrote just now.
-        """
+        """Compare the clocks, given the store's time of an object that this process has just written."""
         ahead = self.machine.now() - modified_at
         self._ahead = ahead if abs(ahead.total_seconds()) >= TOLERATED_SECONDS else timedelta()
 
@@ -46,8 +38,8 @@ class StoreClock:
 def runs_of_shards(living: Iterable[RunHeartbeat]) -> dict[int, str]:
     """The id of the run that takes the manifests of each shard, by the number of the shard.
 
-    A run that was asked to end takes nothing new. Of several runs of one shard the latest takes all, however many
-    shards each of them knows of: while their number is changed, both may be there for a while.
+    A run that was asked to end takes nothing new. If a shard has several runs, the latest takes all: there may be some
+    of an old and a new number of shards.
     """
     latest: dict[int, RunHeartbeat] = {}
     for beat in sorted(living, key=lambda beat: (beat.started_at, beat.run_id)):
@@ -58,18 +50,18 @@ def runs_of_shards(living: Iterable[RunHeartbeat]) -> dict[int, str]:
 
 
 def works_alone(living: Iterable[RunHeartbeat]) -> bool:
-    """Whether a run without a shard is there, which takes all manifests."""
+    """Whether a run without a shard takes all manifests."""
     return any(shard_number(beat.shard) is None and not beat.is_stopping for beat in living)
 
 
 HEARTBEAT_INTERVAL_SECONDS = 10.0
 LIFE_SECONDS = 40.0
-"""A run without a heartbeat for so long counts as dead: three heartbeats may be late or lost."""
+"""A run without a heartbeat for this long counts as dead: three heartbeats may be late or lost."""
 
 FORGET_SECONDS = 3600.0
 
 PROMPT_SECONDS = 5.0
-"""An answer that takes longer tells too little about the store's clock. The next heartbeat asks again."""
+"""A slower response says too little about the store's clock. The next heartbeat tries again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +69,9 @@ class Runs:
     """The runs that work on one state prefix.
 
     Attributes:
-        clock: Tells the age of heartbeats, which the store dates, so that the writer's clock does not matter.
-        processes: Tells at once that a run of the same machine is dead.
-        shard: Leaves out the runs of other shards; None for all runs. Those without a shard count as of the first.
+        clock: For the age of heartbeats. The store dates these, so that the writer's clock does not matter.
+        processes: Shows at once that a run of the same machine is dead.
+        shard: Only runs of this shard; None for all. Runs without a shard count as of the first.
     """
 
     store: ObjectStore
@@ -93,13 +85,13 @@ class Runs:
         return [beat for beat, written_at in self._heartbeats() if self._is_fresh(beat, written_at)]
 
     def living_among(self, run_ids: Iterable[str]) -> frozenset[str]:
-        """Return those of the given runs that are alive."""
+        """The living ones of these runs."""
         infos = (self.store.stat(self.layout.run(run_id)) for run_id in run_ids)
         beats = ((self._heartbeat_of(info.uri), info.modified_at) for info in infos if info is not None)
         return frozenset(beat.run_id for beat, written_at in beats if beat and self._is_fresh(beat, written_at))
 
     def stopping_among(self, run_ids: Iterable[str]) -> frozenset[str]:
-        """Return those of the given runs, living or dead, that were asked to end."""
+        """Those of these runs, living or dead, that were asked to end."""
         return frozenset(run_id for run_id in run_ids if self._was_asked_to_stop(run_id))
 
     def _was_asked_to_stop(self, run_id: str) -> bool:
@@ -111,12 +103,12 @@ class Runs:
         self.store.put(self.layout.stop_request(run_id), b"{}")
 
     def asked_to_stop_at(self, run_id: str) -> datetime | None:
-        """Return when a run was asked to end; None if it was not asked, or has ended."""
+        """When a run was asked to end; None if it was not asked, or has ended."""
         found = self.store.stat(self.layout.stop_request(run_id))
         return found.modified_at if found else None
 
     def last_sign_at(self) -> datetime | None:
-        """Return the time of the latest heartbeat of any run, living or dead; None if there is none."""
+        """The time of the latest heartbeat of any run, living or dead; None if there is none."""
         return max((written_at for _, written_at in self._heartbeats()), default=None)
 
     def forget_dead(self) -> None:
@@ -143,46 +135,34 @@ class Runs:
         return not self.processes.is_gone(ProcessName(beat.host, beat.process_id))
 
 
+@dataclass(eq=False)
 class Heartbeat:
-    """The heartbeat of one run, written from a thread of its own as long as the context lasts.
+    """The heartbeat of one run. A thread of its own writes it as long as the context lasts.
 
-    Args:
-        store: Where heartbeats are.
-        layout: Their places.
-        clock: Gives the time of each heartbeat.
-        run_id: This run.
+    Attributes:
         process: The process of this run.
-        release: The release that this run is of.
+        release: The release of the compactor.
         shard: The shard that this run works for; empty if it works on all manifests.
         learn_time: Called with the store's time of each heartbeat that was written promptly.
     """
 
-    def __init__(
-        self,
-        store: ObjectStore,
-        layout: Layout,
-        clock: Clock,
-        run_id: str,
-        process: ProcessName,
-        *,
-        release: str = "",
-        shard: str = "",
-        learn_time: Callable[[datetime], None] = lambda _: None,
-    ) -> None:
-        self._store = store
-        self._layout = layout
-        self._clock = clock
-        self.run_id = run_id
-        self._process = process
-        self._release = release
-        self._shard = shard
-        self._learn_time = learn_time
-        self._started_at = clock.now()
-        self._ended = threading.Event()
-        self._woken = threading.Event()
-        self._is_stopping = False
-        self._thread: threading.Thread | None = None
-        self._on_stop_request: Callable[[], None] = lambda: None
+    store: ObjectStore
+    layout: Layout
+    clock: Clock
+    run_id: str
+    process: ProcessName
+    release: str = ""
+    shard: str = ""
+    learn_time: Callable[[datetime], None] = lambda _: None
+    _started_at: datetime = field(init=False)
+    _ended: threading.Event = field(init=False, default_factory=threading.Event)
+    _woken: threading.Event = field(init=False, default_factory=threading.Event)
+    _is_stopping: bool = field(init=False, default=False)
+    _thread: threading.Thread | None = field(init=False, default=None)
+    _on_stop_request: Callable[[], None] = field(init=False, default=lambda: None)
+
+    def __post_init__(self) -> None:
+        self._started_at = self.clock.now()
 
     def on_stop_request(self, stop: Callable[[], None]) -> None:
         """Register a function to call when this run is asked to end."""
@@ -197,7 +177,7 @@ class Heartbeat:
     def __enter__(self) -> Self:
         self._ended.clear()
         self._woken.clear()
-        self._started_at = self._clock.now()
+        self._started_at = self.clock.now()
         self._write_heartbeat()
         self._thread = threading.Thread(target=self._go_on, name="heartbeat", daemon=True)
         self._thread.start()
@@ -211,7 +191,7 @@ class Heartbeat:
         if self._thread is not None:
             self._thread.join()
         try:
-            self._store.delete([self._layout.run(self.run_id), self._layout.stop_request(self.run_id)])
+            self.store.delete([self.layout.run(self.run_id), self.layout.stop_request(self.run_id)])
         except CompactorError as exc:
             log_event("run.heartbeat_left", error=exc)
 
@@ -224,26 +204,26 @@ class Heartbeat:
             self._write_heartbeat()
 
     def _write_heartbeat(self) -> None:
-        begun_at = self._clock.now()
+        begun_at = self.clock.now()
         beat = RunHeartbeat(
             run_id=self.run_id,
-            host=self._process.host,
-            process_id=self._process.process_id,
-            release=self._release,
+            host=self.process.host,
+            process_id=self.process.process_id,
+            release=self.release,
             started_at=self._started_at,
             heartbeat_at=begun_at,
             is_stopping=self._is_stopping,
-            shard=self._shard,
+            shard=self.shard,
         )
         try:
-            self._store.put(self._layout.run(self.run_id), beat.to_json())
-            written = self._store.stat(self._layout.run(self.run_id))
-            is_prompt = (self._clock.now() - begun_at).total_seconds() < PROMPT_SECONDS
+            self.store.put(self.layout.run(self.run_id), beat.to_json())
+            written = self.store.stat(self.layout.run(self.run_id))
+            is_prompt = (self.clock.now() - begun_at).total_seconds() < PROMPT_SECONDS
             if written is not None and is_prompt:
-                self._learn_time(written.modified_at)
-            if self._store.stat(self._layout.stop_request(self.run_id)) is not None:
+                self.learn_time(written.modified_at)
+            if self.store.stat(self.layout.stop_request(self.run_id)) is not None:
                 log_event("run.asked_to_stop")
                 self._on_stop_request()
-        # Whatever it is, the next heartbeat is tried: for good without one, a run that works counts as dead.
+        # Whatever happened, the next heartbeat is tried: without one, a working run would count as dead.
         except Exception as exc:  # noqa: BLE001
             log_event("run.heartbeat_failed", error=exc)

@@ -1,6 +1,6 @@
-"""Notes of the tasks that jobs repeat beside their work: when each last finished, and whether it keeps failing.
+"""Notes of the tasks that jobs repeat: when each last finished, and whether it keeps failing.
 
-No work waits for these tasks, so that their trouble shows nowhere else.
+No work waits for these tasks, so that their failures show nowhere else.
 """
 
 from collections.abc import Iterable
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from compactor.core.documents.records import LastRun
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import RecordUnreadable
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 
 TOLD_FOR = timedelta(days=2)
-"""A task that is asked for fails again within a day; what failed longer ago was switched off, or no job runs."""
+"""An active task fails again within a day; one that failed earlier was switched off, or no job runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailingTask:
-    """A task that jobs repeat, and that has failed more than once since it last finished."""
+    """A task that has failed more than once since it last finished."""
 
     name: str  # retention, closing, table maintain or table merge
     failing_since: datetime  # when the first call failed since then
@@ -30,22 +30,21 @@ class FailingTask:
 
 @dataclass(frozen=True, slots=True)
 class TaskNote:
-    """A small object that records when a task last finished, and since when it fails."""
+    """Records when a task last finished, and since when it fails."""
 
     state: State
     task: str
 
     def read(self) -> LastRun | None:
-        """What came of it; None without a record, and with a damaged one, which the next call writes anew."""
-        try:
-            return LastRun.model_validate_json(self.state.store.read(self.state.layout.last_run(self.task)))
-        except (ObjectNotFound, ValueError):
-            return None
+        """The latest result; None without a readable record."""
+        with suppress(RecordUnreadable):  # the next call writes it anew
+            return LastRun.find(self.state.store, self.state.layout.last_run(self.task))
+        return None
 
     def left_seconds(self, every_seconds: float) -> float:
-        """How long the task is not due yet; 0 if it is. Without a record, its interval begins now.
+        """The time until the task is due. Without a record, its interval begins now.
 
-        A record from the future, of a clock that was wrong, holds things up for one interval at most.
+        A record from the future, of a wrong clock, delays the task by one interval at most.
         """
         last = self.read()
         if last is None:
@@ -55,11 +54,10 @@ class TaskNote:
         return max(0.0, every_seconds - passed_seconds)
 
     def finished(self) -> None:
-        """Record that it has finished now."""
         self._overwrite(LastRun(finished_at=self.state.clock.now()))
 
     def failed(self, error: BaseException) -> None:
-        """Record that it has failed now; it is due as before. What cannot be recorded is left out."""
+        """Record a failure, if possible. The task remains due."""
         now = self.state.clock.now()
         with suppress(Exception):
             last = self.read() or LastRun(finished_at=now)
@@ -72,11 +70,11 @@ class TaskNote:
 
 
 def failing_tasks(state: State, upkeep: Iterable[str] = ()) -> tuple[FailingTask, ...]:
-    """The tasks that fail now. Trouble that is over by the next call is not told.
+    """The tasks that keep failing; a single failure does not count.
 
     Args:
         state: Has the records.
-        upkeep: The tasks of the upkeep of the table that jobs do: maintain, merge.
+        upkeep: The upkeep of the table that jobs do: maintain, merge.
     """
     now = state.clock.now()
 

@@ -1,4 +1,4 @@
-"""The ledger: create-only records of the progress of each manifest. All other state is derived from them."""
+"""The ledger: create-only records of the progress of each manifest, from which all other state is derived."""
 
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
@@ -38,7 +38,7 @@ from compactor.core.rules.attempts import Attempts, AttemptState, held_against, 
 RECENT_SLOTS = 64  # summaries of the latest commits that are kept for sizing and `status`
 
 FOLD_AT = 16
-"""Attempts with records of their own, of one manifest, at which all but the last are folded into one record."""
+"""A manifest with this many records of attempts has all but the last folded into one record."""
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _ATTEMPT_NAME = re.compile(r"attempt-(?P<number>\d+)\.json")
@@ -53,8 +53,8 @@ class LedgerState:
     """What is on record about one manifest.
 
     Attributes:
-        attempts: None on record if there is an outcome.
-        outcome: None if undecided. Never changes afterwards, unless the manifest is rebuilt.
+        attempts: Not read if there is an outcome.
+        outcome: None if undecided. Only a rebuild changes it.
         is_done: Everything that the outcome names is in its final place.
     """
 
@@ -67,10 +67,10 @@ class Ledger:
     """Reads and writes the records of one state prefix, for one run.
 
     Args:
-        store: Where the records are.
+        store: Has the records.
         layout: Their places.
         clock: Dates them.
-        run_id: This run. Every record names it, so that a retry after a lost answer recognises its own record.
+        run_id: Every record names this run, so that a retry after a lost response recognizes its own record.
     """
 
     def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, run_id: str) -> None:
@@ -86,21 +86,17 @@ class Ledger:
         return Accepted.find(self._store, self._layout.accepted(manifest_id))
 
     def accept(self, record: Accepted) -> Accepted:
-        """Bind an id, unless it is bound already.
-
-        Returns:
-            The record that is valid from now on: this one, or an earlier one.
-        """
+        """Bind an id, unless it is bound already; return the valid record, this one or an earlier one."""
         uri = self._layout.accepted(record.manifest_id)
         if self._store.create(uri, record.to_json()):  # guard: an id is bound once
             return record
         return self.record(uri, Accepted)  # guard: an id is bound to its first manifest for good
 
     def begin_intake(self, place: str) -> int:
-        """Record that this run reads a large delivered object; return how many other runs began and did not end it.
+        """Record that this run reads a large delivered object; return how many other runs began and did not end.
 
         Args:
-            place: Stands for the object and its version.
+            place: Identifies the object and its version.
         """
         folder = self._layout.intake_folder(place)
         own = f"{folder}{self.run_id}.json"
@@ -109,7 +105,7 @@ class Ledger:
         return earlier
 
     def end_intake(self, place: str) -> None:
-        """Forget who read an object."""
+        """Forget which runs read an object."""
         self._store.delete([info.uri for info in self._store.list(self._layout.intake_folder(place))])
 
     def state(self, key: ManifestKey) -> LedgerState:
@@ -119,21 +115,16 @@ class Ledger:
         return LedgerState(Attempts() if outcome else self.attempts(key, names), outcome, is_done(outcome, names))
 
     def attempts(self, key: ManifestKey, names: Collection[str]) -> Attempts:
-        """The attempts of a manifest.
-
-        Args:
-            key: The manifest.
-            names: The names of its records, from `record_names`.
-        """
+        """The attempts of a manifest, given the names of its records."""
         upto = max(_numbers(_FOLDED_NAME, names), default=0)
         folded = self.record(self._layout.folded_attempts(key, upto), AttemptsFolded) if upto else None
         numbers = [number for number in _numbers(_ATTEMPT_NAME, names) if number > upto]
         return Attempts(tuple(self._attempt_state(key, number, names) for number in numbers), folded)
 
     def fold(self, key: ManifestKey, attempts: Attempts) -> None:
-        """Replace the records of the first attempts by one record of their sum, if there are many.
+        """Fold the records of the first attempts into one, if there are many, before the next attempt.
 
-        Called before the next attempt at the manifest. An attempt without a recorded end is never folded.
+        An attempt without a recorded end is never folded.
         """
         first = attempts.unfolded[:-1]
         if len(attempts.unfolded) < FOLD_AT or any(state.failure is None for state in first):
@@ -174,34 +165,34 @@ class Ledger:
         self._store.create(self._layout.open_marker(key.id, generation, attempt), marker.to_json())
 
     def close(self, manifest_id: str, generation: int = 1) -> None:
-        """Remove a manifest from the index of open ones. A rebuild of a later generation stays in it."""
+        """Remove a manifest from the index of open ones. Rebuilds of later generations stay."""
         rebuilds = self.open_rebuilds(manifest_id) if generation > 1 else []
         over = [uri for uri, of, _ in rebuilds if of <= generation]
         self._store.delete([self._layout.open_marker(manifest_id), *over])
 
     def open_rebuilds(self, manifest_id: str) -> list[tuple[str, int, datetime]]:
-        """The markers of rebuilds of a manifest, each with its generation and the time when it was written."""
+        """The markers of rebuilds of a manifest, with generation and time of writing."""
         beginning = self._layout.open_rebuilds(manifest_id)
         listed = self._store.list(self._layout.open_folder, start_after=beginning)
         found = takewhile(lambda info: info.uri.startswith(beginning), listed)
         return [(info.uri, self._layout.opened_generation(info.uri), info.modified_at) for info in found]
 
     def mark_unsummarised(self, outcome: Commit | DeadLetter) -> None:
-        """Mark a manifest that is done, so that the next summary of its date takes it in. Call it before `close`."""
+        """Mark a manifest that is done, for the next summary of its date. Call it before `close`."""
         key = outcome.key
         is_commit = isinstance(outcome, Commit)
         mark = COMMIT_MARK if is_commit else OpenMarker(manifest_id=key.id, date=key.date).to_json()
         self._store.create(self._layout.unsummarised(key, outcome.generation), mark)
 
     def open_ids(self) -> Iterator[str]:
-        """The ids of all open manifests: begun and not done, each once."""
+        """The ids of all manifests that are begun and not done."""
         return iter(dict.fromkeys(self._layout.opened_id(info.uri) for info in self._records(self._layout.open_folder)))
 
     def opened_date(self, manifest_id: str) -> str | None:
-        """The date of an open manifest, by its mark in the index; None if it is not in it.
+        """The date of an open manifest; None if it is not open.
 
         Raises:
-            RecordUnreadable: The mark is damaged.
+            RecordUnreadable: Its marker is damaged.
         """
         found = (
             info.uri
@@ -220,15 +211,9 @@ class Ledger:
         after_self_test: bool = False,
         generation: int = 1,
     ) -> Attempt:
-        """Record a new attempt, before any work.
+        """Record a new attempt before its work; see `Attempt`.
 
-        Args:
-            key: The manifest.
-            after: The highest number known; other drivers may have begun more attempts meanwhile.
-            alone: Whether no other manifest is in flight.
-            after_progress: Whether another manifest was committed since the previous attempt began.
-            after_self_test: Whether the job converted its sample right before it, and after the previous attempt.
-            generation: The generation of the commit that it is to make.
+        It gets the next free number from `after`, the highest known one: other drivers may have begun more meanwhile.
         """
         number = after
         while True:
@@ -248,11 +233,11 @@ class Ledger:
                 return attempt
 
     def fail(self, key: ManifestKey, failure: AttemptFailure) -> None:
-        """Record that an attempt ended without an outcome, unless that is on record."""
+        """Record once that an attempt ended without an outcome."""
         self._store.create(self._layout.attempt_failure(key, failure.number), failure.to_json())
 
     def outcome(self, key: ManifestKey) -> Commit | DeadLetter:
-        """The valid outcome of a manifest that has one: the commit of its last rebuild, or else its first outcome.
+        """The valid outcome of a manifest: that of its latest generation.
 
         Raises:
             ObjectNotFound: It has none.
@@ -264,7 +249,7 @@ class Ledger:
         return _outcome(newest, self._layout.outcome(key, generation))
 
     def recorded_outcome(self, key: ManifestKey, names: Collection[str]) -> Commit | DeadLetter | None:
-        """The valid outcome of a manifest, given the names of its records; None if it has none. See `outcome`."""
+        """As `outcome`, given the names of the records; None if there is no outcome."""
         generation = newest_generation(names)
         return None if generation is None else self.outcome_of(key, generation)
 
@@ -280,13 +265,13 @@ class Ledger:
     def decide(self, change: L) -> L: ...
 
     def decide(self, change: Commit | DeadLetter | L) -> Commit | DeadLetter | L:
-        """Put a change on record, unless there is one in its place. This is the commit point.
+        """Record a change, unless there is one in its place. This is the commit point.
 
         Returns:
-            The change that is valid from now on: this one, or that of another process, which was faster.
+            The valid change: this one, or that of a faster process.
 
         Raises:
-            RecordUnreadable: There is one, and it cannot be read.
+            RecordUnreadable: The change of another process cannot be read.
         """
         uri = place_of(self._layout, change)
         if self._store.create(uri, change.to_json()):
@@ -296,17 +281,17 @@ class Ledger:
         return self.outcome(change.key)  # guard: the outcome that holds is read back by the driver that lost
 
     def finish(self, key: ManifestKey, generation: int = 1) -> datetime:
-        """Record that everything is in its final place; returns the time of the record."""
+        """Record that everything is in its final place; return the time of the record."""
         done = Done(manifest_id=key.id, run_id=self.run_id, done_at=self._clock.now())
         self._store.create(self._layout.done(key, generation), done.to_json())
         return done.done_at
 
     def is_done(self, key: ManifestKey, generation: int = 1) -> bool:
-        """Return whether everything that the outcome of a generation names was in its final place."""
+        """Whether everything that the outcome of a generation names was in its final place."""
         return self._store.stat(self._layout.done(key, generation)) is not None
 
     def is_superseded(self, key: ManifestKey, generation: int) -> bool:
-        """Return whether a later generation of a manifest is decided."""
+        """Whether a later generation is decided."""
         return self._store.stat(self._layout.outcome(key, generation + 1)) is not None
 
     def remember(self, commit: RecentCommit) -> None:
@@ -318,7 +303,7 @@ class Ledger:
         self._store.put(self._layout.recent(slot), commit.to_json())
 
     def _first_slot(self) -> int:
-        """A slot that is free, or that of the oldest commit. When a slot was written says nothing: see `revise`."""
+        """A free slot, or that of the oldest commit. `revise` rewrites slots, so their times say nothing."""
         taken = {info.uri for info in self._store.list(self._layout.recent_folder)}
         free = (slot for slot in range(RECENT_SLOTS) if self._layout.recent(slot) not in taken)
         if (slot := next(free, None)) is not None:
@@ -327,13 +312,13 @@ class Ledger:
         return min(range(RECENT_SLOTS), key=lambda slot: known.get(self._layout.recent(slot), _LONG_AGO))
 
     def recent(self) -> list[RecentCommit]:
-        """Summaries of the latest commits, oldest first. They are a cache, and may be lost."""
+        """Summaries of recent commits, oldest first. A cache: they may be lost."""
         return sorted((commit for _, commit in self._recent()), key=lambda commit: commit.decided_at)
 
     def revise(self, manifest_ids: Container[str], revised: Callable[[RecentCommit, Commit], RecentCommit]) -> None:
-        """Replace the summaries of manifests that were rebuilt, where the ring still has them.
+        """Replace the summaries of rebuilt manifests that are still in the ring.
 
-        They are a cache: one whose commit cannot be read, or that cannot be written now, stays as it is.
+        It is a cache: a summary stays as it is if its commit cannot be read or the store fails.
         """
         with suppress(TryAgainError, StuckError, ObjectNotFound):
             for uri, known in self._recent():
@@ -341,7 +326,6 @@ class Ledger:
                     self._store.put(uri, revised(known, outcome).to_json())
 
     def _recent(self) -> Iterator[tuple[str, RecentCommit]]:
-        """The summaries in the ring, with their places."""
         uris = (info.uri for info in self._store.list(self._layout.recent_folder))
         for uri, data in map_ordered(lambda uri: (uri, self._read(uri)), uris):
             with suppress(ValidationError):  # an unreadable summary counts as lost
@@ -359,7 +343,7 @@ class Ledger:
                 yield key
 
     def dates(self) -> Iterator[str]:
-        """The dates that have records, the earliest first. Costs one request per date, however many records it has."""
+        """The dates that have records, earliest first. Costs one request per date, however many records it has."""
         folder, after = self._layout.ledger_folder, None
         while (info := next(iter(self._store.list(folder, start_after=after)), None)) is not None:
             date = info.uri.removeprefix(folder).partition("/")[0]
@@ -372,16 +356,16 @@ class Ledger:
 
         Raises:
             ObjectNotFound: It does not exist.
-            RecordUnreadable: It is no record of this kind.
+            RecordUnreadable: It is not a record of this kind.
         """
         return kind.read(self._store.read(uri), uri)
 
     def record_names(self, key: ManifestKey) -> frozenset[str]:
-        """The names of all records of one manifest, such as `attempt-1.json`; empty if it was never begun."""
+        """The names of all records of a manifest, such as `attempt-1.json`."""
         return frozenset(self.records(key))
 
     def records(self, key: ManifestKey) -> dict[str, datetime]:
-        """The names of these records, with the times when the store got them."""
+        """The names of all records of a manifest, with the store's times."""
         return {base_name(info.uri): info.modified_at for info in self._records(self._layout.ledger_records(key))}
 
     def _records(self, folder: str) -> Iterator[ObjectInfo]:
@@ -389,12 +373,12 @@ class Ledger:
         return (info for info in self._store.list(folder) if info.uri.endswith(".json"))
 
     def verified_commit(self, key: ManifestKey, attempt: int) -> Commit | None:
-        """The commit of a verified attempt that has not taken effect; None if the attempt did not come so far."""
+        """The commit of a verified attempt, before it takes effect; None if the attempt ended earlier."""
         uri = self._layout.verified_commit(key.id, attempt)
         return Commit.find(self._store, uri, "a verified commit")
 
     def keep_verified(self, commit: Commit) -> None:
-        """Keep the commit of a verified attempt, so that any driver can decide it without doing its work again."""
+        """Keep the commit of a verified attempt, so that any driver can decide it without repeating its work."""
         uri = self._layout.verified_commit(commit.manifest_id, commit.attempt, commit.generation)
         self._store.put(uri, commit.to_json())
 
@@ -409,12 +393,12 @@ Record = TypeVar("Record", bound=Document)
 
 
 def newest_generation(names: Iterable[str]) -> int | None:
-    """The generation of the valid outcome, given the names of a manifest's records; None if it has no outcome."""
+    """The generation of the valid outcome, given the names of a manifest's records; None without an outcome."""
     return max(filter(None, map(outcome_generation, names)), default=None)
 
 
 def is_done(outcome: Commit | DeadLetter | None, names: Collection[str]) -> bool:
-    """Return whether the records of a manifest, by their names, say that everything is in its final place."""
+    """Whether everything is in its final place, given the names of a manifest's records."""
     return done_name(outcome.generation if outcome else 1) in names
 
 

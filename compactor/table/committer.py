@@ -1,15 +1,14 @@
-"""Commits placed manifests to the table, in numbered batches. Safe in any number of processes, at any time.
+"""Commits placed manifests to the table, in numbered batches. Any number of processes may do so at any time.
 
-A batch is on record before it takes effect, and its record never changes. Batch n + 1 is recorded only after the table
-has batch n, so that at most one batch is on record and not in the table, and every process applies that one first. If
-more than one is, the table was lost: only what makes it again applies them, and every other process waits for that.
+A batch is recorded before it takes effect, and its record never changes. Batch n + 1 is recorded only after the table
+has batch n. So at most one recorded batch is not in the table, and every process applies that one first. If there are
+more, the table was lost: only `table rebuild` applies them, and every other process waits for it.
 
-The change of a batch asserts the snapshot at which the fence was read, so that a change that was sent twice, or that
-lands late, takes effect once. An answer proves nothing: only a fence that is read afterwards tells whether a batch took
-effect.
+The change of a batch asserts the snapshot at which the fence was read, so that it takes effect once even if it is sent
+twice or lands late. A response proves nothing: only a fence that is read later shows whether a batch took effect.
 
-A batch that the catalog refuses for good stops no others: the table passes over it, and its manifests go into later
-batches, fewer at once, until the one to blame is alone. That one is held back, for an operator.
+A batch that the catalog refuses for good does not stop others. The table passes over it, and its manifests go into
+smaller and smaller batches until the culprit is alone. That one is held back for an operator.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -40,7 +39,7 @@ from compactor.table.named import NamedManifests, Placed, PlacedState, needs_tab
 from compactor.table.unmerged import LiveFile, looked_up
 
 _PATIENCE = 20
-"""How often a batch of another process comes first, until a merge is left to the next call."""
+"""After so many batches of other processes, a merge is left to the next call."""
 
 
 @dataclass(slots=True)
@@ -49,10 +48,10 @@ class Progress:
 
     Attributes:
         visible: The table has their files.
-        superseded: They were rebuilt meanwhile: a later generation takes their place.
-        stuck: A person must fix them.
-        applied: The batch that took effect; None if there was none to apply.
-        refused: The batch that the table passed over instead; what it names is tried again, but for what is held back.
+        superseded: They were rebuilt meanwhile: a later generation replaces them.
+        stuck: An operator must fix them.
+        applied: The batch that took effect; None if there was none.
+        refused: The batch that the table passed over instead. Its manifests are tried again unless they are held back.
     """
 
     visible: list[Placed] = field(default_factory=list)
@@ -64,13 +63,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
-    """Brings the table forward, a batch at a time. One thread at a time may use it, but for `take_now`.
+    """Commits batches. Use it from one thread at a time, except for `take_now`.
+
+    Every method raises `TryAgainError` for temporary trouble of the catalog or the store, `StuckError` if a record that
+    the batch needs cannot be read, and `OperatorError` if an operator must act.
 
     Attributes:
-        catalog: Has the table.
         changes: What a batch does to the table.
         named: Which manifests the batches name. If it replays, manifests that are done may be in a batch.
-        latest: Returns the latest schema version, for a table that is made.
+        latest: Returns the latest schema version, for a new table.
         max_manifests: The most manifests of one batch.
         remainders: Writes what is left of merged files whose parts may be gone.
     """
@@ -86,15 +87,10 @@ class Committer:
     _lock: Lock = field(default_factory=Lock)
 
     def commit(self, placed: Iterable[Placed]) -> Progress:
-        """Apply the batch that is on record; without one, record a batch of placed manifests and apply that.
+        """Apply the outstanding batch; without one, record a batch of placed manifests and apply that.
 
         Args:
-            placed: The manifests, also of other processes. Those that the batches name already are only told of.
-
-        Raises:
-            TryAgainError: Passing trouble of the catalog or of the store.
-            StuckError: A record that the batch needs cannot be read.
-            OperatorError: A person must act.
+            placed: The manifests, including those of other processes. Those in earlier batches are only reported.
         """
         head, batch = self._outstanding()
         progress, unnamed = self._told(placed)
@@ -113,12 +109,11 @@ class Committer:
         return progress
 
     def take_now(self, commit: Commit) -> None:
-        """Commit the files of a commit that are in their final places; return once the table has them.
+        """Commit the placed files of a commit; return once the table has them.
 
         Raises:
-            TryAgainError: It does not have them now.
-            StuckError: A person must fix the manifest.
-            OperatorError: A person must act.
+            TryAgainError: The table does not have them now.
+            StuckError: An operator must fix the manifest.
         """
         placed = Placed(commit.key, commit.generation)
         while needs_table(commit):
@@ -132,11 +127,7 @@ class Committer:
                 raise TryAgainError(f"manifest {placed.key.id}: it was rebuilt once more meanwhile")
 
     def settled(self) -> TableHead:
-        """Apply the batch that is on record and not in the table, if there is one; return the head.
-
-        Raises:
-            Exception: As `commit`.
-        """
+        """Apply the outstanding batch, if there is one; return the head."""
         for _ in range(_PATIENCE):
             head, batch = self._outstanding()
             if batch is None:
@@ -145,13 +136,10 @@ class Committer:
         raise TableConflict("other processes commit all the time")
 
     def merge(self, merge: Merge) -> Applied | Refused | None:
-        """Have the table take files that were merged, whose merge is on record.
+        """Have the table take the files of a merge on record.
 
         Returns:
-            What became of its batch; None if a batch since its base has replaced files, so that it never gets one.
-
-        Raises:
-            Exception: As `commit`.
+            What became of its batch; None if a batch since its base replaced files, so that it never gets one.
         """
         for _ in range(_PATIENCE):
             head = self.settled()
@@ -168,8 +156,7 @@ class Committer:
         """Have the table replace merged files by those whose rows they have.
 
         Raises:
-            OperatorError: The parts of one of them were removed.
-            Exception: As `commit`.
+            OperatorError: Also if the parts of one of them were removed.
         """
         for _ in range(_PATIENCE):
             head = self.settled()
@@ -186,14 +173,11 @@ class Committer:
         raise TableConflict("other processes commit all the time")
 
     def release(self, files: Sequence[MergedFile]) -> list[MergedFile]:
-        """Have no batch need the parts of merged files any more, which are on record as released.
+        """Make sure that no later batch needs the parts of merged files, which are on record as released.
 
         Returns:
-            Those of which the parts may be removed: the table has them when the batch takes effect, so that every
-            later batch that takes rows of them away writes anew what is left.
-
-        Raises:
-            Exception: As `commit`.
+            The files whose parts may be removed: those in the table when the batch takes effect. Every later batch that
+            takes away some of their rows writes the others anew.
         """
         for _ in range(_PATIENCE):
             head = self.settled()
@@ -217,7 +201,7 @@ class Committer:
         return Applier(self.batches, self.catalog, self.changes)
 
     def _applied_again(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
-        """Apply a batch that was on record before; it may be the last one that a table lacks that is made again."""
+        """Apply a batch of an earlier call; it may be the last one that a rebuilt table lacks."""
         # Only a merge may be the last batch and have parts that are gone: it inherits those of a merged file.
         # guard: the last batch of a lost table gets its rows back from any process
         is_known = self.named.replays or not batch.merge
@@ -225,18 +209,14 @@ class Committer:
         return Applier(self.batches, self.catalog, changes).applied_again(head, batch)
 
     def look(self, placed: Iterable[Placed]) -> Progress:
-        """Tell what became of placed manifests that another process is to commit; change nothing.
-
-        Raises:
-            Exception: As `commit`.
-        """
+        """Report on placed manifests that another process commits; change nothing."""
         head, _ = self._outstanding()
         progress, unnamed = self._told(placed)
         self._wanted(head, unnamed, progress)
         return progress
 
     def _told(self, placed: Iterable[Placed]) -> tuple[Progress, list[Placed]]:
-        """What the batches that the table has say of manifests, and those of which they say nothing."""
+        """Manifests that the table's batches name, and those that they do not."""
         progress, unnamed, named = Progress(), list[Placed](), list[Placed]()
         for each in placed:
             found = {PlacedState.VISIBLE: named, PlacedState.SUPERSEDED: progress.superseded}
@@ -245,16 +225,16 @@ class Committer:
         return progress, unnamed
 
     def _note_visible(self, named: Sequence[Placed], progress: Progress) -> None:
-        """Note what is visible of manifests that the table's batches name: a rebuilt one waits for its later batch."""
+        """Note which manifests in the table are visible: a rebuilt one waits for its later batch."""
         ledger = self.state.ledger
         for each, is_superseded in map_ordered(lambda one: (one, ledger.is_superseded(one.key, one.generation)), named):
             (progress.superseded if is_superseded else progress.visible).append(each)
 
     def _outstanding(self) -> tuple[TableHead, TableBatch | None]:
-        """The state of the table, and the batch that is on record and not in it; None without one.
+        """The head, and the recorded batch that is not in the table, if any.
 
         Raises:
-            OperatorError: The table lacks more than one, and this is not what makes it again.
+            OperatorError: Also if the table lacks more than one, and this is not `table rebuild`.
         """
         head = self._head()
         for _ in range(_PATIENCE):
@@ -269,7 +249,6 @@ class Committer:
         raise TableConflict("other processes commit all the time")
 
     def _lacks_several(self, fence: int) -> bool:
-        """Whether more than one batch is on record behind a fence, which only what makes the table again applies."""
         # guard: only what makes a lost table again applies several batches
         return not self.named.replays and self.batches.has(fence + 2)
 
@@ -282,7 +261,7 @@ class Committer:
         )
 
     def _head(self) -> TableHead:
-        """The state of the table, which is made if there never was one, with the batches up to it read."""
+        """Read the head, and the batches up to it. Make the table if there never was one."""
         owner, head = self.state.layout.table_owner, self.catalog.head()
         if head is None:
             self.named.read_to(0)
@@ -296,7 +275,7 @@ class Committer:
         return head
 
     def _recorded(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> TableBatch | None:
-        """Record the next batch; None if no placed manifest is to be in it."""
+        """Record the next batch; None if it would be empty."""
         chosen, replaced = self._wanted(head, unnamed, progress)
         if not chosen:
             return None
@@ -314,7 +293,7 @@ class Committer:
         return batch
 
     def _left(self, replaced: "_Replaced", chosen: Sequence[BatchedManifest], base: int) -> Merge | None:
-        """Write what a batch leaves of merged files whose parts may be gone; None if it takes rows of none away."""
+        """Write what a batch leaves of merged files whose parts may be gone; None if it leaves them alone."""
         going = self._replaced([Placed(each.key, each.generation) for each in chosen])
         files = [each for each in replaced.merged_files_with(going) if is_released(self.state, each.date, each.uri)]
         # guard: a rebuild writes anew what it leaves of a merged file
@@ -323,12 +302,12 @@ class Committer:
     def _wanted(
         self, head: TableHead, unnamed: Sequence[Placed], progress: Progress
     ) -> tuple[list[BatchedManifest], "_Replaced"]:
-        """The manifests of the next batch; notes what became of those that are not to be in it."""
-        # The manifests of finished batches are done: these are checked now, after it was read what is finished.
+        """Choose the manifests of the next batch; note what became of the others."""
+        # Manifests of finished batches are done: this is checked after reading which batches are finished.
         chosen = list[BatchedManifest]()
         first, going = self._replacing(self.named.chosen(unnamed, self.max_manifests), progress)
         is_rebuilt = any(each.generation > 1 for each in first)
-        # A damaged record is no reason for all to wait: only manifests whose rows may be in that file do.
+        # A damaged record holds up only the manifests whose rows may be in that file.
         replaced = _Replaced(self.live(head, skips_damaged=True) if is_rebuilt else (), going)
         for each, found in map_ordered(partial(self._checked, replaced), first):
             if found is PlacedState.UNNAMED:
@@ -340,7 +319,7 @@ class Committer:
         return chosen, replaced
 
     def _replacing(self, placed: Sequence[Placed], progress: Progress) -> tuple[list[Placed], set[str]]:
-        """Those whose earlier outcomes can be read, with the files that they replace; the others are stuck."""
+        """The manifests with readable earlier outcomes, and the files that they replace; others are stuck."""
         readable, going = list[Placed](), set[str]()
         for each in placed:
             try:
@@ -378,7 +357,7 @@ class Committer:
         return TableHeldBack(f"manifest {placed.key.id}: the table's catalog refuses it: {held.reason}")
 
     def _hindrance(self, replaced: "_Replaced", placed: Placed) -> StuckError | None:
-        """Why the files that a rebuilt manifest replaces cannot be removed from the table; None if they can."""
+        """Why the files that a rebuild replaces cannot be removed from the table; None if they can."""
         if placed.generation == 1 or not self.state.ledger.is_done(placed.key):
             return None
         try:
@@ -403,10 +382,10 @@ class Committer:
         return None
 
     def _moved(self, replaced: "_Replaced", placed: Placed) -> str | None:
-        """A file with rows of a manifest that the table had and has no more, although it is there; None without one.
+        """An existing file with rows of a manifest that the table lost; None without one.
 
-        Only the last generation that the table took has rows in it. One from before there was a table, or whose place
-        another took before its batch, has none that another program could have moved.
+        Only the last generation in the table has rows there. One from before the table, or one that was superseded
+        before its batch, has no rows that another program could have moved.
         """
 
         def absent(generation: int) -> Iterator[str]:

@@ -6,12 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 from compactor.adapters.local.native.kernel import NativeGrok, digest_kernel, is_installed
-from compactor.core.crash_points import (
-    OnChangeCrashPoint,
-    OnRedriveCrashPoint,
-    ignore_change_crash_point,
-    ignore_redrive_crash_point,
-)
+from compactor.core.crash_points import OnChangeCrashPoint, OnRedriveCrashPoint, ignore_crash_point
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3
 from compactor.core.logs.names import is_log
@@ -116,7 +111,7 @@ def close_quiet_dates(app: App) -> None:
         made.close()
 
 
-def retiring_expirer(app: App, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_change_crash_point) -> Expirer:
+def retiring_expirer(app: App, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_crash_point) -> Expirer:
     """Make what removes retired dates, and puts on record who did.
 
     Raises:
@@ -142,7 +137,7 @@ def cleaner(app: App, who: str = BY_JOB) -> Cleaner:
     return Cleaner(app.state, retention, Expirer(app.state, who), has_table=app.settings.has_table)
 
 
-def redriver(app: App, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> "Redriver":
+def redriver(app: App, *, on_crash_point: OnRedriveCrashPoint = ignore_crash_point) -> "Redriver":
     """Make what redrives dead letters, quarantined files and rejected lines."""
     from compactor.ops.redrive.planner import RedrivePlanner
     from compactor.ops.redrive.redriver import Redriver

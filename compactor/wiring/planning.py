@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import cache
 
-from compactor.core.crash_points import OnPlanCrashPoint, ignore_plan_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, ignore_crash_point
 from compactor.core.map_ordered import THREADS
 from compactor.ledger.ledger import Ledger
 from compactor.sources.claiming import Claimer
@@ -42,7 +42,7 @@ def planner(app: App, on_crash_point: OnPlanCrashPoint | None = None, groups_at_
 
 
 def builder(
-    app: App, *, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, groups_at_once: int = THREADS
+    app: App, *, on_crash_point: OnPlanCrashPoint = ignore_crash_point, groups_at_once: int = THREADS
 ) -> Builder:
     """Make what turns announced files into manifests, those of all streams if there are any."""
     settings = app.settings
@@ -59,9 +59,7 @@ def builder(
     )
 
 
-def sealer(
-    app: App, *, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, groups_at_once: int = THREADS
-) -> Sealer:
+def sealer(app: App, *, on_crash_point: OnPlanCrashPoint = ignore_crash_point, groups_at_once: int = THREADS) -> Sealer:
     """Make what seals pending parts into manifests."""
     made = planner(app, on_crash_point, groups_at_once)
     return Sealer(planner=made, max_wait_seconds=app.settings.builder.max_wait_seconds)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.adapters.memory.store import MemoryClaims
-from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.ports import Claim
 from compactor.wiring import finding, planning
 from compactor.wiring.app import App
@@ -64,7 +64,7 @@ class Scene:
         self._store = WatchedStore(self._harness.store, on_change=self._note)
         self._note()
 
-    def build(self, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> None:
+    def build(self, on_crash_point: OnPlanCrashPoint = ignore_crash_point) -> None:
         """One builder gets the message, and acknowledges it if it may."""
         builder = planning.builder(self._components(), on_crash_point=on_crash_point, groups_at_once=1)
         report = builder.build({"message": notification("lake", KEY, 12 * MIB, self._etag)})

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from compactor.core.crash_points import OnPlanCrashPoint, ignore_plan_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
@@ -27,14 +27,14 @@ def parts_of(harness: Harness, store: ObjectStore | None = None) -> App:
     return App(harness.settings, clock=harness.clock, store=store or harness.store, claims=harness.claims)
 
 
-def build(harness: Harness, *bodies: str, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> Built:
+def build(harness: Harness, *bodies: str, on_crash_point: OnPlanCrashPoint = ignore_crash_point) -> Built:
     """Build one group after the other, so that crash points come in order."""
     builder = planning.builder(parts_of(harness), on_crash_point=on_crash_point, groups_at_once=1)
     return builder.build(dict(zip("abcdefghijklmnop", bodies, strict=False)))
 
 
 def seal(
-    harness: Harness, *, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, after_seconds: float = 0
+    harness: Harness, *, on_crash_point: OnPlanCrashPoint = ignore_crash_point, after_seconds: float = 0
 ) -> SealedParts:
     harness.clock.advance(after_seconds)
     return planning.sealer(parts_of(harness), on_crash_point=on_crash_point, groups_at_once=1).seal()

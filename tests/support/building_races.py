@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
+from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.sources.claiming import claim_key
@@ -42,7 +42,7 @@ class Race:
             for key in ("raw/4.ndjson", "raw/5.ndjson"):
                 planning.builder(self._parts()).build({key: self.messages.pop(key)})
 
-    def build(self, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point, *, every: int = 1) -> None:
+    def build(self, on_crash_point: OnPlanCrashPoint = ignore_crash_point, *, every: int = 1) -> None:
         """Take in what is in the queue, or every nth message, and acknowledge what is safe."""
         batch = dict(list(self.messages.items())[::every])
         builder = planning.builder(self._parts(), on_crash_point=on_crash_point, groups_at_once=self.at_once)
@@ -50,7 +50,7 @@ class Race:
         for message_id in set(batch) - set(report.failed):
             self.messages.pop(message_id, None)
 
-    def seal(self, on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point) -> None:
+    def seal(self, on_crash_point: OnPlanCrashPoint = ignore_crash_point) -> None:
         """Seal all that waits."""
         planning.sealer(self._parts(), on_crash_point=on_crash_point, groups_at_once=self.at_once).seal()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
+from compactor.core.crash_points import OnRedriveCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
@@ -42,7 +42,7 @@ def redrive(
     date: str | None = None,
     dry_run: bool = False,
     with_claims: bool = True,
-    on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point,
+    on_crash_point: OnRedriveCrashPoint = ignore_crash_point,
 ) -> RedriveReport:
     """One redrive, in a process of its own."""
     app = harness.app()

@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-from compactor.core.crash_points import OnChangeCrashPoint, ignore_change_crash_point
+from compactor.core.crash_points import OnChangeCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.layout import is_data
 from compactor.core.ports import ObjectStore
@@ -46,7 +46,7 @@ def retire(
     store: ObjectStore | None = None,
     dry_run: bool = False,
     with_unsettled: bool = False,
-    on_crash_point: OnChangeCrashPoint = ignore_change_crash_point,
+    on_crash_point: OnChangeCrashPoint = ignore_crash_point,
 ) -> RetireReport:
     """One call, in a process of its own."""
     app = harness.app(store=store)

@@ -7,19 +7,18 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import AwareDatetime, Field, TypeAdapter
 
-from compactor.core.documents.document import Document
+from compactor.core.documents.document import Document, ManifestRecord
 from compactor.core.documents.records import FileReport
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.layout import Layout, ManifestKey
 
 
 class GrokRules(Document):
-    """Everything that decides what a line becomes. A commit keeps it, since the pattern of the settings may change.
+    """What decides how a line is matched. A commit keeps it, because the pattern in the settings may change.
 
     Attributes:
-        regex: The expression, in which every name of the pattern has been replaced by what it stands for.
-        keys: The key of each named group, in the order of the groups. Groups of which a line has one at most may share
-            a key.
+        regex: The expression, with every named pattern replaced by its definition.
+        keys: The key of each named group, in order. Groups of which a line matches at most one may share a key.
         max_steps: The most steps that matching a line may take.
     """
 
@@ -29,13 +28,12 @@ class GrokRules(Document):
 
 
 class StagedFile(Document):
-    """One verified Parquet file, with its staged and its final place. These are one if it was written in place.
+    """A verified Parquet file, with its staged and its final place; a file written in place has only one.
 
     Attributes:
-        rows: Number of rows in its footer.
-        schema_version: For a file of rows, the version whose columns it has; None if it has the version of the commit.
-        partition: For a file of rows, the value of each of the commit's `partition_by` that all its rows have.
-        holds_others: Its rows have other values than `partition`, which are None: those of too many partitions.
+        schema_version: For a file of rows, the version with its columns; None for that of the commit.
+        partition: For a file of rows, the common value of all rows for each of the commit's `partition_by`.
+        holds_others: The rows of too many partitions share this file, and `partition` is all None.
     """
 
     staged: str
@@ -48,33 +46,33 @@ class StagedFile(Document):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether it was written under its final name, so that nothing is left to copy."""
+        """Whether nothing is left to copy."""
         return self.staged == self.final
 
     def version_in(self, commit: "Commit") -> int:
-        """The schema version whose columns a file of rows of this commit has."""
+        """The version with the columns of this file of rows."""
         return commit.schema_version if self.schema_version is None else self.schema_version
 
 
 class Why(StrEnum):
-    """Why something changes."""
+    """Why the output, or the fate of input, changes."""
 
-    COMPACTED = "compacted"  # a manifest was compacted, or its rows were made again
+    COMPACTED = "compacted"  # a manifest was compacted or rebuilt
     DEAD_LETTER = "dead-letter"  # a manifest cannot be compacted
     RETIRED = "retired"  # an operator retired the date
-    ARCHIVE = "archive"  # archived manifests by age
-    REDRIVEN = "redriven"  # redriven lines by age
-    REJECTS = "rejects"  # rejects by age
+    ARCHIVE = "archive"  # archived manifests expired
+    REDRIVEN = "redriven"  # redriven lines expired
+    REJECTS = "rejects"  # rejects expired
     ERASED = "erased"  # lines were erased on request
-    GIVEN_UP = "given-up"  # quarantined input needs no person any more although no manifest has its lines
+    GIVEN_UP = "given-up"  # quarantined input no longer needs an operator although no manifest has its lines
     MERGED = "merged"  # files of the table were merged
-    RELEASED = "released"  # files that were merged may be gone: their rows are in the merged file alone
+    RELEASED = "released"  # merged files may be deleted: the new file has their rows
 
 
 class Change(Document):
-    """A change of what the output holds, or of what becomes of input: created before it takes effect, never changed.
+    """A change of the output, or of the fate of input. It is recorded before it takes effect, and never changed.
 
-    `Ledger.decide` puts one on record. Of several at one place, the first is valid.
+    `Ledger.decide` records it. If two processes decide at one place, the first one wins.
     """
 
     why: Why
@@ -82,23 +80,16 @@ class Change(Document):
     decided_at: datetime
 
 
-class Outcome(Change):
-    """What was decided of a manifest. Each of its generations has one, which supersedes those before."""
-
-    manifest_id: str
-    date: str
-
-    @property
-    def key(self) -> ManifestKey:
-        return ManifestKey(self.date, self.manifest_id)
+class Outcome(Change, ManifestRecord):
+    """The decision on a manifest. Each generation has one, which supersedes earlier ones."""
 
 
 class Erased(Document):
-    """What was erased on request of the rows that the reports on the files count.
+    """Rows that the reports on the files count, but that were erased on request.
 
     Attributes:
-        erasures: The ids of the erasures, the first one first.
-        rows: The rows that are in no output any more. Which file each was from need not be known.
+        erasures: The ids of the erasures, oldest first.
+        rows: How many rows. Which file each was from need not be known.
     """
 
     erasures: list[str]
@@ -106,32 +97,31 @@ class Erased(Document):
 
 
 class Commit(Outcome):
-    """The outcome of a manifest that was compacted. After this record, the manifest only rolls forward.
+    """The outcome of a manifest that was compacted. From this record on, the manifest only rolls forward.
 
     A rebuild makes the next generation, with the same rows except those of replaced input files.
 
     Attributes:
-        generation: 1, and one more with each rebuild. Of several commits, the one of the highest generation is valid.
-        reason: Of a rebuild, what was wrong with the files of the generation before.
-        removes: Final names of earlier generations that are not used again. They are deleted before any file is
-            published.
-        replaced: Input files of which it has another version than the generation before.
+        generation: 1, and one more with each rebuild. The highest generation is valid.
+        reason: For a rebuild, what was wrong with the files of the previous generation.
+        removes: Final names of earlier generations that are not reused. They are deleted before files are published.
+        replaced: Input files that have another version than in the previous generation.
         files: One report per file of the manifest, in its order.
         schema_version: The version that has a column for every key that may have one.
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
-        misfits: Those values by the name of their column.
+        misfits: These values by column name.
         redone_bins: Parts of the input whose rows were written again because of new keys.
-        refused_keys: Keys that got no column, at least; their values went to the rescued data.
-        partition_by: How the rows are divided within the date; see `compactor.core.partitions`. Empty: not at all.
-        unparsed_times: Rows whose value is no time where one was expected; they are in a partition without it.
+        refused_keys: A lower bound of the keys that got no column; their values went to the rescued data.
+        partition_by: Partitions within the date, as in `compactor.core.partitions`; may be empty.
+        unparsed_times: Rows that are in a partition without a time because their value is not one.
         columns: Columns of keys in the schema version.
-        max_columns: The most that there may be.
-        max_line_bytes: The longest line that was accepted.
-        max_decompressed_bytes: The largest file that was accepted, decompressed.
-        rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
-        started_at: When the winning attempt began; after a rebuild, that of the first generation, whose rows it has.
-        erased: What was erased on request, by this generation and those before it; None if nothing was.
-        grok: What read the lines of its files as records; None if they are JSON.
+        max_columns: Limit of `columns`.
+        max_line_bytes: Limit of the length of a line.
+        max_decompressed_bytes: Limit of the decompressed size of a file.
+        rejects_of: The manifest whose rejected lines it redrives; else empty.
+        started_at: When the winning attempt of the first generation began.
+        erased: What this generation and earlier ones erased on request; None if nothing.
+        grok: How the lines were matched; None if they are JSON.
     """
 
     why: Literal[Why.COMPACTED] = Why.COMPACTED
@@ -162,12 +152,11 @@ class Commit(Outcome):
 
     @property
     def is_rebuilt(self) -> bool:
-        """Whether it supersedes an earlier generation."""
         return self.generation > 1
 
     @property
     def erased_rows(self) -> int:
-        """Rows that the reports on the files count, and that were erased since."""
+        """Rows that the reports on the files count but that were erased since."""
         return 0 if self.erased is None else self.erased.rows
 
 
@@ -175,8 +164,7 @@ class DeadLetter(Outcome):
     """The outcome of a manifest that cannot be compacted. It is never rebuilt.
 
     Attributes:
-        why: Always `dead-letter`.
-        reason: Why, as one word.
+        reason: One of `compactor.core.documents.manifest.REASONS`.
         message: What is wrong, where, and what was expected.
         source_uri: The object that the manifest was read from.
     """
@@ -189,13 +177,13 @@ class DeadLetter(Outcome):
 
 
 class LaterChange(Change):
-    """A change of what is done: what it takes of manifests it names with the generation of their outcomes.
+    """A later change. It names the manifests that it affects with the generations of their outcomes.
 
-    What comes later to the same date, as a late manifest or a rebuild, is not under it. Two processes that decide the
-    same give it the same id.
+    It does not affect what comes later to the same date, such as a late manifest or a rebuild. Two processes that
+    decide the same give it the same id.
 
     Attributes:
-        about: The date or the manifest that it is about; empty if it is about several.
+        about: The date or the manifest; empty if there are several.
     """
 
     about: str = ""
@@ -203,15 +191,15 @@ class LaterChange(Change):
 
     @classmethod
     def whys(cls) -> frozenset[Why]:
-        """The reasons that a change of this kind may have."""
+        """The reasons for which this kind of change is made."""
         return frozenset(get_args(cls.model_fields["why"].annotation))
 
 
 Part = Literal["rows", "rejects", "archive", "redriven"]
-"""A part of what is stored of a manifest: output, rejects, its archived object, or the redriven lines that it read."""
+"""What is stored of a manifest: output, rejects, the archived manifest, or the redriven lines that it read."""
 
 Rule = Literal[Why.RETIRED, Why.ARCHIVE, Why.REDRIVEN, Why.REJECTS]
-"""A kind of rule of retention."""
+"""A rule of retention."""
 
 TAKES: Mapping[Rule, frozenset[Part]] = {
     Why.RETIRED: frozenset({"rows", "rejects", "archive", "redriven"}),
@@ -219,11 +207,11 @@ TAKES: Mapping[Rule, frozenset[Part]] = {
     Why.REDRIVEN: frozenset({"redriven"}),
     Why.REJECTS: frozenset({"rejects"}),
 }
-"""The parts that go under each kind of rule."""
+"""What each rule deletes."""
 
 
 class Taking(LaterChange):
-    """Parts of manifests of a date go under a rule of retention.
+    """Parts of manifests of a date expire under a rule of retention.
 
     Attributes:
         reason: The rule, such as `retention.archive_days = 30`.
@@ -238,11 +226,11 @@ class Taking(LaterChange):
 
     @property
     def words(self) -> str:
-        """What every command says in place of what expired."""
+        """How commands describe what expired."""
         return f"expired on {self.decided_at:%Y-%m-%d} under {self.reason}"
 
     def takes(self, part: Part, key: ManifestKey, generation: int) -> bool:
-        """Return whether a part of a generation of a manifest is under it."""
+        """Whether a part of a generation of a manifest expires."""
         is_member = key.date == self.about and generation <= self.manifests.get(key.id, 0)
         return is_member and part in TAKES[self.why]
 
@@ -250,17 +238,17 @@ class Taking(LaterChange):
 How = Literal["accepted", "dismissed", "removed", "excluded"]
 """How input is given up.
 
-A person accepted that a range of a topic or stream is gone; a person dismissed a file; a file is gone that never had
-rows, which counts only while it is gone; or the settings exclude a file, which counts only while they do.
+An operator `accepted` that a range of a topic or stream is lost, or `dismissed` a file. A file without rows was found
+`removed`, or the settings have `excluded` it; both hold only while this is so.
 """
 
 
 class GivenUp(LaterChange):
-    """Quarantined input of a manifest needs no person any more although no manifest has its lines.
+    """Quarantined input of a manifest no longer needs an operator although no manifest has its lines.
 
     Attributes:
         input: A file, or a gap of a topic or stream.
-        reason: What a person said, or what was found.
+        reason: The operator's words, or what was found.
         by: Who decided it.
     """
 
@@ -272,45 +260,42 @@ class GivenUp(LaterChange):
 
     @property
     def words(self) -> str:
-        """What every command says of the input."""
+        """How commands describe the input."""
         did = {"accepted": "loss accepted", "removed": "found removed"}.get(self.how, self.how)
         return f"{did} by {self.by} at {self.decided_at:%Y-%m-%d %H:%M:%S} UTC: {self.reason}"
 
 
 Inputs = Literal["keep", "delete"]
-"""What becomes of input files that hold a value to erase: they are only named, or deleted."""
+"""Whether input files that hold an erased value are kept and listed, or deleted."""
 
 
-class ErasedManifest(Document):
+class ErasedManifest(ManifestRecord):
     """What is erased of one manifest.
 
     Attributes:
-        generation: Of the commit without it.
-        rows: Rows.
-        rejected_lines: Rejected lines whose bytes were kept, redriven ones included.
+        generation: Of the commit without the erased rows.
+        rejected_lines: Rejected lines whose bytes were kept, including redriven ones.
     """
 
-    manifest_id: str
-    date: str
     generation: int
     rows: int
     rejected_lines: int
 
 
 class Erasure(LaterChange):
-    """Lines were erased on request. It holds none of the values, and names no input file: a name may have one.
+    """Lines were erased on request. It holds none of the values, and names no input file: a name may contain a value.
 
     Attributes:
         key: The key whose values were given.
         by: Who asked.
-        values: How many values. Neither they nor a digest of them is kept: digests of few possible values tell them.
+        values: How many values. Not even a digest is kept: digests of few possible values reveal them.
         inputs: What becomes of the input files.
-        begun_at: When its call began.
-        manifests: Of an intention, what is to go; of the change, what went.
+        begun_at: When the command began.
+        manifests: In an intention, what is to be erased; in the change, what was.
         deleted_inputs: How many input files were deleted.
         left: How many manifests and files still hold a value, or may hold one.
-        died: Whether its call seemed to have died, and a later one told what was erased by then. Then it is not known
-            what became of input files, nor what was left.
+        died: The command seemed to have died, and a later one recorded what was erased by then. Input files and `left`
+            are unknown.
     """
 
     why: Literal[Why.ERASED] = Why.ERASED
@@ -328,12 +313,12 @@ class Erasure(LaterChange):
 class Merge(LaterChange):
     """Files of the table were merged.
 
-    It takes effect by a batch of the table that names it, and only by the first one behind `base` that replaces files:
-    after any other one, the files may no longer have the rows that they ought to have.
+    It takes effect with the batch of the table that names it, if no batch after `base` replaced files before: otherwise
+    the merged files may have outdated rows.
 
     Attributes:
         files: The merged files that it adds.
-        base: The last batch that the table had taken when the files to merge were chosen.
+        base: The last batch in the table when the files to merge were chosen.
     """
 
     why: Literal[Why.MERGED] = Why.MERGED
@@ -342,10 +327,10 @@ class Merge(LaterChange):
 
 
 class Release(LaterChange):
-    """The parts of a merged file of a date may be gone, as their rows are in it alone. They may also be there.
+    """The parts of a merged file may be deleted, because it has their rows. They may also still be there.
 
-    It is on record before a batch that releases them, and before the merge of a file that has rows of such parts; so a
-    part that is gone has one.
+    It is recorded before a batch that releases them, and before the merge of a file that has rows of such parts. So
+    every part that is gone has one.
     """
 
     why: Literal[Why.RELEASED] = Why.RELEASED
@@ -356,7 +341,7 @@ OUTCOME: TypeAdapter[Commit | DeadLetter] = TypeAdapter(Annotated[Commit | DeadL
 
 
 def place_of(layout: Layout, change: Commit | DeadLetter | LaterChange) -> str:
-    """The place of a change, which only one can have: it is created, and never replaced."""
+    """The place of a change. Only one change can ever be there."""
     if isinstance(change, Commit | DeadLetter):
         return layout.outcome(change.key, change.generation)
     return layout.change(change.why, change.about, change.id)

@@ -1,7 +1,7 @@
-"""What is on record about closed dates: a log of create-only summaries, and what many of them add up to. No I/O.
+"""The records of closed dates: a log of create-only summaries, and their totals. No I/O.
 
-A date is closed by a summary of the manifests that are done and verified. A manifest of that date that ends later, and
-one that is rebuilt, go into an addition, the next summary of the same date. No summary ever changes.
+A summary of the manifests that are done and verified closes a date. A manifest of that date that is finished or rebuilt
+later goes into an addition, the next summary of the date. No summary ever changes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,34 +11,30 @@ from typing import NamedTuple, TypeVar
 from pydantic import AwareDatetime, Field
 
 from compactor.core.documents.counts import Counts
-from compactor.core.documents.document import Document
+from compactor.core.documents.document import Document, ManifestRecord
 from compactor.core.documents.records import FileStatus
 from compactor.core.layout import ManifestKey
 
 T = TypeVar("T")
 
 COMMIT_MARK = b"{}"
-"""The mark of a commit. Any other mark is longer, so a listing tells which manifests cannot be dead letters."""
+"""The mark of a commit. All other marks are longer, so that a listing shows which manifests are commits."""
 
 
-class OpenLetter(Document):
-    """A dead letter that nothing had settled when its date was closed."""
+class OpenLetter(ManifestRecord):
+    """A dead letter that was not settled when its date was closed."""
 
-    manifest_id: str
-    date: str
     reason: str
     message: str
 
 
-class OpenFile(Document):
-    """A quarantined file that nothing had settled for good when its date was closed.
+class OpenFile(ManifestRecord):
+    """A quarantined file that was not settled for good when its date was closed.
 
     Attributes:
-        started_at: When the attempt began that quarantined it.
+        started_at: When the attempt that quarantined it began.
     """
 
-    manifest_id: str
-    date: str
     uri: str
     status: FileStatus
     detail: str
@@ -54,7 +50,7 @@ class SettledFile(Document):
 
 
 class DoubledVersion(Document):
-    """Two manifests of closed dates that have compacted the same version of a file; dates and ids of both."""
+    """Two manifests of closed dates that compacted the same version of a file."""
 
     first_date: str
     first_id: str
@@ -67,18 +63,18 @@ class DoubledVersion(Document):
 
 
 class ClosedDate(Document):
-    """A summary of manifests of one date, each done and verified. Behind it stand its members and their file versions.
+    """A summary of manifests of one date. Its members and their file versions follow it in the object.
 
     Attributes:
-        number: 1 closes the date; each further one is an addition.
+        number: 1 closes the date; later ones are additions.
         begins_at: The store's time of the earliest record of its members.
         until: The store's time of their latest record.
-        sums: The sums over the members; less what they had in earlier summaries of the date.
-        letters: Dead letters among them that were not settled.
-        quarantined: Quarantined files of theirs that were not settled.
-        redriven: Dead letters of any closed date that were settled since, by id: redriven, or taken over file by file.
+        sums: The sums over the members, minus what earlier summaries of the date have of them.
+        letters: Members that are dead letters and not settled.
+        quarantined: Quarantined files of members that are not settled.
+        redriven: Ids of dead letters of any closed date that were settled since.
         settled: Quarantined files of any closed date that were settled since.
-        doubled: Manifests that have file versions in common, at least one of them a member.
+        doubled: Manifests with a file version in common, at least one of them a member.
         member_bytes: The length of the list of members, which follows this document and a line feed.
         versions: The number of file versions. Their digests follow the members, then the numbers of their members.
     """
@@ -101,15 +97,16 @@ class ClosedDate(Document):
 
     @property
     def fingerprint(self) -> str:
-        """Tells it from the summary that another log has in its place."""
+        """Differs from that of a summary at the same place of another log."""
         return f"{self.date} {self.run_id} {self.closed_at.isoformat()}"
 
 
 class DateSpan(Document):
-    """The summaries of one closed date, by their places in the log, and the times of the records behind them.
+    """The summaries of one closed date, and the times of the records that they cover.
 
     Attributes:
-        without_rejects: Places whose members have no rejected lines, or had all of them redriven.
+        places: Of the summaries in the log.
+        without_rejects: Places whose members have no rejected lines, or only redriven ones.
     """
 
     places: list[int]
@@ -119,15 +116,13 @@ class DateSpan(Document):
 
 
 class ClosedTotals(Document):
-    """What the first summaries of the log add up to. A cache: overwritten with each closing, and made again if lost.
+    """The totals of the first summaries of the log. A cache: overwritten by each closing, and rebuilt if lost.
 
     Attributes:
-        upto: The place in the log of the last summary that is in here; 0 if none is.
-        dates: The closed dates.
-        sums: The sums over all their manifests.
+        upto: The place of the last summary that is included; 0 for none.
         letters: Dead letters that are not known to be settled.
         quarantined: Quarantined files that are not known to be settled.
-        doubled: Manifests that have file versions in common.
+        doubled: Manifests with file versions in common.
     """
 
     upto: int = 0
@@ -139,7 +134,7 @@ class ClosedTotals(Document):
 
 
 class ClosingBegun(Document):
-    """Says that each manifest on record is open, marked as unsummarised, of a date marked so, or in a summary."""
+    """Declares that each manifest on record is open, marked as unsummarised (or its date is), or in a summary."""
 
     run_id: str
     begun_at: AwareDatetime
@@ -149,9 +144,9 @@ class Member(NamedTuple):
     """A manifest in a summary.
 
     Attributes:
-        generation: Of the outcome that was summarised.
-        kept_rejects: Its rejected lines whose bytes are in the rejects.
-        counted_rejects: Its rejected lines that are only counted.
+        generation: Of the summarised outcome.
+        kept_rejects: Rejected lines whose bytes are in the rejects.
+        counted_rejects: Rejected lines that are only counted.
     """
 
     id: str
@@ -161,7 +156,7 @@ class Member(NamedTuple):
 
 
 def totals_with(totals: ClosedTotals, later: Sequence[tuple[int, ClosedDate]]) -> ClosedTotals:
-    """Add the summaries that follow in the log, each with its place. What one settles may be in an earlier one."""
+    """Add the next summaries of the log, given with their places. One may settle what an earlier one has."""
     if not later:
         return totals
     sums, dates = totals.sums, dict(totals.dates)
@@ -189,7 +184,7 @@ def totals_with(totals: ClosedTotals, later: Sequence[tuple[int, ClosedDate]]) -
 
 def _span(known: DateSpan | None, place: int, summary: ClosedDate) -> DateSpan:
     if known is None:
-        # In an addition the sums of what it takes back may hide rejects.
+        # In an addition, the subtracted sums may hide rejects.
         without = [place] if not (summary.sums.rejected_lines or summary.sums.rejects_by_reason) else []
         return DateSpan(places=[place], begins_at=summary.begins_at, until=summary.until, without_rejects=without)
     return DateSpan(

@@ -1,4 +1,4 @@
-"""What manifests and their files add up to: one value of counts, which summaries keep and commands show. No I/O."""
+"""The totals of manifests and their files, which summaries keep and commands show. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,28 +13,27 @@ from compactor.core.documents.records import NEEDS_OPERATOR, FileReport, FileSta
 class Counts:
     """Sums over manifests and files: `lines == rows + rejected_lines + blank_lines + erased_lines`.
 
-    An input file is a version of a file that was compacted: one that is replaced and compacted again counts once a
-    version. A quarantined file is none, and neither is one of redriven lines, beside the file that they are from. A
-    difference may be negative.
+    An input file is a version of a file that was compacted: a file that is replaced and compacted again counts once for
+    each version. Quarantined files and files of redriven lines do not count. A difference may be negative.
 
     Attributes:
         manifests: Committed manifests.
         dead_letters: Manifests that are dead letters.
-        files_by_status: Files of the committed manifests by the result for each, without those of redriven lines. One
-            that was quarantined and redriven counts again.
-        input_bytes: Stored bytes of the input files, which are the compacted ones of these.
+        files_by_status: Files of committed manifests by result, without those of redriven lines. A file that was
+            quarantined and redriven counts again.
+        input_bytes: Stored bytes of the input files.
         decoded_bytes: Their length after decoding.
         lines: Lines of all files that could be read to their end.
         rows: Rows on record.
-        rejected_lines: Lines that are in the rejects, or only counted there.
-        unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
-        blank_lines: Lines without anything but white space.
-        erased_lines: Lines whose row or reject was erased on request: no other count has them.
+        rejected_lines: Lines in the rejects, or only counted there.
+        unkept_rejects: Rejected lines that are only counted; only the input file has their bytes.
+        blank_lines: Lines of only white space.
+        erased_lines: Lines whose row or reject was erased on request; no other count has them.
         rejects_by_reason: Rejected lines by reason.
-        redriven_by_reason: Lines that were redriven, by the reason for which they had been rejected before.
+        redriven_by_reason: Redriven lines by the reason for which they were rejected before.
         rescued_values: Values in _rescued_data because they do not fit the type of their column.
-        misfits: The same by column, as far as it is on record.
-        output_files: Parquet files with rows, as they are on record.
+        misfits: The same by column, as far as recorded.
+        output_files: Parquet files of rows on record.
         output_bytes: Their size.
     """
 
@@ -64,22 +63,21 @@ class Counts:
 
     @property
     def by_name(self) -> dict[str, Any]:
-        """The counts by their names."""
         return {each.name: getattr(self, each.name) for each in fields(Counts)}
 
     @property
     def input_files(self) -> int:
-        """Compacted versions of files: each of their lines is a row, a reject or blank."""
+        """Compacted versions of files."""
         return self.files_by_status[FileStatus.COMPACTED]
 
     @property
     def quarantined_by_status(self) -> Counter[str]:
-        """How many files were ever quarantined, by status; one that is quarantined again counts again."""
+        """How many files were ever quarantined, by status. A file may count several times."""
         return quarantined_of(self.files_by_status)
 
     @property
     def adds_up(self) -> bool:
-        """Whether each line is accounted for, in sum."""
+        """Whether every line is accounted for."""
         return self.rows + self.rejected_lines + self.blank_lines + self.erased_lines == self.lines
 
 
@@ -90,7 +88,7 @@ def _sum(one: Any, other: Any, sign: int) -> Any:
 
 
 def counts_of(outcome: Commit | DeadLetter, *, with_source: bool = True) -> Counts:
-    """The counts of one manifest; `with_source` is as for `file_counts`."""
+    """The counts of one manifest; see `file_counts` for `with_source`."""
     if isinstance(outcome, DeadLetter):
         return Counts(dead_letters=1)
     return file_counts(outcome.files, with_source=with_source) + Counts(
@@ -109,8 +107,8 @@ def file_counts(files: Iterable[FileReport], *, with_source: bool) -> Counts:
 
     Args:
         files: The reports.
-        with_source: Whether the counts are added to those of the files that redriven lines are from. Such a line is
-            counted there as one line and one reject: here it is no further line, and one reject less.
+        with_source: Whether the counts will be added to those of the files that redriven lines are from. These count a
+            redriven line as one line and one reject, so that here it adds no line and takes back the reject.
     """
     sums: Any = Counter()
     statuses, rejects, redriven = Counter[str](), Counter[str](), Counter[str]()
@@ -138,7 +136,7 @@ def file_counts(files: Iterable[FileReport], *, with_source: bool) -> Counts:
 
 
 def quarantined_of(files_by_status: Mapping[str, int]) -> Counter[str]:
-    """Of files by the result for each, those that were quarantined. One that changed was not: see `NEEDS_OPERATOR`."""
+    """The quarantined ones of files by result; see `NEEDS_OPERATOR`."""
     return Counter({each: files for each, files in files_by_status.items() if each in NEEDS_OPERATOR})
 
 
@@ -148,10 +146,10 @@ def bytes_per_byte(output_bytes: int, input_bytes: int) -> float | None:
 
 
 def are_few_rows(rows: int, rejected_lines: int) -> bool:
-    """Whether under half of the lines that are not blank became rows."""
+    """Whether less than half of the lines that are not blank became rows."""
     return rows < rejected_lines
 
 
 def without_zeros(counts: Counter[str]) -> Counter[str]:
-    """Counts that are not zero, as a sum of many may have some."""
+    """The counts without those that are zero."""
     return Counter({reason: lines for reason, lines in counts.items() if lines})

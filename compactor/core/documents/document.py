@@ -1,4 +1,4 @@
-"""What all records of the state are: immutable models, stored as JSON."""
+"""The base of all records of the state: immutable models, stored as JSON."""
 
 from collections.abc import Callable
 from typing import Self, TypeVar
@@ -6,13 +6,14 @@ from typing import Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectStore
 
 T = TypeVar("T")
 
 
 class Document(BaseModel):
-    """A record that is never changed. Readers ignore keys that they do not know."""
+    """A record that never changes. Readers ignore unknown keys."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -23,16 +24,16 @@ class Document(BaseModel):
         Args:
             data: The bytes.
             uri: Where they are stored.
-            expected: What was expected there, as the error says it; by default, a record of this kind.
+            expected: For the error: what was expected; by default, a record of this kind.
 
         Raises:
-            RecordUnreadable: The bytes are no such record; the message names the first fault.
+            RecordUnreadable: The bytes are not such a record; the message names the first fault.
         """
         return parsed(cls.model_validate_json, data, uri, expected or f"a record of kind {cls.__name__}")
 
     @classmethod
     def find(cls, store: ObjectStore, uri: str, expected: str = "") -> Self | None:
-        """The record at a place, as `read`; None if there is none."""
+        """Read the record at a place, as `read`; None if there is none."""
         try:
             data = store.read(uri)
         except ObjectNotFound:
@@ -44,8 +45,19 @@ class Document(BaseModel):
         return self.model_dump_json().encode()
 
 
+class ManifestRecord(Document):
+    """A record about one manifest."""
+
+    manifest_id: str
+    date: str
+
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)
+
+
 def parsed(parse: Callable[[bytes], T], data: bytes, uri: str, expected: str) -> T:
-    """What a model makes of stored bytes; see `Document.read`."""
+    """Parse stored bytes; see `Document.read`."""
     try:
         return parse(data)
     except ValidationError as exc:

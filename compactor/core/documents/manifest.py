@@ -31,23 +31,23 @@ REASONS = {
     "forbidden": "the store refused every file of it, attempt after attempt",
     "retries_exhausted": "every attempt failed",
 }
-"""Why a manifest can become a dead letter: each reason with its meaning."""
+"""Why a manifest becomes a dead letter: each reason with its meaning."""
 
 
 UNKNOWN_SIZE_BYTES = 4 * 1024 * 1024
-"""The assumed length of a file whose manifest gives none; about what producers write."""
+"""The assumed length of a file whose manifest gives none: typical for producers."""
 
 
 class FileRange(Document):
-    """The lines of a local file behind those that earlier manifests have, up to the end of its last whole line.
+    """The lines of a local file after those that earlier manifests have, up to its last complete line.
 
     Attributes:
-        continues: The name under which manifests have the lines before it: that of the file then.
-        from_byte: Where it begins: at the beginning of a line.
-        to_byte: Where it ends: behind a line feed.
-        lines_before: The number of lines before it.
-        digest_before: The digest of all bytes before it, which are those of a version on record.
-        digest: That of all bytes of the file up to its end.
+        continues: The name of the file in the manifests that have the lines before.
+        from_byte: The beginning of a line.
+        to_byte: The end of a line, after its line feed.
+        lines_before: The number of lines before `from_byte`.
+        digest_before: Of all bytes before `from_byte`, which a version on record has.
+        digest: Of all bytes before `to_byte`.
     """
 
     continues: str
@@ -59,7 +59,6 @@ class FileRange(Document):
 
     @property
     def size_bytes(self) -> int:
-        """The number of bytes in it."""
         return self.to_byte - self.from_byte
 
 
@@ -67,17 +66,16 @@ class ManifestFile(Document):
     """One input file, at the version that was listed or announced.
 
     Attributes:
-        uri: Taken literally. Of a gap of a topic or stream, its only spelling.
-        size_bytes: Its length, where the writer of the manifest knew it; of a range of a file that grew the length of
-            the range, and of a gap 0.
-        etag: Its version, where the writer of the manifest knew it; of a gap the id of the log.
+        uri: Taken literally. A gap of a topic or stream has only one spelling.
+        size_bytes: Its length, if known; that of the range for a file that grew, 0 for a gap.
+        etag: Its version, if known; the id of the log for a gap.
         event_time: When it was created.
-        source_uri: Of a file of redriven lines, the file that they are from. Each has its own line number here: blank
-            lines stand for all others.
+        source_uri: For redriven lines, the file that they are from. They keep their line numbers: blank lines stand for
+            all others.
         rejected_as: The reason for which these lines were rejected.
-        dated_by: Which of `named_dates.RULES` gave the date of its manifest; None if its writer did.
+        dated_by: Which of `dates.RULES` gave the date of its manifest; None if the writer did.
         path_columns: Values that the folders of its path give to its rows; None if they give none.
-        range: Of a file that grew, the lines to read; None for all.
+        range: The lines to read of a file that grew; None for all.
     """
 
     uri: str
@@ -92,7 +90,7 @@ class ManifestFile(Document):
 
     @property
     def grown(self) -> FileRange | None:
-        """The range of a file that grew; None for one that is read from its beginning."""
+        """The range of a file that grew; None for a file that is read from its beginning."""
         return self.range if self.range is not None and self.range.from_byte else None
 
     @property
@@ -102,7 +100,7 @@ class ManifestFile(Document):
 
     @property
     def weight_bytes(self) -> int:
-        """Its length, or an assumed one, for dividing work."""
+        """Its length, or an assumed one, for balancing work."""
         return UNKNOWN_SIZE_BYTES if self.size_bytes is None else self.size_bytes
 
 
@@ -110,9 +108,9 @@ class Manifest(Document):
     """Files that are compacted together into the Parquet of one date. Immutable once written.
 
     Attributes:
-        rejects_of: If it redrives rejected lines, the manifest that rejected them.
-        listed_at: When a listing found its files, which counts as their arrival; None if something announced them.
-        ignored_date: The date that its writer gave, if that is outside the window of dates; not written.
+        rejects_of: The manifest whose rejected lines it redrives.
+        listed_at: When a listing found its files, which counts as their arrival; None if they were announced.
+        ignored_date: The date that the writer gave, if it is outside the window of dates; not written.
     """
 
     version: int = 1
@@ -133,5 +131,4 @@ class Manifest(Document):
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
     def to_json(self) -> bytes:
-        """The bytes of this manifest."""
         return self.model_dump_json(exclude_none=True).encode()

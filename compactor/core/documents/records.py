@@ -1,7 +1,4 @@
-"""The documents of the ledger, which record a manifest from its acceptance until it is done.
-
-Each is written once and never changed.
-"""
+"""The documents of the ledger, which record a manifest from its acceptance until it is done."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,9 +6,8 @@ from typing import Literal
 
 from pydantic import AwareDatetime, Field
 
-from compactor.core.documents.document import Document
+from compactor.core.documents.document import Document, ManifestRecord
 from compactor.core.documents.manifest import FileRange, Manifest, ManifestFile
-from compactor.core.layout import ManifestKey
 
 
 class FileStatus(StrEnum):
@@ -30,11 +26,11 @@ class FileStatus(StrEnum):
 
 
 NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})
-"""Statuses of quarantined files. A changed file is not quarantined: its new version is announced by its own event."""
+"""Statuses of quarantined files. A changed file is not quarantined, because an event announces its new version."""
 
 
 FileFormat = Literal["ndjson", "json"]
-"""How a file is read: line by line, or as JSON arrays and documents, whose elements count as lines."""
+"""How a file is read: line by line, or as JSON arrays and documents whose elements count as lines."""
 
 
 class FileReport(Document):
@@ -43,30 +39,26 @@ class FileReport(Document):
     A file with too many rejects has no lines here: none of its rows is kept, and `reject_rows` are samples.
 
     Attributes:
-        uri: The URI, as the manifest spells it.
-        status: The result for the file.
+        uri: As the manifest spells it.
         detail: What was found and what was expected; empty if compacted.
         size_bytes: The stored size.
         etag: The version that was read.
-        digest: Of its stored bytes, if it was compacted from a local disk; else empty.
-        codec: Its compression, one of `CODECS`; `none` if it was not compressed.
-        format: How it was read. Of a JSON file, elements count as lines everywhere.
+        digest: Of the stored bytes, if it was compacted from a local disk; else empty.
+        codec: One of `CODECS`; `none` if it was not compressed.
         decoded_bytes: Its length after decoding.
         lines: All lines, including a last one without a line feed.
-        blank_lines: Lines that hold only spaces, tabs and carriage returns.
+        blank_lines: Lines of only spaces, tabs and carriage returns.
         records: Lines that became one row each.
-        rejected_lines: Lines that were rejected.
         rejects: Rejected lines by reason.
-        unkept_rejects: Those of them, by reason, that are only counted because there were too many. Their bytes are in
-            the input file alone.
-        reject_rows: Rows in the rejects; more than the kept lines where an over-long line is kept in pieces.
-        source_uri: Of a file of redriven lines, the file that they are from; else empty. The counts are without the
-            blank lines that stand for other lines of that file.
+        unkept_rejects: Those of `rejects` that are only counted, because there were too many.
+        reject_rows: Rows in the rejects; more than the kept lines if an over-long line is kept in pieces.
+        source_uri: For redriven lines, the file that they are from; else empty. Blank lines that stand for other lines
+            of that file are not counted.
         rejected_as: The reason for which these lines were rejected before; else empty.
         path_columns: Values that the folders of its path give to its rows.
-        erased_rejects: Lines that were rejected, and erased on request since. No other count has them.
-        range: Of a file that grew, the lines that were to be read: `size_bytes`, `decoded_bytes` and all counts are of
-            these alone, and `digest` is of all bytes up to their end.
+        erased_rejects: Rejected lines that were erased on request. No other count has them.
+        range: The lines of a file that grew: `size_bytes`, `decoded_bytes` and all counts are of these alone, and
+            `digest` is of all bytes up to their end.
     """
 
     uri: str
@@ -102,13 +94,13 @@ class FileReport(Document):
         return self.range.to_byte if self.range else self.size_bytes
 
     def may_have_grown(self, size_bytes: int) -> bool:
-        """Whether a local file of another length may begin with the bytes that it had; what reads them knows."""
+        """Whether a local file of this length may begin with the bytes that were read."""
         return bool(self.digest) and size_bytes > self.end_byte
 
     def as_input(self) -> ManifestFile:
         """The file as a manifest names it, to read the same lines again.
 
-        A local file may have grown since: all bytes that it had are then told by their digest.
+        A local file may have grown since: the range and its digest identify the bytes that were read.
         """
         was = FileRange(
             continues=self.uri,
@@ -129,39 +121,32 @@ class FileReport(Document):
         )
 
 
-class Accepted(Document):
+class Accepted(ManifestRecord):
     """Binds a manifest id to one manifest for good.
 
     Attributes:
-        kind: `manifest` for a valid manifest; `refused` for an invalid one; `part` for files that are
-            sealed into a manifest of another id; `revoked` for an id whose claims were taken over, so that nothing
-            takes effect under it.
-        digest: Digest of the manifest's bytes: the same id with other bytes is another manifest.
+        kind: `manifest` for a valid manifest; `refused` for an invalid one; `part` for files that are sealed into a
+            manifest of another id; `revoked` for an id whose claims were taken over, so that it never takes effect.
+        digest: Of the manifest's bytes: the same id with other bytes is another manifest.
         source_uri: The object that the manifest was read from.
-        manifest: The manifest, if `kind` is `manifest`.
+        manifest: None unless `kind` is `manifest`.
     """
 
-    manifest_id: str
     kind: Literal["manifest", "refused", "part", "revoked"]
-    date: str
     digest: str = ""
     source_uri: str = ""
     accepted_at: datetime
     manifest: Manifest | None = None
 
-    @property
-    def key(self) -> ManifestKey:
-        return ManifestKey(self.date, self.manifest_id)
-
 
 class Attempt(Document):
-    """Recorded before work starts, so that a manifest that kills every driver runs out of attempts.
+    """An attempt, recorded before its work, so that a manifest that kills every driver runs out of attempts.
 
     Attributes:
-        alone: No other manifest was in flight: if the driver dies now, no other one is to blame.
-        after_progress: Another manifest was committed since the previous attempt at this one began.
-        after_self_test: The job converted a sample of its own right before it, and after the previous attempt.
-        generation: The generation of the commit that it is to make; from 2 for a rebuild.
+        alone: No other manifest was in flight: if the driver dies, no other one is to blame.
+        after_progress: Another manifest was committed since the previous attempt began.
+        after_self_test: The job converted a sample after the previous attempt, right before this one.
+        generation: Of the commit to make; from 2 for a rebuild.
     """
 
     manifest_id: str
@@ -201,8 +186,8 @@ class AttemptsFolded(Document):
     """The sum of the first attempts at a manifest, whose own records were deleted.
 
     Attributes:
-        upto: The number of the last attempt that is in the sum.
-        failures: How many failed, except deaths that are not held against the manifest.
+        upto: The number of the last of these attempts.
+        failures: How many failed, without deaths that are not held against the manifest.
         held: How many are held against the manifest.
         deaths: How many ended with their driver.
         last_error: How the last one ended.
@@ -221,8 +206,8 @@ class AttemptsFolded(Document):
 class Done(Document):
     """Everything that the outcome names is in its final place.
 
-    Each generation has its own record. That of the first one tells when the rows were first visible; a rebuild writes
-    it if the first one was never published.
+    Each generation has its own record. The first one has the time when the rows became visible; a rebuild writes it if
+    the first generation was never published.
     """
 
     manifest_id: str
@@ -233,13 +218,11 @@ class Done(Document):
 class RedrivenInput(Document):
     """One file of rejected lines that were redriven.
 
-    Attributes:
-        uri: The new file.
-        source_uri: The file that the lines are from.
-        lines: Number of lines.
-        reason: Why they were rejected.
-        numbers: Their line numbers, as first and last of each range. A range has no other line that was rejected for
-            this reason.
+    uri: The new file.
+    source_uri: The file that the lines are from.
+    reason: Why they were rejected.
+    numbers: Ranges of line numbers, first and last. All lines of a range that were rejected for this reason are
+        redriven.
     """
 
     uri: str
@@ -254,8 +237,8 @@ class Redrive(Document):
 
     Attributes:
         kind: `manifests` for a dead letter, `files` for quarantined files, `rejects` for rejected lines, `planned` for
-            what a plan had for the id of the source, which something else has.
-        source: The id of the redriven manifest: the root that this record is kept beside, or a successor.
+            the planned manifest of an id that another manifest has.
+        source: The redriven manifest: the root whose records this one is beside, or a successor.
         number: From 1; part of the new manifest's id.
         counts: What was redriven, by reason: lines for `rejects`, else files. `planned` is a reason of its own.
         inputs: For `rejects`, where the lines of each new file came from.
@@ -272,19 +255,16 @@ class Redrive(Document):
     redriven_at: datetime
 
 
-class OpenMarker(Document):
-    """Marks a begun manifest until it is done, so that recovery need not read the whole ledger."""
-
-    manifest_id: str
-    date: str
+class OpenMarker(ManifestRecord):
+    """Marks a manifest until it is done, so that recovery need not read the whole ledger."""
 
 
 class ClaimsEntry(Document):
-    """One entry of the journal of claims, written by a planner that had read all entries before it.
+    """An entry in the journal of claims. Its planner had read all earlier entries.
 
     Attributes:
         keys: Keys that were free or could be taken over.
-        holder: The manifest that holds them from this entry on.
+        holder: The manifest that holds them from now on.
     """
 
     keys: list[str]
@@ -297,10 +277,10 @@ class RunHeartbeat(Document):
 
     Attributes:
         host: The machine and its boot.
-        process_id: The driver's process on that machine.
-        release: The release of the compactor that it runs; empty for one that does not tell.
+        process_id: Of the driver.
+        release: The release of the compactor; may be empty.
         is_stopping: It was asked to end: if it dies now, no manifest is to blame.
-        shard: The shard that it works for; empty if it works on all manifests.
+        shard: Empty if it works on all manifests.
     """
 
     run_id: str
@@ -314,13 +294,13 @@ class RunHeartbeat(Document):
 
 
 class LastRun(Document):
-    """What came of a task that jobs repeat. Overwritten each time.
+    """The latest result of a task that jobs repeat. Overwritten each time.
 
     Attributes:
-        finished_at: When it last finished; before that, when a job first looked whether it was due.
+        finished_at: When it last finished; before that, when a job first checked whether it was due.
         failing_since: When the first call since then failed; None if none did.
-        failed_at: When the last of these failed.
-        error: Why it did.
+        failed_at: When the last call failed.
+        error: Why it failed.
     """
 
     finished_at: AwareDatetime
@@ -329,26 +309,24 @@ class LastRun(Document):
     error: str = ""
 
 
-class RecentCommit(Document):
+class RecentCommit(ManifestRecord):
     """Summary of a commit in a ring of fixed size. Sizing learns from it, and `status` shows it.
 
     Attributes:
-        seconds: The time from the start of the winning attempt to the decision.
+        seconds: From the start of the winning attempt to the decision.
         arrived_at: When the manifest was created, if known.
         rejects: Rejected lines by reason.
         quarantined: Quarantined files that need an operator, by status.
         columns: Columns of keys in the schema version.
-        max_columns: The most that there may be.
-        rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
-        redriven: These lines, by the reason for which they were rejected before.
-        misfits: Values that do not fit the type of their column, by the name of the column.
+        max_columns: Limit of `columns`.
+        rejects_of: The manifest whose rejected lines it redrives; else empty.
+        redriven: Redriven lines by the reason for which they were rejected before.
+        misfits: Values that do not fit the type of their column, by column name.
         target_file_bytes: How large its files should be.
         right_sized_bytes: Bytes in files within 25 % of this target.
-        small_bytes: Bytes of the manifest, or of partitions of it, that do not fill a file of this target.
+        small_bytes: Bytes of the manifest, or of its partitions, that do not fill a file of this target.
     """
 
-    manifest_id: str
-    date: str
     decoded_bytes: int
     input_bytes: int
     output_bytes: int
@@ -369,7 +347,3 @@ class RecentCommit(Document):
     target_file_bytes: int
     right_sized_bytes: int
     small_bytes: int
-
-    @property
-    def key(self) -> ManifestKey:
-        return ManifestKey(self.date, self.manifest_id)

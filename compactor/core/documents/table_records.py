@@ -1,36 +1,29 @@
-"""The records of a table sink: which manifests each numbered batch of the table has."""
+"""The records of a table: which manifests each of its numbered batches has."""
 
 from datetime import datetime
 
 from pydantic import Field
 
-from compactor.core.documents.document import Document
-from compactor.core.layout import ManifestKey
+from compactor.core.documents.document import Document, ManifestRecord
 
 
-class BatchedManifest(Document):
+class BatchedManifest(ManifestRecord):
     """One generation of a manifest in a batch. Its commit has the files."""
 
-    date: str
-    manifest_id: str
     generation: int = 1
-
-    @property
-    def key(self) -> ManifestKey:
-        return ManifestKey(self.date, self.manifest_id)
 
 
 class TableBatch(Document):
-    """What the table takes in one transaction. Create-only: of several processes, one writes the batch of a number.
+    """One transaction of the table. Create-only, so that only one process writes the batch of a number.
 
     Attributes:
-        number: From 1, without gaps. The table's fence is the number of the last batch that it took.
-        manifests: No other batch that took effect has the same generation of any of them. None in a batch of a merge,
-            unless they are rebuilt, and the merge has what is left of merged files with their rows.
-        merge: The merge whose files take the place of those that they have the rows of; empty in other batches.
-        unmerged: Merged files that the files take the place of whose rows they have; none in other batches.
-        released: Merged files whose parts may be removed from then on; none in other batches. It changes nothing in the
-            table: no batch of its number can need these parts.
+        number: From 1, without gaps. The table's fence is the number of its last batch.
+        manifests: No two batches that take effect have the same generation of a manifest. A batch with a merge has only
+            rebuilt manifests, if any; the merge then has what is left of merged files with their rows.
+        merge: The merge whose files replace those whose rows they have; may be empty.
+        unmerged: Merged files that are replaced by the files whose rows they have.
+        released: Merged files whose parts may be removed from now on. The table does not change: the batch only makes
+            sure that no other batch of its number needs these parts.
     """
 
     number: int
@@ -43,19 +36,17 @@ class TableBatch(Document):
 
     @property
     def replaces_files(self) -> bool:
-        """Whether files that the table had before may be gone, or may go."""
+        """Whether files of the table may be removed."""
         # guard: a merge that was begun before files may go is never taken
         is_of_merges = bool(self.merge or self.unmerged or self.released)
         return is_of_merges or any(each.generation > 1 for each in self.manifests)
 
 
 class MergedPart(BatchedManifest):
-    """A file of a commit whose rows a merged file has.
+    """A file of a commit whose rows a merged file has, one after the other.
 
     Attributes:
-        uri: The file. It stays where it is, unless it is released.
-        rows: Number of its rows, which follow each other in the merged file.
-        size_bytes: Its length.
+        uri: The file. It stays where it is until it is released.
     """
 
     uri: str
@@ -67,12 +58,9 @@ class MergedFile(Document):
     """A file with the rows of several files of one partition.
 
     Attributes:
-        uri: Where it is.
-        rows: Number of rows in its footer: the sum over its parts.
-        size_bytes: Its length.
-        date: The date of all its rows.
+        rows: In its footer: the sum over its parts.
         partition: The values of its partition within the date.
-        parts: The files whose rows it has, in the order of the rows. All are of commits, and none is a merged file.
+        parts: The files whose rows it has, in order. All are files of commits, never merged files.
     """
 
     uri: str
@@ -84,18 +72,17 @@ class MergedFile(Document):
 
 
 class TableProgress(Document):
-    """How far one job is with the table, for people to see. Overwritten after each commit that took effect or failed.
+    """A job's progress with the table, for people. Overwritten after each commit that succeeds or fails.
 
     Attributes:
-        as_of: When this was so.
-        waiting: Placed manifests of the job that the table has not taken.
+        waiting: Placed manifests of the job that are not in the table.
         waiting_since: When the first of these was placed.
         last_batch: The last batch that the job applied; 0 before the first.
-        committed_at: When it did.
-        failures: How many commits have failed since.
+        committed_at: When it applied that batch.
+        failures: Failed commits since then.
         failing_since: When the first of these failed.
         error: Why the last of these failed; empty if none did.
-        placed: Those that wait, the first `NOTED_MANIFESTS` of them: the run of another shard may commit them.
+        placed: The first `NOTED_MANIFESTS` waiting manifests: the run of another shard may commit them.
     """
 
     run_id: str
@@ -111,22 +98,19 @@ class TableProgress(Document):
 
 
 class FinishedBatches(Document):
-    """Up to which batch every manifest is done, or held back from one that was refused.
-
-    Overwritten; it may lag behind and never runs ahead.
-    """
+    """The batch up to which every manifest is done or held back. Overwritten; it may lag, but never runs ahead."""
 
     upto: int
 
 
 class RefusedBatch(Document):
-    """A batch that the table has passed over: it never takes effect, and later batches may have its manifests.
+    """A batch that the table has passed over. It never takes effect, and later batches may have its manifests.
 
-    Create-only, and written after the table's fence has passed the batch, before any later batch is sent.
+    Create-only. It is written after the table's fence has passed the batch, and before any later batch is sent.
 
     Attributes:
-        reason: Why the catalogue refused it, in its words.
-        held_by: The run that holds its manifest back, if it had one; empty if it had more, or if that is not known.
+        reason: The catalog's error.
+        held_by: The run that holds back its only manifest; empty if it had several, or if unknown.
     """
 
     number: int
@@ -137,12 +121,11 @@ class RefusedBatch(Document):
 
 
 class HeldManifest(BatchedManifest):
-    """A generation of a manifest that the catalogue refused alone. No batch takes it while this is there.
+    """A generation of a manifest that the catalog refused alone. No batch takes it while this record exists.
 
     Attributes:
-        generation: 1, or which rebuild of it.
-        batch: The refused batch that had it alone.
-        reason: Why the catalogue refused it, in its words.
+        batch: The refused batch.
+        reason: The catalog's error.
     """
 
     batch: int
@@ -152,12 +135,13 @@ class HeldManifest(BatchedManifest):
 
 
 class DoomedMetadata(Document):
-    """Files of the table's metadata that may have lowest and highest values of erased rows.
+    """Metadata files of the table that may contain the lowest and highest values of erased rows.
 
-    Written before their snapshots expire, and deleted once they are removed, so that an erasure that died is finished.
+    Written before their snapshots expire, and deleted once they are removed, so that a later call can finish an erasure
+    that died.
 
     Attributes:
-        names: In the folder of the metadata. Those that the table still needs are not removed.
+        names: In the folder of the metadata. Files that the table still needs are not removed.
     """
 
     names: list[str]

@@ -183,7 +183,7 @@ def _with_things(state: State, kind: Kind) -> Iterable[Listed]:
     if found is None:
         return _in_folder(state, state.layout.ledger_folder)
     if kind == "files":
-        keys = {ManifestKey(each.date, each.manifest_id) for each in found.totals.quarantined}
+        keys = {each.key for each in found.totals.quarantined}
     else:
         keys = set(members_with_rejects(state, found.totals))
     return map(Listed, sorted({*keys, *found.keys}, key=lambda key: f"{key.date}/{key.id}/"))
@@ -301,12 +301,12 @@ class _Reader:
         return next((uri for uri in places if is_there(self.state, uri)), "")
 
 
-def is_there(state: State, uri: str) -> bool:
-    """Whether there is an object, which may be one that may not be read."""
+def is_there(state: State, uri: str, *, if_forbidden: bool = True) -> bool:
+    """Whether an object exists; `if_forbidden` if the store denies access to it."""
     try:
         return state.store.stat(uri) is not None
     except AccessError:
-        return True
+        return if_forbidden
 
 
 @dataclass(frozen=True, slots=True)

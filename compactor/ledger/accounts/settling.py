@@ -28,13 +28,13 @@ from compactor.core.documents.changes import (
 from compactor.core.documents.closed_dates import OpenFile
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Accepted
-from compactor.core.errors import AccessError, ObjectNotFound, StuckError
+from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, duplicate_id, is_of_new, is_within, redriven_id, root_id
 from compactor.core.logs.names import is_log
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account, DeadLetterManifest, QuarantinedFile, letter_of, redriven_uris
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, may_settle
-from compactor.ledger.accounts.reading import Detail, Listed, accounts_of
+from compactor.ledger.accounts.reading import Detail, Listed, accounts_of, is_there
 from compactor.ledger.change_log import changes_about
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, unsummarised_if_readable
@@ -189,7 +189,7 @@ class Settling:
     def _still_holds(self, given_up: GivenUp) -> bool:
         """Whether what was found is so now; what a person said stays."""
         if given_up.how == "removed":
-            return is_gone(self.state, given_up.input, otherwise=True)
+            return not is_there(self.state, given_up.input, if_forbidden=False)
         return given_up.how != "excluded" or self.state.rules.excludes(given_up.input)
 
 
@@ -218,14 +218,6 @@ def open_file(file: OpenFile) -> QuarantinedFile:
     return QuarantinedFile(
         file.manifest_id, file.uri, file.status, file.detail, file.committed_at, None, file.started_at
     )
-
-
-def is_gone(state: State, uri: str, *, otherwise: bool) -> bool:
-    """Whether there is no such object; `otherwise` where it may not be asked for."""
-    try:
-        return state.store.stat(uri) is None
-    except AccessError:
-        return otherwise
 
 
 def _version(file: QuarantinedFile) -> Version:

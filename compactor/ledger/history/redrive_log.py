@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compactor.core.documents.records import Redrive
-from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import ManifestKey, redrive_number, redriven_id, root_id
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.state import State
@@ -63,10 +62,7 @@ class RedriveLog:
 
     def at(self, root: ManifestKey, number: int) -> Redrive | None:
         """The redrive of a number; None if none is on record."""
-        try:
-            return self.state.ledger.record(self.state.layout.redrive(root, number), Redrive)
-        except ObjectNotFound:
-            return None
+        return Redrive.find(self.state.store, self.state.layout.redrive(root, number))
 
     def next_number(self, root: ManifestKey, entries: Sequence[RedriveLogEntry]) -> int | None:
         """The number of the next redrive; None if there are more entries by now, so that they must be read again.

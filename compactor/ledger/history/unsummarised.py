@@ -1,7 +1,7 @@
-"""Finds what is in no summary of a closed date: the manifests whose records have to be read.
+"""Finds the manifests that no summary of a closed date has, whose records must be read.
 
-A manifest is open, then marked, then in a summary, and each of these begins before the one before it ends. So they are
-read in this order, and none is missed while it moves on.
+A manifest is open, then marked, then in a summary, and each begins before the previous one ends. Reading in this order
+misses no manifest that moves on meanwhile.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ from itertools import groupby
 
 from compactor.core.documents.closed_dates import ClosedTotals, Member
 from compactor.core.documents.records import OpenMarker
-from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import ManifestKey, base_name, id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -25,14 +25,13 @@ Found = tuple[ManifestKey, int]
 
 @dataclass(frozen=True, slots=True)
 class Unsummarised:
-    """What is on record: the sums of the summaries, and the manifests to read.
+    """The totals of the summaries, and the manifests to read.
 
     Attributes:
-        totals: What the summaries add up to.
-        keys: Manifests that are in no summary, or that were rebuilt since; in the order of the ledger.
-        superseded: Of these, what is in the summaries, with the generation that was summarised: take it back.
-        marked_dates: Dates that have a mark of their own or of a manifest.
-        commits: Those of the manifests of which the listing tells that they are no dead letters.
+        keys: Manifests that are in no summary, or were rebuilt since; in the order of the ledger.
+        superseded: The generations of these that the totals already include: subtract them.
+        marked_dates: Dates with a mark of their own or of a manifest.
+        commits: Manifests that the listing shows to be commits.
     """
 
     totals: ClosedTotals
@@ -43,16 +42,16 @@ class Unsummarised:
 
     @property
     def open_dates(self) -> list[str]:
-        """The dates of these manifests that are not closed."""
+        """The dates of the manifests that are not closed."""
         return [date for date in dict.fromkeys(key.date for key in self.keys) if date not in self.totals.dates]
 
 
 def read_unsummarised(state: State, *, begun_only: bool = False) -> Unsummarised | None:
-    """What is in no summary; None if dates are not closed here, so that all records have to be read.
+    """Find what is in no summary; None if dates are not closed here, so that all records must be read.
 
     Args:
         state: Has the records.
-        begun_only: Leave out manifests that are accepted and were not begun: they wait in the watched prefix.
+        begun_only: Leave out accepted manifests that were not begun: they wait in the watched prefix.
 
     Raises:
         RecordUnreadable: A summary or the record of an open manifest is damaged, or of a newer format.
@@ -70,7 +69,7 @@ def read_unsummarised(state: State, *, begun_only: bool = False) -> Unsummarised
 
 
 def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable[str]:
-    """The dates that may have records that were written from a time to another, the earliest first."""
+    """The dates that may have records written in a span of time, earliest first."""
     found = unsummarised_if_readable(state)
     if found is None:
         return state.ledger.dates()
@@ -80,7 +79,7 @@ def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable
 
 
 def unsummarised_if_readable(state: State, *, begun_only: bool = False) -> Unsummarised | None:
-    """What is in no summary; None if all records have to be read, because a summary cannot be, or there are none."""
+    """As `read_unsummarised`; None also if a summary cannot be read, so that all records must be."""
     try:
         return read_unsummarised(state, begun_only=begun_only)
     except RecordUnreadable:  # `verify` names it
@@ -147,7 +146,7 @@ def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = 
 def _members(
     state: State, date: str, places: Iterable[int], is_wanted: Callable[[Member], bool] = lambda _: True
 ) -> list[ManifestKey]:
-    """The members of some summaries of a date; if one of them cannot be read, all manifests of the date on record."""
+    """The members of summaries of a date; all manifests of the date on record if one cannot be read."""
     dates = ClosedDates(state.store, state.layout)
     try:
         members = [member for place in places for member in dates.members(place)]
@@ -157,21 +156,18 @@ def _members(
 
 
 def _opened(state: State) -> list[Found]:
-    """Manifests that are open. One that was closed since the listing is marked by now."""
+    """Open manifests. One that was closed since the listing is marked by now."""
     infos = (info for info in state.store.list(state.layout.open_folder) if info.uri.endswith(".json"))
 
     def read(info: ObjectInfo) -> Found | None:
-        try:
-            marker = state.ledger.record(info.uri, OpenMarker)
-        except ObjectNotFound:
-            return None
-        return ManifestKey(marker.date, marker.manifest_id), state.layout.opened_generation(info.uri)
+        marker = OpenMarker.find(state.store, info.uri)
+        return None if marker is None else (marker.key, state.layout.opened_generation(info.uri))
 
     return [each for each in map_ordered(read, infos) if each is not None]
 
 
 def _waiting(state: State) -> list[Found]:
-    """Manifests in the watched prefix that are accepted, by the names that planners give to them."""
+    """Accepted manifests in the watched prefix, found by the names that planners give them."""
     infos = (info for info in state.store.list(state.layout.manifests_folder) if is_delivery(info.uri))
 
     def read(info: ObjectInfo) -> Found | None:

@@ -5,6 +5,7 @@ planners that go on from the same position, one gets the link. No link is ever c
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,7 +22,7 @@ HINT_AT = 500
 
 _DIGITS = 129  # of the largest position, by the documents of Kinesis
 _PARTITIONS = "partitions"
-_BEGINNING = "the beginning of a chain"
+_BEGINNING, _LINK = "the beginning of a chain", "a link of a chain"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -103,10 +104,7 @@ class Chain:
 
     def at(self, first: int) -> LandedLink | None:
         """The link that begins at a position; None if there is none."""
-        try:
-            return self._read(self._uri(first))
-        except ObjectNotFound:
-            return None
+        return LandedLink.find(self.store, self._uri(first), _LINK)
 
     def links(self) -> Iterator[LandedLink]:
         """All links, in order."""
@@ -151,7 +149,7 @@ class Chain:
         return f"{self._links_folder}{first:0{_DIGITS}d}.json"
 
     def _read(self, uri: str) -> LandedLink:
-        return LandedLink.read(self.store.read(uri), uri, "a link of a chain")
+        return LandedLink.read(self.store.read(uri), uri, _LINK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +223,10 @@ class LogChains:
 
     def _seen(self, place: PartitionPlace, after: str) -> datetime | None:
         """When a partition was seen to have no record behind a position. A note that cannot be read tells nothing."""
-        uri = self._seen_uri(place)
-        try:
-            found = EmptySeen.read(self.state.store.read(uri), uri)
-        except (ObjectNotFound, RecordUnreadable):  # without it, a gap may be told of that there is not
-            return None
-        return found.at if found.after == after else None
+        with suppress(RecordUnreadable):  # without it, a gap may be reported that does not exist
+            found = EmptySeen.find(self.state.store, self._seen_uri(place))
+            return found.at if found is not None and found.after == after else None
+        return None
 
     def _logs(self) -> Iterator[LogName]:
         store = self.state.store

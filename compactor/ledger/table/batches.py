@@ -201,12 +201,8 @@ class TableBatches:
 
     def finished(self) -> int:
         """A batch up to which every manifest is done; others behind it may be, too."""
-        uri = self.state.layout.finished_batches
-        try:
-            data = self.state.store.read(uri)
-        except ObjectNotFound:
-            return 0
-        return FinishedBatches.read(data, uri, "the number of a batch").upto
+        found = FinishedBatches.find(self.state.store, self.state.layout.finished_batches, "the number of a batch")
+        return found.upto if found is not None else 0
 
     def note_finished(self, upto: int) -> None:
         """Record that every manifest of the batches up to this one is done."""

@@ -7,8 +7,7 @@ from compactor.core.documents.changes import How
 from compactor.core.layout import canonical
 from compactor.core.logs.names import is_log
 from compactor.ledger.accounts.account import QuarantinedFile
-from compactor.ledger.accounts.reading import Scope
-from compactor.ledger.accounts.settling import is_gone
+from compactor.ledger.accounts.reading import Scope, is_there
 from compactor.ledger.change_log import give_up
 from compactor.ledger.state import State
 from compactor.ops.redrive.redrivable import find_redrivable
@@ -84,7 +83,7 @@ def given_up_if_gone(
         with_rows: Finds which of some files, by canonical URI, have rows of any version.
         by: Who gives them up.
     """
-    gone = [each for each in files if is_gone(state, each.uri, otherwise=False)]
+    gone = [each for each in files if not is_there(state, each.uri)]
     kept = with_rows({canonical(each.uri) for each in gone}) if gone else ()
     without = (each for each in gone if canonical(each.uri) not in kept)
     return given_up(state, without, "removed", "it is gone and had no rows", by=by)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
+from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Redrive, RedrivenInput
@@ -104,7 +104,7 @@ class Redriver:
     state: State
     redrive_planner: RedrivePlanner
     recheck: Recheck
-    on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point
+    on_crash_point: OnRedriveCrashPoint = ignore_crash_point
 
     @property
     def _log(self) -> RedriveLog:

@@ -166,7 +166,7 @@ def _with_rejects(state: State, found: Unsummarised) -> Iterator[ManifestKey]:
     """The manifests that may have rejects; those of closed dates by the summaries."""
     rejecting = members_with_rejects(state, found.totals, counted=True)
     by_date = (sorted(keys, key=_in_ledger) for _, keys in groupby(rejecting, key=lambda key: key.date))
-    sampled = (ManifestKey(each.date, each.manifest_id) for each in found.totals.quarantined)
+    sampled = (each.key for each in found.totals.quarantined)
     others = sorted({*sampled, *found.keys}, key=_in_ledger)
     return (key for key, _ in groupby(merge(chain.from_iterable(by_date), others, key=_in_ledger)))
 

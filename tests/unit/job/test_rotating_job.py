@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.core.crash_points import RotationCrashPoint, ignore_rotation_crash_point
+from compactor.core.crash_points import RotationCrashPoint, ignore_crash_point
 from compactor.core.errors import CompactorError
 from compactor.core.layout import base_name
 from compactor.job.rotating_source import RotatingSource
@@ -32,7 +32,7 @@ class FiledStream(ListedManifests):
 def job(
     harness: Harness,
     app: App,
-    on_rotation: Callable[[RotationCrashPoint], None] = ignore_rotation_crash_point,
+    on_rotation: Callable[[RotationCrashPoint], None] = ignore_crash_point,
 ) -> Service:
     source = streaming.rotating_source(app, lambda checkpoint: FiledStream(harness, checkpoint))
     source.on_crash_point = on_rotation

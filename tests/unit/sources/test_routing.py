@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from compactor.core.crash_points import PlanCrashPoint, ignore_plan_crash_point
+from compactor.core.crash_points import PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import AccessError
 from compactor.core.inputs.source_places import Routes
@@ -71,7 +71,7 @@ def test_a_prefix_that_moves_doubles_and_loses_nothing(*, writes: bool) -> None:
     """A file that one stream claimed is not taken by another, unless the claimant died before it wrote."""
     before = StreamsInMemory(stream_settings("orders"))
     with nullcontext() if writes else pytest.raises(DiedError):
-        dies = ignore_plan_crash_point if writes else dying_at(PlanCrashPoint.CLAIMED)
+        dies = ignore_crash_point if writes else dying_at(PlanCrashPoint.CLAIMED)
         planning.builder(before.components(), on_crash_point=dies).build({"m": put("orders/returns/a")})
     after = StreamsInMemory(stream_settings(*NESTED), before.store)
     after.clock, after.claims = before.clock, before.claims

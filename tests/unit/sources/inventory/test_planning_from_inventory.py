@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from compactor.core.crash_points import CrashPoint, OnPlanCrashPoint, PlanCrashPoint, ignore_plan_crash_point
+from compactor.core.crash_points import (
+    CrashPoint,
+    OnPlanCrashPoint,
+    PlanCrashPoint,
+    ignore_crash_point,
+)
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import InventoryError, SettingsError
 from compactor.sources.inventory.planning import Rate, prefixes_to_plan
@@ -53,7 +58,7 @@ def plan(
     *,
     scope: FileScope = EVERYTHING,
     prefix: str | None = None,
-    on_crash_point: OnPlanCrashPoint = ignore_plan_crash_point,
+    on_crash_point: OnPlanCrashPoint = ignore_crash_point,
     page_files: int = 2,
     target_bytes: float = 0,
     rate: Rate = UNLIMITED,
