@@ -1,9 +1,9 @@
-"""Has the table take one batch, or pass over it if the catalog refuses it for good.
+"""Makes the table take one batch, or pass over it if the catalog refuses it for good.
 
-The change of a batch asserts the snapshot at which the fence was read, and so does the change without files that has
-the table pass over it. So the table does one of both, once, and what was sent of either before fails from then on,
-by any process. Refusals are no more than the occasion: none of this depends on their being true. If a catalog refuses
-a change without files, too, no batch is to blame, and all wait.
+The change of a batch asserts the snapshot at which the fence was read. So does the change without files that makes the
+table pass over it. So the table accepts one of the two, once, and fails whatever any process sent of either before.
+This holds even if the refusals were wrong. If the catalog refuses a change without files as well, no batch is to blame,
+and all wait.
 """
 
 from collections.abc import Iterable
@@ -25,23 +25,18 @@ from compactor.table.changes import Changes
 from compactor.table.named import UNTOLD
 
 TRIES = 5
-"""How often one call sends a change that was refused because of another one, or whose answer does not tell."""
+"""How often one call sends a change after conflicts and inconclusive responses."""
 
 REFUSALS = 3
-"""How often the catalog refuses a batch, and says so, until the table passes over it."""
+"""How often the catalog refuses a batch until the table passes over it."""
 
 MAX_HELD = 100
-"""So many manifests are held back at most: where a catalog refuses more, what it refuses is no exception, and waits."""
+"""The most manifests that are held back. If the catalog refuses more, the fault is not theirs, and all wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A batch that took effect.
-
-    Attributes:
-        files: How many files it added.
-        snapshot_id: The snapshot with it, or a later one.
-    """
+    """A batch that took effect, with the number of files that it added, and its snapshot or a later one."""
 
     number: int
     manifests: int
@@ -51,11 +46,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A batch that the table passed over.
-
-    Attributes:
-        error: Why the catalog refused it.
-    """
+    """A batch that the table passed over, with the catalog's error."""
 
     number: int
     manifests: int
@@ -71,19 +62,18 @@ class Applier:
     changes: Changes
 
     def applied_again(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
-        """As `applied`, of a batch that was on record before. A table that was lost may have passed over it."""
+        """As `applied`, for a batch of an earlier call. A lost table may have passed over it."""
         if not self.batches.refused.has(batch.number) or self.changes.comes_back(batch, partial(self._live, head)):
             return self.applied(head, batch)
         return self._sent(head, batch, _passing(batch))  # later batches have what it names
 
     def applied(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
-        """Have the table take a batch, or pass over one that its catalog refuses.
+        """Make the table take a batch, or pass over one that its catalog refuses.
 
         Raises:
-            TryAgainError: Passing trouble of the catalog or of the store.
-            StuckError: A record that the batch needs cannot be read, and there is no way around it: a table that is
-                made again does not pass over a batch whose rows are nowhere else.
-            OperatorError: A person must act: the catalog refuses any change.
+            TryAgainError: Temporary trouble of the catalog or the store.
+            StuckError: A record that the batch needs cannot be read, and no other batch has its rows.
+            OperatorError: The catalog refuses any change.
         """
         try:
             return self._sent(head, batch, self.changes.of(batch, head.schema_version, partial(self._live, head)))
@@ -99,12 +89,10 @@ class Applier:
     def _sent(
         self, head: TableHead, batch: TableBatch, change: TableChange, error: OperatorError | StuckError | None = None
     ) -> Applied | Refused:
-        """Send the change of a batch until the fence tells what became of the batch.
-
-        The change has all of the batch; or nothing of it, because of an error.
+        """Send the change of a batch, complete or empty because of an error, until the fence shows its fate.
 
         Raises:
-            TableRefused: The catalog refuses the change again and again.
+            TableRefused: The catalog keeps refusing the change.
         """
         refusals = 0
         for tried in range(1, TRIES + 1):
@@ -137,7 +125,7 @@ class Applier:
         return self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
 
     def _check_may_hold(self, batch: TableBatch, error: OperatorError | StuckError) -> None:
-        """Raise the error of a batch if its manifest would be held back, and too many are."""
+        """Raise the error of a batch if its manifest would be one too many to hold back."""
         if len(batch.manifests) == 1 and self.batches.refused.due() >= MAX_HELD:
             raise type(error)(
                 f"{error}; {MAX_HELD} manifests are held back already, so that all others wait: see `compactor table`"

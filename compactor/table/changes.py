@@ -1,14 +1,9 @@
-"""What a batch does to the table: which files it adds and removes, by the commits of its manifests."""
+"""Decides which files a batch adds to the table and removes from it, from the commits of its manifests."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.changes import (
-    Commit,
-    DeadLetter,
-    StagedFile,
-    Why,
-)
+from compactor.core.documents.changes import Commit, DeadLetter, StagedFile, Why
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, MergedPart, TableBatch
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey
@@ -23,19 +18,19 @@ from compactor.table.catalog import FilePartition, TableChange, TableFile
 from compactor.table.unmerged import LiveFile, looked_up
 
 LiveFiles = Callable[[], Iterable[TableFile]]
-"""Lists the files of the table at the head that a change is made for."""
+"""Lists the files of the table at the head of a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Makes the change of a batch from the ledger, and, where merged files may be concerned, from what the table has.
+    """Makes the change of a batch from the ledger, and from the files of the table if merged files may be involved.
+
+    The last two attributes matter only to a table that is made again.
 
     Attributes:
         schema_of: A version of the registry by its number.
-        is_retired: Whether the rows of a generation of a manifest are gone under a rule: a table that is made again
-            does without them.
-        is_moved: Whether a file of a commit, of a date, is gone because it was merged: a table that is made again gets
-            its rows with the merged file.
+        is_retired: Whether a rule removed the rows of a generation of a manifest: they are left out.
+        is_moved: Whether a file of a date is gone because it was merged: its rows come with the merged file.
     """
 
     state: State
@@ -44,7 +39,7 @@ class Changes:
     is_moved: Callable[[str, str], bool] = lambda _date, _uri: False
 
     def made_again(self) -> "Changes":
-        """These, for one batch of a table that may be made again: they know what was removed since it was recorded."""
+        """The same for a batch of a table that may be made again: they know what was removed since."""
         visible = Visible(self.state)
         # guard: a rebuild of the table does without rows that were retired
         # guard: a table that is made again waits for the merged file that has the rows
@@ -54,7 +49,7 @@ class Changes:
         """The change of one batch.
 
         Raises:
-            RecordUnreadable: A record that it needs is no commit or no merge, or a file that has to come back is gone.
+            RecordUnreadable: A needed record is not a commit or a merge, or a file that has to come back is gone.
         """
         commits = list(map_ordered(self._commit, batch.manifests))
         added = tuple(file for commit in commits for file in self._added(commit))
@@ -81,13 +76,13 @@ class Changes:
     def _merged_anew(
         self, removed: Collection[str], files: Sequence[MergedFile], live: LiveFiles
     ) -> tuple[tuple[TableFile, ...], set[str]]:
-        """What comes and goes besides, where files are merged, and merged files have rows of removed ones.
+        """Further files to add and remove: those of a merge, and merged files with rows of removed files.
 
-        A merged file that has such rows is taken apart. A file of the merge takes the place of files that have exactly
-        its rows; if the table has others, or if the file is gone, all stays as it was.
+        A merged file with rows of removed files is replaced by its parts. A file of the merge replaces files that have
+        exactly its rows; if the table has others, or if the file is gone, nothing is replaced.
 
-        A table that is made again takes merges again. Then files may be missing that were rebuilt since, and merged
-        files that were merged once more, or taken apart; or the parts of merged files, which come with a later merge.
+        A table that is made again takes merges again. Files may then be missing: rebuilt ones, merged files that were
+        merged again or replaced by their parts, and parts that come with a later merge.
         """
         gone, wanted = set(removed), {part.uri for file in files for part in file.parts}
         back, holders, apart = dict[str, MergedPart](), dict[str, LiveFile](), set[str]()
@@ -117,15 +112,15 @@ class Changes:
         return (*added, *map_ordered(self._returned, returned)), apart
 
     def has_moved_rows(self, batch: TableBatch, live: LiveFiles = tuple) -> bool:
-        """Whether a table that is made again gets rows by a batch that it gets by no other one.
+        """Whether only this batch brings some rows to a table that is made again.
 
         Raises:
-            RecordUnreadable: A record of what was removed, because it was merged, cannot be read.
+            RecordUnreadable: A record of removed parts of merged files cannot be read.
         """
         try:
             files = self._merge(batch.merge)
         except RecordUnreadable:
-            return False  # what it had is told as missing, and stays where it is
+            return False  # its files are reported as missing, and stay where they are
         parts = [part for file in files for part in file.parts if self.is_moved(part.date, part.uri)]
         listed, ledger = live() if parts else (), self.state.ledger
         held = {uri for each in looked_up(self.state, listed, skips_damaged=True) for uri in each.uris}
@@ -137,12 +132,12 @@ class Changes:
         )
 
     def comes_back(self, batch: TableBatch, live: LiveFiles) -> bool:
-        """Whether a batch that was passed over is to take effect: it has a merge alone, whose record was restored.
+        """Whether a refused batch has to take effect after all: it has only a merge, whose record was restored.
 
-        Its merged file was in a table that was lost, so that its parts were removed, and has rows that this one lacks.
+        The lost table had the merged file, so that its parts were removed, and this one lacks their rows.
 
         Raises:
-            RecordUnreadable: A record of what was removed, because it was merged, cannot be read.
+            RecordUnreadable: A record of removed parts of merged files cannot be read.
         """
         if batch.manifests or not self.has_moved_rows(batch, live):
             return False
@@ -150,7 +145,7 @@ class Changes:
         return any(is_released(self.state, each.date, each.uri) for each in self._merge(batch.merge))
 
     def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
-        """The files of the table that a merged file takes the place of; None if they have not exactly its rows."""
+        """The files of the table that a merged file replaces; None if they do not have exactly its rows."""
         uris = {part.uri for part in file.parts}
         found = {holders[uri].file.uri: holders[uri].uris for uri in uris if uri in holders}
         left = uris.difference(back, *found.values())
@@ -172,12 +167,12 @@ class Changes:
         return self.partitions_of(commit).get(part.uri, ())
 
     def partitions_of(self, commit: Commit) -> dict[str, tuple[FilePartition, ...]]:
-        """The partition of each file of rows of a commit within its date."""
+        """The partition of each file of rows within the date, by its final name."""
         columns = self._columns(commit)
         return {file.final: _partition(commit, file, columns) for file in commit.outputs}
 
     def replaced(self, key: ManifestKey, generation: int) -> list[str]:
-        """The files of rows of all generations before this one."""
+        """The files of rows of all earlier generations."""
         return [uri for earlier in range(1, generation) for uri in self.files_of(key, earlier)]
 
     def files_of(self, key: ManifestKey, generation: int) -> list[str]:
@@ -193,7 +188,7 @@ class Changes:
         return commit
 
     def _outcome(self, key: ManifestKey, generation: int) -> Commit | DeadLetter:
-        """What was decided of a manifest: on record before its batch, so it does not come later if it is gone."""
+        """An outcome. It was recorded before its batch, so that a missing one is lost."""
         try:
             return self.state.ledger.outcome_of(key, generation)
         except ObjectNotFound as exc:
@@ -204,20 +199,19 @@ class Changes:
         store, ledger = self.state.store, self.state.ledger
         is_superseded = bool(commit.outputs) and ledger.is_superseded(commit.key, commit.generation)
         if is_superseded and not ledger.is_done(commit.key, commit.generation):
-            return  # the later generation has its rows, perhaps because the catalog refuses these files
+            return  # the later generation has its rows; the catalog may have refused these files
         if commit.outputs and self.is_retired(commit.key, commit.generation):
             return
         columns = self._columns(commit)
         for file in commit.outputs:
-            # Once the batch of a rebuild has taken effect, the files that it replaces are deleted. A table that is made
-            # again takes the batches from the first one on.
+            # A table that is made again starts with the first batch, but rebuilds have deleted files of early ones.
             # guard: files that a rebuild replaced and deleted are not added to a table that is made again
             is_there = not is_superseded or store.stat(file.final) is not None
             if is_there and not self.is_moved(commit.date, file.final):
                 yield TableFile(file.final, file.size_bytes, file.rows, commit.date, _partition(commit, file, columns))
 
     def _columns(self, commit: Commit) -> dict[str, Column]:
-        """By key, the columns that tell the partitions of a commit; none if one of these has no column."""
+        """The columns of the partitions of a commit, by key; none if one of the keys has no column."""
         fields = parse_fields(commit.partition_by)
         if not fields:
             return {}
@@ -227,7 +221,7 @@ class Changes:
 
 
 def _partition(commit: Commit, file: StagedFile, columns: Mapping[str, Column]) -> tuple[FilePartition, ...]:
-    """The partition of a file within its date; none if its rows have several."""
+    """The partition of a file within its date; empty if its rows have several."""
     if not columns or file.holds_others:  # guard: a file is in a partition of the table only if all its rows are
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""Which manifests the batches name that the table took. No two of these may have the same generation of a manifest."""
+"""Knows which manifests the batches in the table name. No two batches may have the same generation of a manifest."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -22,23 +22,22 @@ class Placed(NamedTuple):
 
     @property
     def batched(self) -> BatchedManifest:
-        """Its name on record."""
         return BatchedManifest(date=self.key.date, manifest_id=self.key.id, generation=self.generation)
 
 
 def needs_table(outcome: Commit | DeadLetter) -> bool:
-    """Whether an outcome changes the table: it has rows, or takes the place of a generation that may have some."""
+    """Whether an outcome changes the table: it has rows, or replaces a generation that may have some."""
     return isinstance(outcome, Commit) and (bool(outcome.outputs) or outcome.generation > 1)
 
 
 _SEARCHED_BEFORE = timedelta(hours=1)
-"""So much earlier than its decision the search for a batch begins: if clocks made it miss one, rows would double."""
+"""The search for a batch begins this much before its decision: if clocks made it miss one, rows would double."""
 
 UNTOLD = "another process found it refused, and its log says why in table.refused"
 
 
 class PlacedState(Enum):
-    """What the batches that the table has say of a placed manifest."""
+    """What the batches in the table say about a placed manifest."""
 
     UNNAMED = "unnamed"
     VISIBLE = "visible"
@@ -47,18 +46,18 @@ class PlacedState(Enum):
 
 @dataclass(slots=True)
 class NamedManifests:
-    """The manifests of all batches that are not finished: those of which a manifest may not be done.
+    """The manifests of all unfinished batches.
 
-    A manifest of a finished batch is done, so a placed manifest that is found not done later is in none of these. All
-    other batches are read once each, so that the cost of a batch does not grow with their number.
+    All manifests of a finished batch are done, so that none of these has a manifest that is not. Each other batch is
+    read once, so that the cost of a batch does not grow with their number.
 
-    A batch that the table has passed over names nothing. Its manifests go into later batches, half as many at once,
-    until the one to blame is alone; such a batch is finished once each of its manifests is done or held back.
+    A batch that the table has passed over names nothing. Its manifests go into later batches, half as many at a time,
+    until the culprit is alone. Such a batch is finished once each of its manifests is done or held back.
 
     Attributes:
         batches: The batches on record.
-        ledger: Tells which manifests are done.
-        replays: Whether the table may lack batches that are finished, because it was lost.
+        ledger: Shows which manifests are done.
+        replays: Whether the table may lack finished batches, because it was lost.
     """
 
     batches: TableBatches
@@ -74,11 +73,11 @@ class NamedManifests:
     _in_vain: dict[Placed, int] = field(default_factory=dict)  # the last batch that was searched for it
 
     def read_to(self, fence: int, refused: int = 0) -> None:
-        """Read the batches that the table has and that were not read before.
+        """Read the batches in the table that were not read before.
 
         Args:
             fence: The last batch that the table took or passed over.
-            refused: The last batch that it passed over. That is on record before anything else is done with the table.
+            refused: The last batch that it passed over; this is recorded before anything else happens to the table.
 
         Raises:
             OperatorError: The table is not the one that took the batches on record.
@@ -120,12 +119,11 @@ class NamedManifests:
             self._generations[each.manifest_id] = max(each.generation, self._generations.get(each.manifest_id, 0))
 
     def chosen(self, unnamed: Sequence[Placed], most: int) -> Sequence[Placed]:
-        """Those that the next batch may have: first of all, and apart from others, those of refused batches."""
+        """The manifests that the next batch may have. Those of refused batches come first, and alone."""
         suspects = sorted((each for each in unnamed if each in self._limits), key=lambda each: self._limits[each])
         return suspects[: min(most, self._limits[suspects[0]])] if suspects else unnamed[:most]
 
     def state_of(self, placed: Placed) -> PlacedState:
-        """What the batches that were read say of a manifest."""
         named = self._generations.get(placed.key.id, 0)
         if named < placed.generation:
             return PlacedState.UNNAMED
@@ -134,9 +132,8 @@ class NamedManifests:
     def last_before(self, placed: Placed) -> Placed | None:
         """The last earlier generation of a manifest that a batch brought into the table; None if none did.
 
-        If that one is not done, this is None as well: the next one was decided before its batch had an effect, so that
-        it took the earlier ones out of the table and brought nothing. What is in no unfinished batch is searched in all
-        batches since its decision.
+        None also if that one is not done: the next one was decided before its batch took effect, so that the batch only
+        removed earlier ones. What is in no unfinished batch is searched in all batches since its decision.
 
         Raises:
             RecordUnreadable: A batch or an outcome cannot be read.
@@ -149,7 +146,7 @@ class NamedManifests:
         return None
 
     def _is_in_a_batch(self, key: ManifestKey, generation: int) -> bool:
-        """Whether a batch that was read has a generation; batches that were searched in vain are not read again."""
+        """Whether a batch that was read has a generation; batches are searched only once."""
         placed, last = Placed(key, generation), self.batches.recorded()
         since = self.ledger.outcome_of(key, generation).decided_at - _SEARCHED_BEFORE
         after = self._in_vain.get(placed, 0)
@@ -159,11 +156,7 @@ class NamedManifests:
         return number is not None and number <= self._read
 
     def finish(self, done: Collection[Placed]) -> None:
-        """Note that manifests are done, and forget the batches of which all are.
-
-        Args:
-            done: Manifests that this process brought to done. Of others, the ledger tells.
-        """
+        """Forget the batches whose manifests are all done: those given here, or done by the ledger."""
         first = self._finished or 0
         upto = first
         while upto < self._read and self._is_finished(upto + 1, done):

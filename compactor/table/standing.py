@@ -1,4 +1,4 @@
-"""The table of a stream as commands know it, and how far it is by what its jobs noted after their latest commits."""
+"""The table of a stream as commands know it, and its state by the notes of its jobs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class ListedTable:
     """The table that lists the output of a stream.
 
     Attributes:
-        name: Its name with the namespace: `lake.events`.
-        catalog: Connects to its catalog. Errors are of the compactor's own, also if a package is missing.
-        late_seconds: How long a placed manifest may wait for the table before a person should look.
+        name: With the namespace: `lake.events`.
+        catalog: Connects to its catalog; raises only errors of the compactor, even if a package is missing.
+        late_seconds: A placed manifest that waits longer for the table needs attention.
         shards: How many jobs commit to it.
-        upkeep: The tasks of its upkeep that jobs do: maintain, merge.
+        upkeep: The upkeep that jobs do: maintain, merge.
     """
 
     name: str
@@ -32,7 +32,7 @@ class ListedTable:
 
 
 def waiting_words(waiting: int, seconds: float | None) -> str:
-    """How many manifests wait for the table, in the words that every command uses."""
+    """How commands say how many manifests wait for the table."""
     if not waiting:
         return "no manifest waits for the table"
     since = "" if seconds is None else f", the first for {shown_seconds(seconds)}"
@@ -40,18 +40,18 @@ def waiting_words(waiting: int, seconds: float | None) -> str:
 
 
 def held_words(reason: str) -> str:
-    """Why a manifest that is held back is not in the table, in the words that every command uses."""
+    """How commands say why a held back manifest is not in the table."""
     return f"held back, because its catalog refuses it: {reason}"
 
 
 def held_count_words(held: int) -> str:
-    """How many manifests are held back from the table, in the words that every command uses."""
+    """How commands say how many manifests are held back from the table."""
     are, them = ("is", "it") if held == 1 else ("are", "them")
     return f"{count(held, 'manifest')} {are} held back, because the catalog refuses {them}"
 
 
 MANY_FAILURES = 6
-"""Failed commits in a row after which a person should look: the pauses between them add up to some minutes."""
+"""Failed commits in a row that need attention: the pauses between them add up to some minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +71,26 @@ class TableSeen:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a person should look."""
+        """Whether it needs attention."""
         return self.failures >= MANY_FAILURES or (self.waiting_seconds or 0.0) > self.late_seconds
 
     @property
     def words(self) -> str:
-        """What waits, and since when nothing is committed any more."""
         failed = f"; {count(self.failures, 'commit')} failed in a row" if self.failures else ""
         return waiting_words(self.waiting, self.waiting_seconds) + failed
 
     @property
     def held_words(self) -> str:
-        """What is held back; empty if nothing is."""
         return held_count_words(self.held) if self.held else ""
 
     def last_words(self, now: datetime) -> str:
-        """The last batch, and how long ago the table took it."""
         if self.committed_at is None:
             return "no batch yet"
         return f"up to batch {self.last_batch:,}, {shown_seconds((now - self.committed_at).total_seconds())} ago"
 
 
 def table_seen(state: State, table: ListedTable, now: datetime) -> TableSeen:
-    """Read how far the jobs are with the table, one small record of each, and what is held back from it."""
+    """Read the notes of the jobs, one small record of each, and what is held back."""
     noted = map_ordered(lambda shard: read_progress(state, shard), range(1, table.shards + 1))
     found = [each for each in noted if each is not None]
     held = RefusedBatches(state).due()

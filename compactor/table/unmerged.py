@@ -1,7 +1,7 @@
-"""The files of a table with merged ones seen as the files of commits whose rows they have.
+"""Maps the files of a table to the files of commits whose rows they have.
 
-The ledger names files of commits only. So the table agrees with it if these are the files of all valid commits, each
-of them once, however many of them were merged.
+The ledger names only files of commits. The table agrees with it if it has the files of all valid commits, each once,
+directly or merged.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ class LiveFile:
 
     Attributes:
         file: As the table lists it.
-        merged: As its merge is on record; None for a file of a commit, or of another program.
+        merged: As its merge lists it; None for a file of a commit, or of another program.
     """
 
     file: TableFile
@@ -32,7 +32,7 @@ class LiveFile:
 
     @property
     def committed(self) -> Iterator[TableFile]:
-        """The files of commits whose rows it has, with the date and the partition that the table gives it."""
+        """The files of commits whose rows it has, with its date and partition in the table."""
         if self.merged is None:
             yield self.file
             return
@@ -41,18 +41,18 @@ class LiveFile:
 
     @property
     def differs(self) -> bool:
-        """Whether it is a merged file with other rows or another length than on record."""
+        """Whether it is a merged file whose rows or length differ from the record."""
         merged = self.merged
         return merged is not None and (merged.rows, merged.size_bytes) != (self.file.records, self.file.size_bytes)
 
 
 def looked_up(state: State, files: Iterable[TableFile], *, skips_damaged: bool = False) -> Iterator[LiveFile]:
-    """The files of a table, each with its merge; merged files come last, and only these are held in memory.
+    """The files of a table. Merged files come last, and only these are held in memory.
 
     Args:
         state: Has the merges.
         files: The files.
-        skips_damaged: Whether a merged file whose record cannot be read counts as one of another program.
+        skips_damaged: Whether a merged file with an unreadable record counts as one of another program.
     """
     named = list[TableFile]()
     for file in files:

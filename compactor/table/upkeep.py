@@ -1,7 +1,7 @@
-"""What upkeep of a table goes by, and what it decides: which snapshots expire, and which files nothing needs. No I/O.
+"""Decides which snapshots of a table expire, and which metadata files nothing needs. No I/O.
 
-A change that was sent may land as long as the table stays at the snapshot that the change asserts. A file that was
-written before the current snapshot was made is of a change that is in the table, or that can never land.
+A change may land as long as the table stays at the snapshot that the change asserts. So a file that is older than the
+current snapshot belongs to a change that is in the table, or that can never land.
 """
 
 import re
@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from compactor.ledger.table.batches import CLOCKS_DIFFER
 
 SAFE_AGE = timedelta(days=1)
-"""Files that were written later stay in any case."""
+"""Younger files always stay."""
 
 LOOSE_MANIFESTS = 16
-"""A snapshot may have so many manifests more than its entries fill."""
+"""How many more manifests a snapshot may have than its entries fill."""
 
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _WRITTEN_BY_COMMITS = re.compile(
@@ -28,9 +28,8 @@ class TableSnapshot:
     """A snapshot that has not expired.
 
     Attributes:
-        snapshot_id: Its id.
-        parent_id: The one that it replaced as the current one; None for the first.
-        made_at: When, by the clock of who made it.
+        parent_id: The current snapshot before it; None for the first.
+        made_at: By the clock of its writer.
     """
 
     snapshot_id: int
@@ -43,10 +42,9 @@ class TableRef:
     """A branch or a tag; the branch `main` has the current snapshot.
 
     Attributes:
-        snapshot_id: The snapshot that it names.
-        is_branch: Whether it moves on to later ones, and keeps earlier ones for a while.
-        keep_for: What it asks to keep itself, beside what the settings say.
-        keep_snapshots: How many snapshots it asks to keep itself.
+        is_branch: Whether it moves on to later snapshots, and keeps earlier ones for a while.
+        keep_for: How long it asks to keep snapshots, in addition to the settings.
+        keep_snapshots: How many snapshots it asks to keep.
     """
 
     snapshot_id: int
@@ -57,14 +55,14 @@ class TableRef:
 
 @dataclass(frozen=True, slots=True)
 class TableHistory:
-    """What there is of a table beside its current state.
+    """The history of a table.
 
     Attributes:
         snapshots: All that have not expired, in any order.
-        refs: Its branches and tags.
+        refs: Branches and tags.
         manifest_bytes: The length of each manifest of the current snapshot.
-        manifest_target_bytes: The length that manifests of the table should have.
-        keeps_all: Whether nothing of it may be removed, because something outside this catalog needs it.
+        manifest_target_bytes: The length that manifests should have.
+        keeps_all: Whether nothing may be removed, because something outside this catalog needs it.
     """
 
     snapshots: tuple[TableSnapshot, ...]
@@ -76,13 +74,7 @@ class TableHistory:
 
 @dataclass(frozen=True, slots=True)
 class MetadataFile:
-    """A file in the folder of a table's metadata.
-
-    Attributes:
-        name: Its name in the folder.
-        size_bytes: Its length.
-        written_at: When, by the clock of the store.
-    """
+    """A file in the folder of a table's metadata, with the store's time of its last write."""
 
     name: str
     size_bytes: int
@@ -94,8 +86,8 @@ class TableFolder:
     """The folder of a table's metadata. It has no rows.
 
     Attributes:
-        files: The files that were in it before the table was read.
-        named: The names of all files that the table needs, or another table whose metadata is in the folder.
+        files: Listed before the table was read.
+        named: The names of all files that this table, or another one with metadata in the folder, needs.
         current_since: When the current snapshot was made; None without one.
     """
 
@@ -109,8 +101,8 @@ class KeepRule:
     """Which snapshots stay readable.
 
     Attributes:
-        keep_for: How long a snapshot stays after a later one took its place.
-        snapshots: So many stay at least, the latest of each branch.
+        keep_for: How long a snapshot stays after a later one replaced it.
+        snapshots: How many of the latest snapshots of each branch stay at least.
     """
 
     keep_for: timedelta
@@ -118,7 +110,7 @@ class KeepRule:
 
 
 def expired(history: TableHistory, rule: KeepRule, now: datetime) -> list[int]:
-    """The snapshots that expire, in the order of the history: neither a branch nor a tag needs them."""
+    """The snapshots that no branch or tag needs, in the order of the history."""
     if history.keeps_all:
         return []
     by_id, reached, kept = {each.snapshot_id: each for each in history.snapshots}, set[int](), set[int]()
@@ -142,22 +134,19 @@ def needs_merge(history: TableHistory) -> bool:
 
 
 def leftovers(folder: TableFolder, now: datetime) -> list[MetadataFile]:
-    """The files that no table needs, and that no change needs that may still land.
+    """The files that no table needs, and no change that may still land.
 
-    Files that are not named as commits name theirs are of other programs, and stay.
+    Files whose names are not like those of commits belong to other programs, and stay.
     """
     if folder.current_since is None:
         return []
     before = min(now - SAFE_AGE, folder.current_since - CLOCKS_DIFFER)
-    return [each for each in _unneeded(folder.files, folder.named) if each.written_at < before]
-
-
-def _unneeded(files: Iterable[MetadataFile], named: frozenset[str]) -> Iterable[MetadataFile]:
-    return (each for each in files if each.name not in named and _WRITTEN_BY_COMMITS.fullmatch(each.name))
+    old = (each for each in folder.files if each.written_at < before and each.name not in folder.named)
+    return [each for each in old if _WRITTEN_BY_COMMITS.fullmatch(each.name)]
 
 
 def _line(by_id: Mapping[int, TableSnapshot], snapshot_id: int | None) -> list[int]:
-    """A snapshot and those before it, the latest first."""
+    """A snapshot and its ancestors."""
     line = dict[int, None]()
     while snapshot_id is not None and snapshot_id in by_id and snapshot_id not in line:
         line[snapshot_id] = None
@@ -166,11 +155,11 @@ def _line(by_id: Mapping[int, TableSnapshot], snapshot_id: int | None) -> list[i
 
 
 def _kept_of(by_id: Mapping[int, TableSnapshot], ref: TableRef, rule: KeepRule, now: datetime) -> Iterable[int]:
-    """What a branch keeps. A snapshot is as old as the one that replaced it: until then, readers begin with it."""
+    """The snapshots that a branch keeps. Their age counts from their replacement: until then, readers use them."""
     line = _line(by_id, ref.snapshot_id)
     at_least, keep_for = max(1, rule.snapshots, ref.keep_snapshots), max(rule.keep_for, ref.keep_for)
     for place, (number, later) in enumerate(zip(line, [None, *line], strict=False)):
-        # Clocks differ: a snapshot may be younger than now, and stays for no time all the same.
+        # Clocks differ, and a snapshot may seem to be of the future; it is not kept if nothing is.
         is_young = bool(keep_for) and later is not None and by_id[later].made_at > now - keep_for
         if place < at_least or is_young:
             yield number

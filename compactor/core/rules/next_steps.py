@@ -53,8 +53,19 @@ class Cause(StrEnum):
     BAD_NAME = "bad_name", "rename it, or pass it over with --exclude", "deliver"
 
 
-_OF_REASON = {"forbidden": Cause.FORBIDDEN_FOLDER, "outside_link": Cause.LINKED_FOLDER}
-"""Reasons for leaving something out that are not the name of their cause."""
+_OF_STATUS = {str(cause): cause for cause in Cause}
+_OF_REASON = {
+    "replaced": Cause.REPLACED,
+    "forbidden": Cause.FORBIDDEN_FOLDER,
+    "changed": Cause.CHANGED,
+    "undecided": Cause.UNDECIDED,
+    "unfinished": Cause.UNFINISHED,
+    "unsettled": Cause.UNSETTLED,
+    "linked_folder": Cause.LINKED_FOLDER,
+    "outside_link": Cause.LINKED_FOLDER,
+    "dangling_link": Cause.DANGLING_LINK,
+    "bad_name": Cause.BAD_NAME,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +90,12 @@ def cause_of(uri: str, status: FileStatus, detail: str) -> Cause:
     """Why a quarantined file, or range of a topic, waits."""
     if is_log(uri) and status is FileStatus.MISSING:
         return Cause.RANGE
-    return Cause.JSON if READ_AS_JSON in detail else Cause(status)
+    return Cause.JSON if READ_AS_JSON in detail else _OF_STATUS[status]
 
 
 def left_out_cause(reason: str) -> Cause:
     """Why a call of `compact` left a file or folder out."""
-    return _OF_REASON.get(reason) or Cause(reason)
+    return _OF_REASON[reason]
 
 
 def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> NextStep:

@@ -1,8 +1,8 @@
-"""Which small files of one partition become one file. No I/O.
+"""Chooses the small files of one partition that are merged. No I/O.
 
-Files of the right size stay. Small ones are merged where that makes a file of the right size, or a smaller one that is
-at least half as large again as the largest of them. So a row is written again at most as often as its file can grow by
-half: some ten times from 2 MB to 128 MB, however many late files come.
+Files of the right size stay. Small ones are merged if that makes a file of the right size, or one that is at least half
+as large again as the largest of them. So each time a row is rewritten, its file grows by half: some ten times from 2 MB
+to 128 MB, however many late files arrive.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from compactor.ledger.sizing import SIZE_TOLERANCE, best_count, is_right_sized
 
 MAX_FILES = 500
-"""Files that become one, at most: a merge names each of their parts."""
+"""The most files that become one: a merge lists all of their parts."""
 
 _GROWTH = 1.5
 
@@ -56,7 +56,7 @@ class MergeRule:
             left = [each for each in left if id(each) not in gone]
 
     def _divided(self, files: Sequence[S]) -> Iterator[list[S]]:
-        """Files in groups that are of like size and, if there are enough of them, of the right size."""
+        """Groups of similar size and, if there is enough, of the right size."""
         left, start = sum(each.size_bytes for each in files), 0
         while start < len(files):
             end = self._end(files, start, left)
@@ -65,13 +65,13 @@ class MergeRule:
             start = end
 
     def _worthy(self, group: list[S]) -> list[S]:
-        """A group without its largest files, until it is worth merging; empty if it never is."""
+        """A group without so many of its largest files that merging is worth it; may be empty."""
         while len(group) > 1 and not self._is_worth(group):
             group.remove(max(group, key=lambda each: each.size_bytes))
         return group if len(group) > 1 else []
 
     def _fitting(self, files: Sequence[S]) -> list[S]:
-        """Files that together have the right size, wherever they are: the first large one with the next that fit."""
+        """Files that together have the right size: the largest possible one and the next ones that fit."""
         by_size = sorted(files, key=lambda each: each.size_bytes, reverse=True)
         for start in range(len(by_size)):
             group, total = list[S](), 0
@@ -85,7 +85,7 @@ class MergeRule:
         return []
 
     def _smallest(self, files: Sequence[S]) -> list[S]:
-        """The smallest files of all groups, if they are worth merging: they may be far from each other."""
+        """The smallest files, if they are worth merging."""
         by_size = sorted(files, key=lambda each: each.size_bytes)[:MAX_FILES]
         while len(by_size) > 1 and sum(each.size_bytes for each in by_size) > self.target_file_bytes:
             by_size.pop()
@@ -93,7 +93,7 @@ class MergeRule:
         return [each for each in files if id(each) in chosen]
 
     def _end(self, files: Sequence[S], start: int, left: int) -> int:
-        """Where a group ends that is as close as possible to its share of what is left."""
+        """The end of a group that is as close as possible to its share of what is left."""
         share = left / best_count(left, self.target_file_bytes)
         at, total = start, 0
         while at < len(files) and at - start < MAX_FILES:

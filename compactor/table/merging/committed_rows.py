@@ -1,4 +1,4 @@
-"""Opens the rows of a file of a commit: in the file itself, or in a merged one if it is gone because it was merged."""
+"""Opens the rows of a file of a commit: in the file itself, or in the merged one that replaced it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,10 +28,8 @@ class OpenedRows:
 
     Attributes:
         uri: The file that has them.
-        parquet: This file, opened.
-        size_bytes: Its length.
-        numbers: Which of its rows they are.
-        is_moved: Whether the file is a merged one, which may have further columns and other rows.
+        numbers: Which rows of that file they are.
+        is_moved: Whether that file is a merged one, which may have further columns and other rows.
     """
 
     uri: str
@@ -60,7 +58,7 @@ class OpenedRows:
         return self.parquet.read_row_group(at.group, columns=columns).slice(at.start, at.rows)
 
     def batches(self, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows, so many at once at most.
+        """All rows, in batches of at most `batch_rows`.
 
         Raises:
             StagingError: The file is damaged, or has fewer rows.
@@ -68,7 +66,7 @@ class OpenedRows:
         return batches_of(self.uri, self.parquet, self.numbers, batch_rows, columns)
 
     def lacks(self, column: str) -> bool:
-        """Whether the file of the commit lacked a column that no row is without a value in, or it was without rows."""
+        """Whether the file of the commit lacked a column that otherwise has a value in every row."""
         if column not in self.parquet.schema_arrow.names:
             return True
         if not self.is_moved:
@@ -78,12 +76,7 @@ class OpenedRows:
 
 @dataclass(frozen=True, slots=True)
 class CommittedRows:
-    """Opens the rows of files of commits. Safe for many threads.
-
-    Attributes:
-        store: Has the files.
-        visible: Tells of those that are gone.
-    """
+    """Opens the rows of files of commits. Safe for many threads."""
 
     store: ObjectStore
     visible: Visible
@@ -92,7 +85,7 @@ class CommittedRows:
         """Open the rows of a file of a commit of a date.
 
         Raises:
-            StagingError: They are missing, or the file that has them is truncated or no Parquet file.
+            StagingError: They are missing, or the file is truncated or not Parquet.
         """
         try:
             parquet, size_bytes = open_parquet(self.store, file.final)

@@ -1,4 +1,4 @@
-"""Writes what is left of merged files whose parts may be gone, when rebuilt manifests take some of their rows away."""
+"""Writes what rebuilt manifests leave of merged files whose parts may be gone."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -18,17 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Remainders:
-    """Writes them, as merges.
-
-    Attributes:
-        files: Makes what writes merged files.
-    """
+    """Writes remainders, as merges."""
 
     state: State
     files: "Callable[[], MergedFiles]"
 
     def write(self, files: Sequence[MergedFile], without: Collection[str], base: int) -> Merge | None:
-        """Write each merged file again without some of its parts, and record it; None if nothing is left of any.
+        """Write merged files without some of their parts, and record that as a merge; None if nothing is left.
 
         Raises:
             StuckError: One of them cannot be read.
@@ -51,7 +47,7 @@ class Remainders:
         return self.state.ledger.decide(merge_of(self.state, merge_id, base, made))
 
     def discard(self, files: Iterable[MergedFile]) -> None:
-        """Delete files that no batch names, and none ever will."""
+        """Delete files that no batch will ever name."""
         for each in files:
             self.state.store.delete([each.uri])
             forget_release(self.state, each)

@@ -13,12 +13,12 @@ from compactor.table.merging.writing import BATCH_ROWS, aligned
 
 
 def first_difference(store: ObjectStore, file: MergedFile, *, may_lack_parts: bool = False) -> str:
-    """Where the rows of a merged file are not those of its parts, in words; empty if they are nowhere.
+    """How the rows of a merged file differ from those of its parts; empty if they do not.
 
     Args:
         store: Has the files.
         file: The merged file.
-        may_lack_parts: Whether parts may be gone, whose rows are then passed over.
+        may_lack_parts: Whether to skip the rows of parts that are gone.
 
     Raises:
         StagingError: A file is damaged.
@@ -47,9 +47,9 @@ def first_difference(store: ObjectStore, file: MergedFile, *, may_lack_parts: bo
 
 
 def has_same_rows(one: StoredParquet, other: StoredParquet) -> bool:
-    """Whether two files have the same rows in the same order. One may lack a column that has no value in the other.
+    """Whether two files have the same rows in the same order.
 
-    So it may the date of its folder: files of other settings or releases lack it.
+    One may lack a column without values in the other, or the date of the folder, as files of other settings do.
     """
     rows = _Cursor(other.iter_batches(batch_size=BATCH_ROWS))
     for batch in one.iter_batches(batch_size=BATCH_ROWS):

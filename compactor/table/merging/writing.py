@@ -17,7 +17,7 @@ from compactor.engines.rows_place import RowsPlace
 
 
 def united(schemas: Iterable[pa.Schema]) -> pa.Schema | None:
-    """All columns of some files, those of the widest file first; None if a column differs between them."""
+    """All columns of some files, those of the widest file first; None if they disagree on a column."""
     ordered = sorted(schemas, key=len, reverse=True)
     fields, names = dict[bytes, pa.Field](), set[str]()
     for schema in ordered:
@@ -35,7 +35,7 @@ def united(schemas: Iterable[pa.Schema]) -> pa.Schema | None:
 
 
 def aligned(batch: pa.RecordBatch, columns: pa.Schema) -> pa.Table:
-    """Rows with all of these columns, in their order."""
+    """The rows with exactly these columns; those that they lack are null."""
     own = {field.name: batch.column(at) for at, field in enumerate(batch.schema)}
     arrays = [own[field.name] if field.name in own else pa.nulls(batch.num_rows, field.type) for field in columns]
     return pa.Table.from_arrays(arrays, schema=columns)
@@ -48,11 +48,11 @@ _WHOLE = {"INT32", "INT64", "BOOLEAN"}  # the types whose lowest and highest val
 
 
 _Range = tuple[Any, Any] | None
-"""The lowest and the highest value of a column; None if they are not known."""
+"""The lowest and the highest value of a column; None if unknown."""
 
 
 class UnlikeColumnsError(StagingError):
-    """Files have the same column otherwise, so that they cannot become one."""
+    """Files disagree on a column, so that they cannot be merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +68,19 @@ class MergedFiles:
     compression: str
 
     def write(self, uri: str, parts: Sequence[MergedPart], inputs: Sequence[str]) -> tuple[int, int]:
-        """Write one file, and check its footer against those of what it was made of.
+        """Write one file, and check its footer against those of its inputs.
 
         Args:
             uri: Its place.
-            parts: The files of commits whose rows it gets; their rows have to be all that there are.
+            parts: The files of commits whose rows it gets; the inputs must have exactly as many rows.
             inputs: The files that are read, in order.
 
         Returns:
             Its rows and its length.
 
         Raises:
-            UnlikeColumnsError: The files have a column that differs between them.
-            StagingError: A file is damaged, or the rows are not those of the parts.
+            UnlikeColumnsError: The files disagree on a column.
+            StagingError: A file is damaged, or the number of rows differs.
         """
         opened = [(each, open_parquet(self.store, each)[0]) for each in inputs]
         columns = united(file.schema_arrow for _, file in opened)
@@ -99,12 +99,12 @@ class MergedFiles:
         return expected, size_bytes
 
     def write_part(self, uri: str, source: str, ranges: Sequence[range]) -> tuple[int, int]:
-        """Write some rows of one file, and check that the footer has as many values in each column as were read.
+        """Write some rows of one file, and check the number of values in each column of the footer.
 
         Args:
             uri: The place of the new file.
-            source: The file that is read.
-            ranges: The numbers of the rows, in their order.
+            source: The file to read.
+            ranges: The numbers of the rows, in order.
 
         Returns:
             Its rows and its length.
@@ -140,7 +140,7 @@ class MergedFiles:
         return open_parquet(self.store, uri)
 
     def _check(self, uri: str, written: StoredParquet, inputs: Sequence[StoredParquet]) -> None:
-        """Compare what footers tell of columns: how many values are missing, and the lowest and highest ones."""
+        """Compare the columns in the footers: number of values, lowest and highest value."""
         rows = sum(file.metadata.num_rows for file in inputs)
         before, after = Counter[str](), _Facts(written.metadata)
         ranges: dict[str, _Range] = {}
@@ -158,7 +158,7 @@ class MergedFiles:
 
 
 class _Facts:
-    """What a footer tells of its columns at the top level."""
+    """The number of values of each top-level column in a footer, and their ranges."""
 
     def __init__(self, footer: pq.FileMetaData) -> None:
         self.values: Counter[str] = Counter()
@@ -181,7 +181,6 @@ class _Facts:
 
 
 def _wider(one: _Range, other: _Range) -> _Range:
-    """The range of two; None if one of them is not known."""
     if one is None or other is None:
         return None
     return min(one[0], other[0]), max(one[1], other[1])
@@ -193,7 +192,7 @@ def _rows(uri: str, file: StoredParquet, columns: pa.Schema) -> Iterator[pa.Tabl
 
 
 def rows_at_once(file: StoredParquet) -> int:
-    """How many rows of a file memory has room for."""
+    """How many rows of a file to read at once, to bound memory."""
     groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
     a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
     return max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(a_row, 1))))
@@ -202,7 +201,7 @@ def rows_at_once(file: StoredParquet) -> int:
 def batches_of(
     uri: str, file: StoredParquet, numbers: range, batch_rows: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of a file that follow each other; of the others, at most those of the same row groups are read.
+    """Consecutive rows of a file. Only their row groups are read.
 
     Raises:
         StagingError: The file is damaged, or has fewer rows.
