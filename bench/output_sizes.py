@@ -20,7 +20,6 @@ from bench.compactor_home import CompactorHome
 from bench.shapes import SHAPES, Shape, write_shape
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.changes import Commit
-from compactor.core.documents.manifest_parsing import DEFAULT_RULES
 from compactor.ledger.sizing import can_be_right_sized, is_right_sized
 from compactor.settings.types import GIB, MIB
 from compactor.sources.candidates import Candidate
@@ -151,7 +150,7 @@ def _cut(files: Sequence[Path], home: CompactorHome, next_bytes: Callable[[], fl
     """Cut files into manifests, one at a time and without end: the first files come again behind the last."""
     left = list(files)
     while True:
-        packing = Packing("", next_bytes(), DEFAULT_RULES)
+        packing = Packing("", next_bytes())
         named = home.manifest("m", left).files
         chosen = [*packing.add(Candidate.of_file("", file) for file in named), *packing.end()][0].files
         yield left[: len(chosen)]

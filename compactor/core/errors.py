@@ -117,7 +117,7 @@ class ScratchFull(StoreUnavailable):
     """The local disk of a task is full. Held against a manifest that was alone in flight."""
 
     next_move = (
-        "free disk space, give the workers more, or lower input.max_scratch_bytes; a manifest that fills the disk "
+        "free disk space, give the workers more, or lower input.max_decompressed_bytes; a manifest that fills the disk "
         "alone becomes a dead letter"
     )
 

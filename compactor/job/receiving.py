@@ -9,10 +9,11 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents import manifest_parsing
 from compactor.core.documents.manifest import OUTSIDE, Manifest
-from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError, TryAgainError
+from compactor.core.inputs.dates import date_of_file
 from compactor.core.layout import (
     ManifestKey,
     base_name,
@@ -141,7 +142,7 @@ class Intake:
     def _take_in(self, info: ObjectInfo, *, earlier: int) -> Delivery | None:
         """Read and bind one object."""
         uri = info.uri
-        is_read = info.size_bytes <= self.state.rules.max_bytes and earlier < MAX_INTAKES
+        is_read = info.size_bytes <= manifest_parsing.MAX_MANIFEST_BYTES and earlier < MAX_INTAKES
         data = self._readable(lambda: self.state.store.read(uri, etag=info.etag)) if is_read else b""
         if data is None:
             return None
@@ -152,7 +153,7 @@ class Intake:
         except ManifestError as exc:
             if self.leave_others and exc.reason == OUTSIDE:
                 return None
-            date = self.state.rules.dates.of_file(base_name(uri), info.modified_at).date
+            date = date_of_file(base_name(uri), info.modified_at).date
             key = ManifestKey(date, self._id_of_refused(uri))
             return self._refuse(uri, key, fingerprint, exc)
         if manifest.ignored_date:
@@ -199,10 +200,10 @@ class Intake:
         name = self._name_below(info.uri)
         if "/" in name:
             raise ManifestError("nested", f"{info.uri}: expected directly below {self.state.layout.manifests_folder}")
-        self.state.rules.check_length(info.uri, info.size_bytes)
+        manifest_parsing.check_length(info.uri, info.size_bytes)
         if name.startswith(("_", ".")):
             raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
-        manifest = parse_manifest(
+        manifest = manifest_parsing.parse_manifest(
             data,
             uri=info.uri,
             modified_at=info.modified_at,

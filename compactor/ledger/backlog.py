@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from compactor.core.documents.manifest import OUTSIDE, Manifest
-from compactor.core.documents.manifest_parsing import is_allowed, parse_manifest
+from compactor.core.documents.manifest_parsing import check_length, is_allowed, parse_manifest
 from compactor.core.documents.records import Accepted, OpenMarker
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
 from compactor.core.layout import Layout, is_delivery
@@ -27,7 +27,7 @@ def read_waiting_manifest(state: State, info: ObjectInfo, *, allowed_prefixes: S
         ObjectNotFound: It was done since the listing.
         StuckError: Access is denied.
     """
-    state.rules.check_length(info.uri, info.size_bytes)
+    check_length(info.uri, info.size_bytes)
     try:
         data = state.store.read(info.uri)
     except AccessError as exc:

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 OnTooManyRejects = Literal["quarantine", "keep_rows"]
 """What to do with a file with too many rejects: quarantine it whole, or keep its rows and only the first rejects."""
 
+MAX_REJECTED_BYTES = 64 * 1024 * 1024
+"""The most bytes of rejected lines to keep of one input file."""
+
+_SCRATCH_BESIDE_A_FILE_BYTES = 2 * 1024 * 1024 * 1024
+"""A task may have scratch for the repaired copy of the largest file, and so much for its rejects and other files."""
+
 
 @dataclass(frozen=True, slots=True)
 class RejectLimits:
@@ -20,11 +26,12 @@ class RejectLimits:
 
     Attributes:
         max_lines: Rejected lines.
+        max_bytes: The bytes of these lines, so that few long lines cost no more than many short ones.
         on_excess: What to do with a file that has more.
     """
 
     max_lines: int = 100_000
-    max_bytes: int = 64 * 1024 * 1024
+    max_bytes: int = MAX_REJECTED_BYTES
     on_excess: OnTooManyRejects = "quarantine"
 
 
@@ -47,15 +54,12 @@ class Limits:
     @classmethod
     def of(cls, settings: "Settings") -> "Limits":
         """Those of the settings."""
+        given = settings.input
         rejects = RejectLimits(
-            settings.input.max_rejected_lines, settings.input.max_rejected_bytes, settings.input.on_too_many_rejects
+            given.max_rejected_lines, max_bytes=MAX_REJECTED_BYTES, on_excess=given.on_too_many_rejects
         )
-        return cls(
-            settings.input.max_line_bytes,
-            settings.input.max_decompressed_bytes,
-            rejects,
-            settings.input.max_scratch_bytes,
-        )
+        scratch = given.max_decompressed_bytes + _SCRATCH_BESIDE_A_FILE_BYTES
+        return cls(given.max_line_bytes, given.max_decompressed_bytes, rejects, scratch)
 
 
 class Reject(NamedTuple):

@@ -134,7 +134,7 @@ class SchemaRegistry:
         """
         latest = self.latest()
         room = max(0, self.limits.max_columns - len(latest.keys | self.declared_keys))
-        return KeyLimits(min(room, self._allowed(latest, max_new)), self.limits.max_key_characters)
+        return KeyLimits(min(room, self._allowed(latest, max_new)))
 
     def used(self, schema: SchemaVersion) -> ColumnsUsed:
         """How many of the columns for keys a version has taken."""

@@ -44,6 +44,10 @@ COUNTED_KEYS = 1_000
 """How many keys are collected beyond those that can become columns, so that refused ones are counted."""
 
 
+MAX_KEY_CHARACTERS = 256
+"""The longest key that becomes a column. A longer one is more likely data than a name."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyLimits:
     """Which keys without a column may become one. All others are rescued.
@@ -53,7 +57,7 @@ class KeyLimits:
     """
 
     max_new_columns: int = 10_000
-    max_key_characters: int = 256
+    max_key_characters: int = MAX_KEY_CHARACTERS
 
     @property
     def max_keys(self) -> int:
@@ -67,14 +71,16 @@ class ColumnLimits:
 
     Attributes:
         max_columns: In all.
-        max_new_per_manifest: With one manifest.
         max_new_per_day: With all manifests of one UTC day.
     """
 
     max_columns: int
-    max_new_per_manifest: int = 10_000
-    max_new_per_day: int = 10_000
-    max_key_characters: int = 256
+    max_new_per_day: int = 20_000
+
+    @property
+    def max_new_per_manifest(self) -> int:
+        """With one manifest, so that one that is wrong leaves some of the day's columns to others."""
+        return (self.max_new_per_day + 1) // 2
 
 
 NEARLY_FULL = 0.9

@@ -8,7 +8,7 @@ from typing import Any
 
 from compactor.core.errors import SettingsError
 from compactor.schema.column_types import EXPECTED, Epoch, parse_type
-from compactor.schema.schema import RESERVED_NAMES, DeclaredColumn, Names
+from compactor.schema.schema import MAX_KEY_CHARACTERS, RESERVED_NAMES, DeclaredColumn, Names
 from compactor.settings.validation import shown
 
 _FIELDS = ("name", "type", "key", "epoch")
@@ -17,7 +17,7 @@ _SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # the names that Athena and the Glu
 
 
 def parse_schema_file(
-    data: bytes, uri: str, *, names: Names, max_columns: int, max_key_characters: int, refused: Mapping[str, str]
+    data: bytes, uri: str, *, names: Names, max_columns: int, refused: Mapping[str, str]
 ) -> tuple[DeclaredColumn, ...]:
     """Parse the columns of a schema file, in its order.
 
@@ -26,7 +26,6 @@ def parse_schema_file(
         uri: The schema file, for messages.
         names: The naming rule for columns: with `safe`, names that are not safe are faults.
         max_columns: The most columns allowed.
-        max_key_characters: The longest key allowed.
         refused: Types that no column may have by the settings, each with the settings that it needs.
 
     Raises:
@@ -35,7 +34,7 @@ def parse_schema_file(
     tables, faults = _tables(data, uri, max_columns)
     faults += [fault for at, table in enumerate(tables) for fault in _faults(f"columns[{at}]", table, names)]
     for at, table in enumerate(tables):
-        faults += _key_faults(f"columns[{at}].key", table, max_key_characters)
+        faults += _key_faults(f"columns[{at}].key", table)
         kind = table.get("type")
         if isinstance(kind, str) and (needed := refused.get(kind)):
             faults.append(f'columns[{at}].type: "{kind}" -> expected {needed} in the settings, or another type')
@@ -55,12 +54,11 @@ def _type(table: Mapping[str, Any]) -> str:
     return str(parse_type(table["type"], table.get("epoch")))  # in its canonical spelling
 
 
-def _key_faults(where: str, table: Mapping[str, Any], max_key_characters: int) -> Iterator[str]:
+def _key_faults(where: str, table: Mapping[str, Any]) -> Iterator[str]:
     """A longer key would be rescued before its column is seen."""
     key = table.get("key", table.get("name"))
-    if isinstance(key, str) and len(key) > max_key_characters:
-        expected = f"expected at most schema.max_key_characters = {max_key_characters}"
-        yield f"{where}: a key of {len(key)} characters -> {expected}"
+    if isinstance(key, str) and len(key) > MAX_KEY_CHARACTERS:
+        yield f"{where}: a key of {len(key)} characters -> expected at most {MAX_KEY_CHARACTERS}"
 
 
 def _tables(data: bytes, uri: str, max_columns: int) -> tuple[list[Mapping[str, Any]], list[str]]:

@@ -33,12 +33,7 @@ def recorded_versions(
         settings.layout(),
         clock,
         names=schema.names,
-        limits=ColumnLimits(
-            max_columns=schema.max_columns,
-            max_new_per_manifest=schema.max_new_columns_per_manifest,
-            max_new_per_day=schema.max_new_columns_per_day,
-            max_key_characters=schema.max_key_characters,
-        ),
+        limits=ColumnLimits(schema.max_columns, schema.max_new_columns_per_day),
         declared=declared,
         reserved=reserved,
         rescued_keys=frozenset(RECORD_KEYS.values()) if _reads_topics(settings) else (),
@@ -96,7 +91,6 @@ def parsed_schema(settings: Settings, data: bytes, uri: str) -> tuple[DeclaredCo
         uri,
         names=schema.names,
         max_columns=schema.max_columns,
-        max_key_characters=schema.max_key_characters,
         refused=settings.refused_types,
     )
 

@@ -17,7 +17,7 @@ from compactor.schema.column_profile import (
     Shape,
     TableProfile,
 )
-from compactor.schema.schema import RESERVED_NAMES, Names, column_name
+from compactor.schema.schema import MAX_KEY_CHARACTERS, RESERVED_NAMES, Names, column_name
 from compactor.settings.toml import toml
 
 _KINDS: dict[Shape, str] = {
@@ -134,7 +134,6 @@ class SuggestionRules:
 
     names: Names
     max_columns: int
-    max_key_characters: int
     types: Mapping[str, str] = field(default_factory=dict)
     has_nanoseconds: bool = True
 
@@ -152,7 +151,7 @@ def suggestion(
     """
     lines = [*(_comment(line) for line in header)]
     used = set(RESERVED_NAMES)
-    fitting = [(key, each) for key, each in profile.columns.items() if len(key) <= rules.max_key_characters]
+    fitting = [(key, each) for key, each in profile.columns.items() if len(key) <= MAX_KEY_CHARACTERS]
     for key, column in fitting[: rules.max_columns]:
         name = column_name(key, used, names=rules.names)
         used.add(name)
@@ -168,7 +167,7 @@ def suggestion(
     left_out = len(profile.columns) - len(fitting[: rules.max_columns])
     if left_out or profile.has_further_keys:
         more = "At least " if profile.has_further_keys else ""
-        limits = f"schema.max_columns = {rules.max_columns}, schema.max_key_characters = {rules.max_key_characters}"
+        limits = f"at most schema.max_columns = {rules.max_columns} of at most {MAX_KEY_CHARACTERS} characters"
         lines += ["", _comment(f"{more}{count(max(left_out, 1), 'key')} left out: {limits}.")]
     return "\n".join(lines) + "\n"
 

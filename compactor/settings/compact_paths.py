@@ -315,7 +315,7 @@ def _defaults(paths: CompactPaths) -> Document:
         builder["claims"] = JOURNAL_CLAIMS
     spark = {"conf": {"spark.ui.enabled": "false"}}
     # A person who compacts a folder wants the columns of all its files at once.
-    schema = {"max_new_columns_per_manifest": 10_000, "max_new_columns_per_day": 10_000}
+    schema = {"max_new_columns_per_day": 20_000}
     return {"paths": {}, "input": {}, "schema": schema, "builder": builder, "metrics": {"sink": "none"}, "spark": spark}
 
 

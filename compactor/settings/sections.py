@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from compactor.core.documents.manifest_parsing import MAX_MANIFEST_FILES
-from compactor.core.inputs.dates import EARLIEST_DATE, MAX_FUTURE_DAYS
 from compactor.core.logs.names import KafkaValues
 from compactor.core.rules.attempts import RetryRules
 from compactor.core.rules.sharding import MAX_SHARDS
@@ -18,7 +16,6 @@ from compactor.settings.types import (
     MIB,
     TIB,
     ApplicationId,
-    CalendarDay,
     CatalogName,
     CatalogUri,
     Dimension,
@@ -95,29 +92,11 @@ class Input(Section):
     on_changed_file: Literal["skip", "read"] = _key(
         "skip", "whether to skip or read a file that changed after its manifest was written"
     )
-    max_manifest_files: int = _key(
-        MAX_MANIFEST_FILES, "most files in one manifest; one that names more becomes a dead letter", ge=1, le=300_000
-    )
     max_rejected_lines: int = _key(
         100_000, "most rejected lines of a file; see on_too_many_rejects", ge=1, le=1_000_000_000
     )
-    max_rejected_bytes: int = _key(
-        64 * MIB, "most bytes of rejected lines of a file; see on_too_many_rejects", ge=1, le=TIB
-    )
     on_too_many_rejects: Literal["quarantine", "keep_rows"] = _key(
         "quarantine", '"quarantine" the file and keep samples; "keep_rows" keeps its rows and the first rejects'
-    )
-    max_scratch_bytes: int = _key(
-        10 * GIB, "most scratch space of a task; a file that needs more is quarantined", ge=MIB, le=TIB
-    )
-    earliest_date: CalendarDay = _key(
-        EARLIEST_DATE, "earliest date that a file's name may give; earlier ones give way to the day of arrival"
-    )
-    max_future_days: int = _key(
-        MAX_FUTURE_DAYS,
-        "days from arrival to the latest date that a file's name may give; later ones give way to the day of arrival",
-        ge=0,
-        le=36_600,
     )
     hive_keys: bool = _key(False, "whether folders such as country=DE give their files a column country")
     exclude: Exclusions = _key((), "patterns of files to pass over: of a name, such as *.csv, or of a whole path")
@@ -131,14 +110,12 @@ class Schema(Section):
         "safe", '"safe" makes column names that Athena and Glue accept; "exact" keeps the JSON keys'
     )
     max_columns: int = _key(2000, "most columns; values of further keys go to _rescued_data", ge=1, le=10_000)
-    max_new_columns_per_manifest: int = _key(
-        500, "most columns that one manifest adds, except the first of a new table", ge=0, le=10_000
-    )
     max_new_columns_per_day: int = _key(
-        1000, "most columns added on a UTC day; further keys wait in _rescued_data", ge=0, le=10_000
-    )
-    max_key_characters: int = _key(
-        256, "longest key that becomes a column; longer ones go to _rescued_data", ge=1, le=1000
+        1000,
+        "most columns added on a UTC day, half of them by one manifest, except by the first of a new table; further "
+        "keys wait in _rescued_data",
+        ge=0,
+        le=20_000,
     )
     metadata_columns: MetadataColumns = _key(
         ("file_date",), "columns with the origin of each row; the folders of `compact` have none by default"

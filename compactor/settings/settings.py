@@ -10,7 +10,6 @@ from typing import Any, get_type_hints
 from compactor.core import layout
 from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import SettingsError
-from compactor.core.inputs.dates import DateWindow
 from compactor.core.inputs.source_places import Routes, path_columns
 from compactor.core.logs.names import KAFKA, KINESIS, LogName
 from compactor.core.logs.names import input_place as log_place
@@ -242,13 +241,7 @@ class Settings:
 
     def manifest_rules(self) -> ManifestRules:
         """What a manifest may name."""
-        window = DateWindow(earliest=self.input.earliest_date, max_future_days=self.input.max_future_days)
-        return ManifestRules(
-            max_files=self.input.max_manifest_files,
-            dates=window,
-            hive_keys=self.input.hive_keys,
-            exclude=self.input.exclude,
-        )
+        return ManifestRules(hive_keys=self.input.hive_keys, exclude=self.input.exclude)
 
     @property
     def refused_types(self) -> dict[str, str]:

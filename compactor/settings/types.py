@@ -108,12 +108,6 @@ def _at_least_one(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-def _calendar_day(text: str) -> str:
-    if not layout.is_date(text):
-        raise ValueError(_DAY_EXPECTED)
-    return text
-
-
 def _no_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(values)) < len(values):
         raise ValueError("each of them once")
@@ -243,7 +237,6 @@ _ARN = r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+
 _REFERENCE = re.compile(rf"env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|secretsmanager:{_ARN}(?:#.+)?")
 _SECRET = re.compile(r"password|secret|passphrase|key\.pem$|oauthbearer\.config$")
 _RUNS_CODE = frozenset({"sasl.kerberos.kinit.cmd", "ssl.engine.location"})
-_DAY_EXPECTED = "a calendar day as yyyy-mm-dd"
 _FILE_EXPECTED = "s3://bucket/key, file:///file or a path, or empty"
 
 OwnPlace = Annotated[str, AfterValidator(places.parse_own_place), Expected(places.EXPECTED)]
@@ -262,7 +255,6 @@ Exclusions = Annotated[
     AfterValidator(_exclusions),
     Expected(f"a list of patterns, each {EXCLUDED_EXPECTED}; or an empty one"),
 ]
-CalendarDay = Annotated[str, AfterValidator(_calendar_day), Expected(_DAY_EXPECTED)]
 FilePlace = Annotated[str, AfterValidator(_file_place), Expected(_FILE_EXPECTED)]
 MetadataColumns = Annotated[
     tuple[Literal["_source_file", "_processed_at", "_manifest_id", "file_date"], ...],

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.manifest_parsing import ManifestRules
+from compactor.core.documents.manifest_parsing import MAX_MANIFEST_BYTES
 from compactor.core.layout import canonical
 from compactor.sources.candidates import Candidate, Group
 
@@ -26,12 +26,10 @@ class Packing:
     Attributes:
         date: The date.
         target_bytes: How many stored bytes a manifest should name.
-        rules: What a manifest may name, so that intake accepts it.
     """
 
     date: str
     target_bytes: float
-    rules: ManifestRules
     _rest: list[Candidate] = field(default_factory=list, init=False)
 
     def add(self, candidates: Iterable[Candidate]) -> list[Group]:
@@ -55,15 +53,15 @@ class Packing:
         return groups
 
     def _weight(self, candidate: Candidate) -> float:
-        return weight(candidate.files, self.target_bytes, self.rules)
+        return weight(candidate.files, self.target_bytes)
 
 
-def weight(files: Iterable[ManifestFile], target_bytes: float, rules: ManifestRules) -> float:
+def weight(files: Iterable[ManifestFile], target_bytes: float) -> float:
     """What files take of the target: their stored bytes, or more if they are so many or have such long names."""
     # `cut` fills a manifest up to twice its target, so a file takes its share of half of what a manifest may hold.
-    least = target_bytes / min(MAX_FILES, max(1, rules.max_files // 2))
+    least = target_bytes / MAX_FILES
     return sum(
-        max(file.size_bytes or 0, least, target_bytes * _json_bytes(file) * 2 / rules.max_bytes) for file in files
+        max(file.size_bytes or 0, least, target_bytes * _json_bytes(file) * 2 / MAX_MANIFEST_BYTES) for file in files
     )
 
 

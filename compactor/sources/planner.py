@@ -14,7 +14,7 @@ from typing import Protocol
 from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import StuckError, TryAgainError
-from compactor.core.inputs.dates import ARRIVAL
+from compactor.core.inputs.dates import ARRIVAL, date_of_file
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.ledger.state import State
 from compactor.sources.candidates import Candidate, Group
@@ -151,7 +151,7 @@ class Planner:
             now = self.state.clock.now()
             if found_at is None or (now - found_at).total_seconds() > TARGET_SECONDS:
                 plan.target_bytes, found_at = self.target_bytes(), now
-            packing = Packing(date, plan.target_bytes, self.state.rules)
+            packing = Packing(date, plan.target_bytes)
             while not plan.is_over and (page := list(islice(of_date, self.page_files))):
                 files = [file for each in page for file in each.files]
                 plan.candidates += len(files)
@@ -221,7 +221,7 @@ class Planner:
         if not won.candidates:
             return Written(group, claimed=claimed, failed=failed)
         # Of a full group, too little may be left.
-        is_full = group.is_full and weight(won.files, target_bytes, self.state.rules) >= target_bytes / 2
+        is_full = group.is_full and weight(won.files, target_bytes) >= target_bytes / 2
         kind: Kind = "manifest" if is_full else source.rest
         manifest = self._manifest(source, won, manifest_id)
         layout = self.state.layout
@@ -255,8 +255,7 @@ class Planner:
         if not source.dates_files:
             return
         plan.count_dates(date, files)
-        dates = self.state.rules.dates
         for file in files:
-            if file.dated_by == ARRIVAL and dates.of_file(file.uri, file.event_time or self.state.clock.now()).ignored:
+            if file.dated_by == ARRIVAL and date_of_file(file.uri, file.event_time or self.state.clock.now()).ignored:
                 plan.misdated += 1
                 plan.first_misdated = plan.first_misdated or file.uri

@@ -11,7 +11,7 @@ from threading import Lock
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import SettingsError
-from compactor.core.inputs.dates import ARRIVAL, possible_dates
+from compactor.core.inputs.dates import ARRIVAL, date_of_file, possible_dates
 from compactor.core.layout import canonical, folder, is_within
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -114,8 +114,7 @@ class Unplanned(Source):
         return [file for key, file in files.items() if key not in claimed or claimed[key][0] == "free"]
 
     def _keep(self, held: Sequence[ManifestFile]) -> None:
-        dates = self.state.rules.dates
-        self.spill.add(SpilledFile.of(dates.of_file(file.uri, file.event_time or _EPOCH).date, file) for file in held)
+        self.spill.add(SpilledFile.of(date_of_file(file.uri, file.event_time or _EPOCH).date, file) for file in held)
 
     def _unnamed(self, files: Sequence[ManifestFile]) -> list[ManifestFile]:
         """Those of some files that no manifest covers, by what was found of them; counts the others."""
@@ -224,7 +223,7 @@ def listed_below(
 
     now = state.clock.now()
     for info in state.store.list(folder(prefix)):
-        dated = state.rules.dates.of_file(info.uri, info.modified_at)
+        dated = date_of_file(info.uri, info.modified_at)
         reason = reason_of(info.uri, info.size_bytes)
         if reason is None and info.target and reason_of(info.target, info.size_bytes) is None:
             reason = "linked_file"

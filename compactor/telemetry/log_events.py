@@ -319,10 +319,9 @@ CATALOGUE: Mapping[str, LogEvent] = {
         "none until then; later, check why the builder dies or times out",
     ),
     "files.misdated": _warning(
-        "files are named after dates before input.earliest_date, or over input.max_future_days after their arrival; "
-        "the day of arrival counts",
+        "files are named after dates before 2000, or more than 31 days after their arrival; the day of arrival counts",
         {"files": "number of them", "first": "first of them"},
-        "inform the producer; if the dates are right, change those settings, then `compactor stop`",
+        "inform the producer",
     ),
     "landing.gap": _warning(
         "retention removed records of a topic before they were landed, or may have removed some of a stream",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from compactor.adapters.local.native.kernel import NativeGrok, digest_kernel, is_installed
 from compactor.core.crash_points import OnChangeCrashPoint, OnRedriveCrashPoint, ignore_crash_point
 from compactor.core.errors import SettingsError
+from compactor.core.inputs.dates import EARLIEST_DATE
 from compactor.core.layout import is_s3
 from compactor.core.logs.names import is_log
 from compactor.schema.catalog import Published, catalog_columns, published
@@ -236,8 +237,7 @@ def canary_checker(app: App) -> "CanaryChecker":
     return CanaryChecker(
         state=app.state,
         input_place=files,
-        date=settings.input.earliest_date,
-        max_key_characters=settings.schema.max_key_characters,
+        date=EARLIEST_DATE,
         has_rescued=settings.input.discovery == "full",
         look=look,
         pause=time.sleep,

@@ -74,7 +74,6 @@ def suggestion_rules(settings: Settings, names: Names | None) -> SuggestionRules
     return SuggestionRules(
         names or schema.names,
         schema.max_columns,
-        schema.max_key_characters,
         reader.types if reader else {},
         has_nanoseconds=(
             "timestamp_ns" not in settings.refused_types and engine_choice(settings.convert).name == "native"

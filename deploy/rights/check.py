@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from compactor.core.inputs.dates import EARLIEST_DATE
 from compactor.ops.canary.checker import FOLDER
 from compactor.settings.settings import Settings
 from deploy.resolved import Document
@@ -23,7 +24,7 @@ def check_statements(settings: Settings, *, key: str, input_key: str) -> Iterato
         key: The parameter KmsKey.
         input_key: The parameter InputKeyArn.
     """
-    date = settings.input.earliest_date
+    date = EARLIEST_DATE
     rows = f"{_LAKE}/${{OutputPrefix}}/{settings.output.folder.format(date=date)}/*"
     yield _statement(
         "SendFile", ("s3:DeleteObject", "s3:GetObject", "s3:PutObject"), f"{_INPUT}/${{InputPrefix}}{FOLDER}*"

@@ -54,7 +54,7 @@ def deploy(invocation: Invocation, *, environment: str | None, timeout_seconds: 
 
     ENV means config/ENV.toml. `check` puts a file of one line below compactor-check/ in the input, follows it through
     notification, builder, manifest and job to its row, prints the time of each hop, and removes all of it again. The
-    file has the date input.earliest_date and a key that becomes no column.
+    file has the date 2000-01-01 and a key that becomes no column.
 
     Exit codes: 1 if the file did not become a row in time.
     """

@@ -183,8 +183,8 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
         echo(f"Left for the next plan: {left}; run the command again")
     if made.misdated:
         echo(
-            f"Dated by arrival: {count(made.misdated, 'file')} named after a date outside input.earliest_date and "
-            f"input.max_future_days, such as {made.first_misdated}"
+            f"Dated by arrival: {count(made.misdated, 'file')} named after a date before 2000, or more than "
+            f"31 days after its arrival, such as {made.first_misdated}"
         )
     if made.planned_before:
         echo(f"In a manifest already: {count(made.planned_before, 'file')}")

@@ -19,7 +19,7 @@ REASONS = {
     "bad_id": "the manifest_id cannot be part of a file name",
     "bad_date": "the date is not a calendar day",
     "no_files": "it names no files",
-    "too_many_files": "it names more files than `input.max_manifest_files`, or has JSON for more files",
+    "too_many_files": "it names more than 100,000 files, or has JSON for more files",
     "bad_file": "an entry of files is malformed",
     "bad_uri": "a URI is not s3://bucket/key, file:///path, a path or a gap of a log, or is too long for one",
     OUTSIDE: "a URI is not below an allowed prefix",

@@ -23,7 +23,7 @@ from pydantic import (
 from compactor.core import layout
 from compactor.core.documents.manifest import OUTSIDE, FileRange, Manifest, ManifestFile
 from compactor.core.errors import ManifestError
-from compactor.core.inputs.dates import DEFAULT_WINDOW, RULES, DateWindow, NamedDate, named_date
+from compactor.core.inputs.dates import RULES, NamedDate, date_of_name, named_date
 from compactor.core.inputs.source_places import MAX_PATH_COLUMNS, are_short, exclusion, path_columns
 from compactor.core.logs.names import LogGap, is_log
 
@@ -32,10 +32,7 @@ MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 
 _ID_MAX_CHARACTERS = 200
 _SHOWN_MAX_CHARACTERS = 120
-_FILE_MAX_BYTES = 4096  # of one file in a manifest: its URI, its etag and the names of the fields
-_HEAD_MAX_BYTES = 64 * 1024  # of everything else
 _VALUES_PER_FILE = 16  # a file has a comma for each of its fields, those of a range included, and three brackets
-_MIN_VALUES = 100_000
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]
 _BUCKET_MAX_CHARACTERS = 255  # of an old bucket in us-east-1; 63 of any other [S3 user guide]
 _PATH_MAX_BYTES = 4096  # Linux, PATH_MAX
@@ -48,23 +45,15 @@ class ManifestRules:
     """What the settings let a manifest name.
 
     Attributes:
-        dates: The dates that the manifest, or the names of its files, may give.
         hive_keys: Whether folders such as `country=DE` become columns.
         exclude: Patterns of files that are no input; see `exclusion`.
     """
 
-    max_files: int = MAX_MANIFEST_FILES
-    dates: DateWindow = DEFAULT_WINDOW
     hive_keys: bool = False
     exclude: tuple[str, ...] = ()
 
     def excludes(self, uri: str) -> bool:
         return bool(self.exclude) and exclusion(self.exclude).fullmatch(layout.canonical(uri)) is not None
-
-    @property
-    def max_bytes(self) -> int:
-        """The largest accepted length: that of `max_files` longest files."""
-        return min(MAX_MANIFEST_BYTES, self.max_files * _FILE_MAX_BYTES + _HEAD_MAX_BYTES)
 
     def with_path_columns(self, file: ManifestFile) -> ManifestFile:
         """The file with the columns of its path, unless it has columns already or `hive_keys` is off."""
@@ -72,17 +61,18 @@ class ManifestRules:
             return file
         return file.model_copy(update={"path_columns": path_columns(file.origin_uri) or None})
 
-    def check_length(self, uri: str, length_bytes: int) -> None:
-        """Check the length of a manifest before reading it.
-
-        Raises:
-            ManifestError: It is longer than `max_bytes`.
-        """
-        if length_bytes > self.max_bytes:
-            raise ManifestError("too_big", f"{uri}: {length_bytes} bytes, expected at most {self.max_bytes}")
-
 
 DEFAULT_RULES: ManifestRules = ManifestRules()
+
+
+def check_length(uri: str, length_bytes: int) -> None:
+    """Check the length of a manifest before reading it.
+
+    Raises:
+        ManifestError: It is longer than `MAX_MANIFEST_BYTES`.
+    """
+    if length_bytes > MAX_MANIFEST_BYTES:
+        raise ManifestError("too_big", f"{uri}: {length_bytes} bytes, expected at most {MAX_MANIFEST_BYTES}")
 
 
 def is_etag(text: str) -> bool:
@@ -112,12 +102,12 @@ def parse_manifest(
     Raises:
         ManifestError: The manifest cannot be accepted; the reason is one of `REASONS`.
     """
-    rules.check_length(uri, len(data))
+    check_length(uri, len(data))
     document = _document(data, uri, rules)
     if "version" in document:
-        manifest = _versioned(document, uri, modified_at, rules)
+        manifest = _versioned(document, uri, modified_at)
     elif "fileLocations" in document:
-        manifest = _file_locations(document, uri, modified_at, rules)
+        manifest = _file_locations(document, uri, modified_at)
     else:
         raise ManifestError(
             "unknown_form", f'{uri}: neither "version" nor "fileLocations" in it; its keys are {_shown(list(document))}'
@@ -134,9 +124,9 @@ def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
     # Each JSON value but the first follows one of these characters or a colon, and each colon follows a key. So their
     # number bounds what the parser allocates. Those within strings only make the bound tighter.
     per_file = _VALUES_PER_FILE + (MAX_PATH_COLUMNS if rules.hive_keys else 0)
-    values, most = sum(map(data.count, (b",", b"[", b"{"))), max(per_file * rules.max_files, _MIN_VALUES)
+    values, most = sum(map(data.count, (b",", b"[", b"{"))), per_file * MAX_MANIFEST_FILES
     if values > most:
-        raise _too_many(f"{uri}: about {values} JSON values, expected at most {most}", rules)
+        raise ManifestError("too_many_files", f"{uri}: about {values} JSON values, expected at most {most}")
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as exc:
@@ -147,13 +137,9 @@ def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
     return document
 
 
-def _check_number(files: int, uri: str, rules: ManifestRules) -> None:
-    if files > rules.max_files:
-        raise _too_many(f"{uri}: names {files} files, expected at most {rules.max_files}", rules)
-
-
-def _too_many(found: str, rules: ManifestRules) -> ManifestError:
-    return ManifestError("too_many_files", f"{found}, because input.max_manifest_files is {rules.max_files}")
+def _check_number(files: int, uri: str) -> None:
+    if files > MAX_MANIFEST_FILES:
+        raise ManifestError("too_many_files", f"{uri}: names {files} files, expected at most {MAX_MANIFEST_FILES}")
 
 
 def _checked(is_valid: Callable[[Any], bool]) -> AfterValidator:
@@ -262,14 +248,14 @@ def _read(form: type[_Form], document: dict[str, Any], uri: str) -> _Form:
         ) from exc
 
 
-def _versioned(document: dict[str, Any], uri: str, modified_at: datetime, rules: ManifestRules) -> Manifest:
+def _versioned(document: dict[str, Any], uri: str, modified_at: datetime) -> Manifest:
     version, named = document["version"], document.get("files")
     if version != 1 or isinstance(version, bool):
         raise ManifestError("unknown_version", f"{uri}: version is {_shown(version)}, expected 1")
     if isinstance(named, list):
-        _check_number(len(named), uri, rules)
+        _check_number(len(named), uri)
     form = _read(_Versioned, document, uri)
-    found = rules.dates.of_named(NamedDate(form.date, "name"), modified_at)
+    found = date_of_name(NamedDate(form.date, "name"), modified_at)
     return Manifest(
         manifest_id=form.manifest_id,
         date=found.date,
@@ -281,12 +267,12 @@ def _versioned(document: dict[str, Any], uri: str, modified_at: datetime, rules:
     )
 
 
-def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime, rules: ManifestRules) -> Manifest:
+def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime) -> Manifest:
     uris = [each for location in _read(_FileLocations, document, uri).locations for each in location.uris]
-    _check_number(len(uris), uri, rules)
+    _check_number(len(uris), uri)
     if not uris:
         raise ManifestError("no_files", f"{uri}: fileLocations names no file, expected at least one URI")
-    found = rules.dates.of_named(_named_date(uris, uri), modified_at)
+    found = date_of_name(_named_date(uris, uri), modified_at)
     return Manifest(
         manifest_id=layout.id_from_name(uri),
         date=found.date,

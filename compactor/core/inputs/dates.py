@@ -92,7 +92,10 @@ _OF_NAME = frozenset({"name", "name_digits"})
 
 
 EARLIEST_DATE = "2000-01-01"
+"""The first date that a name may give. Earlier ones, such as 1970-01-01 and 1980-01-01, come of clocks and archives."""
+
 MAX_FUTURE_DAYS = 31
+"""The last date that a name may give is so many days after the arrival: a plan for a month, and no wrong year."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,49 +113,36 @@ class FileDate:
     ignored: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DateWindow:
-    """The dates that a name may give. A file that is named after any other date belongs to the day of its arrival.
+def date_of_file(uri: str, arrived_at: datetime) -> FileDate:
+    """The date of a file: by the first of `RULES` that finds one.
 
-    The window depends on the arrival and not on the time of the decision, so that every process decides alike, whenever
-    it does.
+    Which dates a name may give depends on the arrival and not on the time of the decision, so that every process
+    decides alike, whenever it does.
 
-    Attributes:
-        earliest: The first date.
-        max_future_days: How many days after a file's arrival the last date is.
+    Args:
+        uri: The file.
+        arrived_at: The time of its event, else of its last write.
     """
-
-    earliest: str = EARLIEST_DATE
-    max_future_days: int = MAX_FUTURE_DAYS
-
-    def of_file(self, uri: str, arrived_at: datetime) -> FileDate:
-        """The date of a file: by the first of `RULES` that finds one.
-
-        Args:
-            uri: The file.
-            arrived_at: The time of its event, else of its last write.
-        """
-        return self.of_named(named_date(uri), arrived_at)
-
-    def of_named(self, named: NamedDate | None, arrived_at: datetime) -> FileDate:
-        """The date of a file or manifest that names a date, or none."""
-        if named is not None and self._holds(named.date, arrived_at):
-            return FileDate(named.date, named.rule)
-        ignored = named.date if named is not None and named.is_certain else ""
-        return FileDate(_day(arrived_at), ARRIVAL, ignored)
-
-    def _holds(self, named: str, arrived_at: datetime) -> bool:
-        if named < self.earliest:
-            return False
-        arrival = _day(arrived_at)
-        # Archives and reproducible builds set times such as 1970 or 1980, which are no arrivals.
-        if arrival < self.earliest:
-            return True
-        last = min(date.fromisoformat(arrival).toordinal() + self.max_future_days, date.max.toordinal())
-        return named <= date.fromordinal(last).isoformat()
+    return date_of_name(named_date(uri), arrived_at)
 
 
-DEFAULT_WINDOW = DateWindow()
+def date_of_name(named: NamedDate | None, arrived_at: datetime) -> FileDate:
+    """The date of a file or manifest that names a date, or none."""
+    if named is not None and _may_be(named.date, arrived_at):
+        return FileDate(named.date, named.rule)
+    ignored = named.date if named is not None and named.is_certain else ""
+    return FileDate(_day(arrived_at), ARRIVAL, ignored)
+
+
+def _may_be(named: str, arrived_at: datetime) -> bool:
+    if named < EARLIEST_DATE:
+        return False
+    arrival = _day(arrived_at)
+    # Archives and reproducible builds set times such as 1970 or 1980, which are no arrivals.
+    if arrival < EARLIEST_DATE:
+        return True
+    last = min(date.fromisoformat(arrival).toordinal() + MAX_FUTURE_DAYS, date.max.toordinal())
+    return named <= date.fromordinal(last).isoformat()
 
 
 def possible_dates(uri: str, arrived_at: datetime) -> set[str]:

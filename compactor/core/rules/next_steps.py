@@ -35,7 +35,7 @@ class Cause(StrEnum):
     UNREADABLE = "unreadable", "have it delivered whole under its name", "deliver"
     TOO_LARGE = "too_large", "raise input.max_decompressed_bytes", "restart"
     TOO_MANY_REJECTS = "too_many_rejects", 'correct it, or set input.on_too_many_rejects = "keep_rows"', "restart"
-    TOO_MUCH_SCRATCH = "too_much_scratch", "raise input.max_scratch_bytes", "restart"
+    TOO_MUCH_SCRATCH = "too_much_scratch", "raise input.max_decompressed_bytes", "restart"
     TOO_COSTLY = "too_costly", "begin the pattern of input.grok with ^, or give it fewer alternatives", "restart"
     NOT_NDJSON = "not_ndjson", "convert it to NDJSON under its name", "deliver"
     JSON = "json", 'set input.format = "json"', "restart"

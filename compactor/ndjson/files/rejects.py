@@ -109,7 +109,7 @@ class RejectSpool:
                 FileStatus.TOO_MANY_REJECTS,
                 f"line {reject.line_number:,}: {self._lines:,} lines of {self._bytes:,} bytes are rejected up to here "
                 f"({reject.reason}); expected at most max_rejected_lines = {self._limits.max_lines:,} and "
-                f"max_rejected_bytes = {self._limits.max_bytes:,}{of_kind}",
+                f"{self._limits.max_bytes:,} bytes{of_kind}",
             )
         if is_next or self.kept_rows > self._rows_before:
             self.unkept[reject.reason] += 1

@@ -36,7 +36,8 @@ class Scratch:
             raise FileError(
                 FileStatus.TOO_MUCH_SCRATCH,
                 f"its copy or its rejects would need over {self._held_bytes + length_bytes:,} bytes of scratch, beside "
-                f"{self.kept_bytes:,} of files before it; expected at most max_scratch_bytes = {self._max_bytes:,}",
+                f"{self.kept_bytes:,} of files before it; expected at most {self._max_bytes:,}, "
+                "by max_decompressed_bytes",
             )
         self._held_bytes += length_bytes
 

@@ -17,7 +17,7 @@ from compactor.core.layout import ManifestKey, folder, is_within
 from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.state import State
 from compactor.ops.canary.progress import Hop, Progress, Stage, passed
-from compactor.schema.schema import RESCUED_COLUMN
+from compactor.schema.schema import MAX_KEY_CHARACTERS, RESCUED_COLUMN
 
 FOLDER = "compactor-check/"
 """The folder of canaries in the input."""
@@ -42,7 +42,6 @@ class CanaryChecker:
 
     Attributes:
         date: The date in the canary's name.
-        max_key_characters: The longest key that becomes a column.
         has_rescued: Whether the output keeps keys without a column.
         look: Returns the progress of a file.
         pause: Waits for some seconds.
@@ -52,7 +51,6 @@ class CanaryChecker:
     state: State
     input_place: str
     date: str
-    max_key_characters: int
     has_rescued: bool
     look: Callable[[str], Progress]
     pause: Callable[[float], None]
@@ -74,7 +72,7 @@ class CanaryChecker:
     def send(self, canary_id: str) -> str:
         """Write a canary; return its URI."""
         uri = self.uri(canary_id)
-        line = json.dumps({"compactor_check".ljust(self.max_key_characters + 1, "_"): canary_id})
+        line = json.dumps({"compactor_check".ljust(MAX_KEY_CHARACTERS + 1, "_"): canary_id})
         self.state.store.put(uri, line.encode() + b"\n")
         return uri
 

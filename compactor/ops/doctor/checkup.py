@@ -137,7 +137,6 @@ def _schema_file(store: ObjectStore, settings: Settings) -> Finding:
         schema.file,
         names=schema.names,
         max_columns=schema.max_columns,
-        max_key_characters=schema.max_key_characters,
         refused=settings.refused_types,
     )
     return ok(f"{schema.file}: {len(columns):,} columns")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.manifest_parsing import is_allowed, parse_manifest
+from compactor.core.documents.manifest_parsing import check_length, is_allowed, parse_manifest
 from compactor.core.documents.records import Accepted, FileReport, FileStatus
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
 from compactor.core.inputs.dates import possible_dates
@@ -125,7 +125,7 @@ def _kept(letter: DeadLetter, state: State) -> bytes:
     uri = state.layout.failed_manifest(letter.manifest_id)
     info = state.store.stat(uri)
     if info is not None:
-        state.rules.check_length(uri, info.size_bytes)
+        check_length(uri, info.size_bytes)
     try:
         return state.store.read(uri)
     except ObjectNotFound as exc:

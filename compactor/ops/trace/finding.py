@@ -7,7 +7,7 @@ from itertools import chain, islice
 
 from compactor.core.documents.landing import LandedLink
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.inputs.dates import possible_dates
+from compactor.core.inputs.dates import date_of_file, possible_dates
 from compactor.core.layout import ManifestKey, canonical, is_s3, is_text, redriven_owner
 from compactor.core.logs.names import KINESIS, LogGap, record_or_gap
 from compactor.core.ports import ClaimTable, ObjectInfo
@@ -100,7 +100,7 @@ class InputFinder:
     def _own_days(self, uri: str, info: ObjectInfo | None) -> list[str]:
         """The dates that a file may have, the most likely one first."""
         arrived_at = info.modified_at if info else self.state.clock.now()
-        own_day = self.state.rules.dates.of_file(uri, arrived_at).date
+        own_day = date_of_file(uri, arrived_at).date
         return [own_day, *sorted(possible_dates(uri, arrived_at) - {own_day})]
 
     def _days(self, own_days: Sequence[str], days: int) -> Iterator[str]:

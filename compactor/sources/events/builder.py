@@ -8,6 +8,7 @@ from functools import partial
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
+from compactor.core.inputs.dates import date_of_file
 from compactor.core.inputs.source_places import Routes
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import Clock
@@ -47,7 +48,7 @@ class AnnouncedFiles(Source):
             if reason is not None:
                 plan.skip(reason, file.uri)
                 continue
-            dated = rules.dates.of_file(file.uri, file.event_time or self.state.clock.now())
+            dated = date_of_file(file.uri, file.event_time or self.state.clock.now())
             named = rules.with_path_columns(file.model_copy(update={"dated_by": dated.rule}))
             found.append(Candidate.of_file(dated.date, named))
         yield from sorted(found, key=lambda each: each.date)

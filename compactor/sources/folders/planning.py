@@ -9,6 +9,7 @@ from typing import Literal
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import RecordUnreadable
+from compactor.core.inputs.dates import date_of_file
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, folder, is_s3
 from compactor.core.ports import ObjectInfo
@@ -219,14 +220,14 @@ class _NewFiles(Source):
 
     def _settled(self, plan: Plan) -> Iterator[SpilledFile]:
         """The files that may be planned."""
-        rules, now = self.of.state.rules, self.of.state.clock.now()
+        now = self.of.state.clock.now()
         for info in self.of.data(plan):
             if not is_s3(info.uri) and not is_settled(info, now, self.settle_seconds):
                 plan.skip("unsettled", info.uri)
                 detail = f"written less than {self.settle_seconds:g} s ago; expected it to be complete"
                 plan.left_out.append(LeftOut(info.uri, "unsettled", detail))
                 continue
-            dated = rules.dates.of_file(info.uri, info.modified_at)
+            dated = date_of_file(info.uri, info.modified_at)
             yield SpilledFile.listed(dated.date, info, dated.rule)
 
     def _sorted(self, plan: Plan, found: Matches, suspects: set[str]) -> set[str]:

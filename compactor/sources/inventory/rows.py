@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import InventoryError
+from compactor.core.inputs.dates import date_of_file
 from compactor.core.ports import ObjectInfo
 from compactor.sources.candidates import is_hidden, skip_reason
 from compactor.sources.inventory.document import Inventory
@@ -95,7 +96,7 @@ def files_in_scope(
             reason = "excluded"
         if reason is None:
             info = ObjectInfo(uri, row.size_bytes, row.etag, row.modified_at)
-            dated = rules.dates.of_file(uri, row.modified_at)
+            dated = date_of_file(uri, row.modified_at)
             reason = scope.reason(dated.date, info)
             if reason is None:
                 yield SpilledFile.listed(dated.date, info, dated.rule)

@@ -29,7 +29,7 @@ def suggest(*arguments: object) -> Result:
 
 def types(result: Result) -> dict[str, str]:
     assert result.exit_code == 0, result.output
-    limits: dict[str, Any] = {"max_columns": 100, "max_key_characters": 100, "refused": {}}
+    limits: dict[str, Any] = {"max_columns": 100, "refused": {}}
     declared = parse_schema_file(result.stdout_bytes, "x", names="exact", **limits)
     return {column.key: column.type for column in declared}
 

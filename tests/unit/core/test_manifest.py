@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.core.documents import manifest_parsing
 from compactor.core.documents.manifest import REASONS, Manifest, ManifestFile
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES, ManifestRules, parse_manifest
 from compactor.core.errors import ManifestError
@@ -248,17 +249,16 @@ def test_quotes_round_an_etag(written: str | None, etag: str | None) -> None:
     assert parse(with_file(etag=written)).files[0].etag == etag
 
 
-def test_as_many_files_as_can_be() -> None:
+def test_as_many_files_as_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound on files is exact, in either form, however many fields each has."""
-    rules = ManifestRules(max_files=10_000)
-    files = [{**FILE, "uri": f"s3://raw/in/{number}"} for number in range(rules.max_files)]
-    assert len(parse(with_key("files", files), rules=rules).files) == rules.max_files
-    few = ManifestRules(max_files=2)
+    monkeypatch.setattr(manifest_parsing, "MAX_MANIFEST_FILES", 1000)
+    files = [{**FILE, "uri": f"s3://raw/in/{number}"} for number in range(1001)]
     uris = [each["uri"] for each in files]
-    assert len(parse(located(*uris[:2]), rules=few).files) == 2
-    for document in (with_key("files", files[:3]), located(*uris[:3])):
-        with pytest.raises(ManifestError, match=r"names 3 files.*expected at most 2") as caught:
-            parse(document, rules=few)
+    assert len(parse(with_key("files", files[:1000])).files) == 1000
+    assert len(parse(located(*uris[:1000])).files) == 1000
+    for document in (with_key("files", files), located(*uris)):
+        with pytest.raises(ManifestError, match=r"names 1001 files.*expected at most 1000") as caught:
+            parse(document)
         assert caught.value.reason == "too_many_files"
 
 
@@ -280,22 +280,13 @@ def test_a_manifest_of_millions_of_files_costs_nothing(entry: bytes) -> None:
     assert caught.value.reason == "too_many_files"
 
 
-@pytest.mark.parametrize("max_files", [1, 1000, 100_000])
-def test_the_longest_files_fit_into_the_longest_manifest(max_files: int) -> None:
-    """The bound on the length is at most what that many of the longest files take, and never above 64 MiB."""
-    rules = ManifestRules(max_files=max_files)
-    longest = {
-        **FILE,
-        "uri": f"s3://raw/in/{'x' * 1021}",
-        "etag": "e" * 1024,
-        "event_time": "2025-12-21T10:14:03.123456Z",
-    }
-    assert rules.max_bytes <= 64 * 1024 * 1024
-    if max_files <= 1000:
-        files = [{**longest, "uri": f"s3://raw/in/{number:01021d}"} for number in range(max_files)]
-        assert len(parse(with_key("files", files), rules=rules).files) == max_files
+def test_the_longest_files_fit_into_the_longest_manifest() -> None:
+    """A thousand of the longest files do; a document of more than 64 MiB is refused."""
+    longest = {**FILE, "etag": "e" * 1024, "event_time": "2025-12-21T10:14:03.123456Z"}
+    files = [{**longest, "uri": f"s3://raw/in/{number:01021d}"} for number in range(1000)]
+    assert len(parse(with_key("files", files)).files) == 1000
     with pytest.raises(ManifestError) as caught:
-        parse(b" " * (rules.max_bytes + 1), rules=rules)
+        parse(b" " * (64 * 1024 * 1024 + 1))
     assert caught.value.reason == "too_big"
 
 

@@ -435,7 +435,7 @@ def test_a_file_that_needs_too_much_scratch_is_quarantined(store, content):
     result = run(store, *uris, limits=replace(LIMITS, max_scratch_bytes=1 << 20))
     statuses = [file.report.status for file in result.files]
     assert statuses == [FileStatus.COMPACTED, FileStatus.TOO_MUCH_SCRATCH, *[FileStatus.COMPACTED] * 6]
-    assert "max_scratch_bytes = 1,048,576" in result.files[1].report.detail
+    assert "at most 1,048,576, by max_decompressed_bytes" in result.files[1].report.detail
     assert [row["source_uri"] for row in rejects(store, result)] == [uris[0], *uris[2:]]
     assert not any("000001" in uri for uri in staged(store))
 

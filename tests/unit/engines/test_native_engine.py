@@ -251,17 +251,17 @@ def test_a_new_key_a_line_behind_all_columns_leaves_whole_rows():
 
 def test_a_long_key_is_rescued_and_its_line_is_a_row():
     """It makes no column; the first one brings the column of rescued data."""
-    harness = Harness(schema={"max_key_characters": 9})
-    commit, _ = compact(harness, "a", b'{"%s":1}\n' % (b"k" * 10), b'{"a":1}\n')
-    assert rows(harness, commit) == [{"a": "1"}, {"k" * 10: "1"}]
+    harness = Harness()
+    commit, _ = compact(harness, "a", b'{"%s":1}\n' % (b"k" * 257), b'{"a":1}\n')
+    assert rows(harness, commit) == [{"a": "1"}, {"k" * 257: "1"}]
     assert [column.key for column in columns_of(harness)] == ["a", None]
     commit, rounds = compact(harness, "b", b'{"%s":"x","a":2}\n' % (b"l" * 60_000))
     assert (len(rounds), commit.redone_bins) == (1, 0)
     assert rows(harness, commit) == [{"a": "2", "l" * 60_000: "x"}]
-    only = Harness(schema={"max_key_characters": 9})
-    commit, _ = compact(only, "a", b'{"%s":1}\n{}\n' % (b"k" * 10))
+    only = Harness()
+    commit, _ = compact(only, "a", b'{"%s":1}\n{}\n' % (b"k" * 257))
     assert [column.key for column in columns_of(only)] == [None]
-    assert rows(only, commit) == [{"k" * 10: "1"}, {}]
+    assert rows(only, commit) == [{"k" * 257: "1"}, {}]
 
 
 @pytest.mark.parametrize("seed", few(range(12), 4))

@@ -42,7 +42,7 @@ def compact(harness: Harness, engine_name: str, manifest_id: str, *keys: str) ->
 
 def test_a_manifest_and_a_day_add_so_many_columns(engine_name: str) -> None:
     """The first manifest has the limit of the day; the others add two each and three a day; all values stay."""
-    harness = Harness(schema={"max_new_columns_per_manifest": 2, "max_new_columns_per_day": 3})
+    harness = Harness(schema={"max_new_columns_per_day": 3})
     first = ["a", "b", "c"]
     assert compact(harness, engine_name, "m1", *first, "d") == [*first, None]
     assert harness.commit("m1").refused_keys == 1
@@ -59,8 +59,8 @@ def test_a_manifest_and_a_day_add_so_many_columns(engine_name: str) -> None:
 
 
 def test_no_new_columns_at_all(engine_name: str) -> None:
-    """With a limit of 0 for manifests the table stays as the first one made it."""
-    harness = Harness(schema={"max_new_columns_per_manifest": 0})
+    """On a day that has its columns the table stays as it is."""
+    harness = Harness(schema={"max_new_columns_per_day": 1})
     assert compact(harness, engine_name, "m1", "a") == ["a"]
     assert compact(harness, engine_name, "m2", "a", "b") == ["a", None]
 

@@ -106,7 +106,7 @@ def test_a_column_is_retired_while_a_manifest_has_it(engine_name: str) -> None:
 
 def test_a_key_that_was_rescued_gets_its_column_during_the_same_manifest() -> None:
     """A file of an older version has it rescued, the commit's version has a column: both are verified."""
-    harness = Harness(schema={"max_new_columns_per_manifest": 0})
+    harness = Harness(schema={"max_new_columns_per_day": 1})
     engine_name = NATIVE if engines_without_spark()[0] == NATIVE else "plain"
     compact(harness, engine_name, "m1", b'{"id":1}')
     compact(harness, engine_name, "m2", b'{"id":1,"other":2}')

@@ -127,10 +127,10 @@ def test_a_suggestion_is_a_schema_file(fields: list[tuple[str, str]], names: str
     """Whatever keys and values hold, the file declares each key once, with its type, and acts on no terminal."""
     line = _line(fields)
     found = profile_of([(Place(0, 1), values(line.encode()))], max_keys=99)
-    rules = SuggestionRules(names, max_columns=50, max_key_characters=100)  # type: ignore[arg-type]
+    rules = SuggestionRules(names, max_columns=50)  # type: ignore[arg-type]
     text = suggestion(found, rules, header=["from \x1b[31m\n"], file_name=lambda _: "a\u202e\n.ndjson")
     assert all(character.isprintable() for row in text.split("\n") for character in row if character != "\xa0")
-    limits: dict[str, Any] = {"max_columns": 50, "max_key_characters": 100, "refused": {}}
+    limits: dict[str, Any] = {"max_columns": 50, "refused": {}}
     declared = parse_schema_file(text.encode(), "x", names=rules.names, **limits)
     assert [column.key for column in declared] == list(found.columns)
     assert [column.type for column in declared] == [infer(column).type for column in found.columns.values()]
@@ -169,13 +169,13 @@ def test_what_the_comments_say() -> None:
 
 def test_keys_beyond_the_limits() -> None:
     """Keys that can have no column are counted and left out."""
-    line = b'{"a": 1, "much too long": 1, "b": 2, "c": 3}'
+    line = b'{"a": 1, "%s": 1, "b": 2, "c": 3}' % (b"k" * 257)
     found = profile_of([(Place(0, 1), values(line))], max_keys=4)
-    text = suggestion(found, SuggestionRules("safe", 2, 5), header=[], file_name=str)
+    text = suggestion(found, SuggestionRules("safe", 2), header=[], file_name=str)
     assert text.count("[[columns]]") == 2
-    assert text.endswith("# 2 keys left out: schema.max_columns = 2, schema.max_key_characters = 5.\n")
+    assert text.endswith("# 2 keys left out: at most schema.max_columns = 2 of at most 256 characters.\n")
     bounded = profile_of([(Place(0, 1), values(line))], max_keys=2)
-    assert list(bounded.columns) == ["a", "much too long"]
+    assert list(bounded.columns) == ["a", "k" * 257]
     assert bounded.has_further_keys
 
 

@@ -35,7 +35,7 @@ def parsed(
     text: str | bytes, names: Names = "safe", max_columns: int = 10, *, refused: dict[str, str] | None = None
 ) -> tuple[DeclaredColumn, ...]:
     data = text if isinstance(text, bytes) else text.encode()
-    limits: dict[str, Any] = {"max_columns": max_columns, "max_key_characters": 256, "refused": refused or {}}
+    limits: dict[str, Any] = {"max_columns": max_columns, "refused": refused or {}}
     return parse_schema_file(data, WHERE, names=names, **limits)
 
 
@@ -156,5 +156,5 @@ def test_a_key_longer_than_keys_of_columns_may_be():
     """Its values would be rescued before its column is seen. Characters count, not bytes."""
     text = '[[columns]]\nname = "a"\nkey = "{}"\ntype = "long"\n'
     assert parsed(text.format("é" * 256))[0].key == "é" * 256
-    expected = "columns[0].key: a key of 257 characters -> expected at most schema.max_key_characters = 256"
+    expected = "columns[0].key: a key of 257 characters -> expected at most 256"
     assert faults(text.format("é" * 257)) == [expected]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.manifest_parsing import DEFAULT_RULES
 from compactor.sources.candidates import Candidate, Group
 from compactor.sources.claiming import claim_key
 from compactor.sources.packing import Packing
@@ -117,7 +116,7 @@ def test_what_does_not_fill_a_manifest_goes_on(sizes: list[int], cuts: list[int]
     """Files that come in batches are cut as all at once."""
     files = [ManifestFile(uri=f"s3://b/{number:03d}", size_bytes=size) for number, size in enumerate(sizes)]
     left = [Candidate.of_file(DAY, each) for each in files]
-    at_once, packing, groups = Packing(DAY, 50, DEFAULT_RULES), Packing(DAY, 50, DEFAULT_RULES), list[Group]()
+    at_once, packing, groups = Packing(DAY, 50), Packing(DAY, 50), list[Group]()
     whole = [*at_once.add(left), *at_once.end()]
     for cut in [*cuts, len(files)]:
         groups += packing.add(left[:cut])

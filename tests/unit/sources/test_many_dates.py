@@ -4,19 +4,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import PlanCrashPoint
+from compactor.core.documents import manifest_parsing
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.manifest_parsing import ManifestRules, parse_manifest
+from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceState
-from compactor.settings.settings import Settings
+from compactor.sources import packing as packing_module
 from compactor.sources.candidates import Candidate
 from compactor.sources.claiming import part_key
 from compactor.sources.events.builder import BUILD_SECONDS
@@ -32,10 +32,6 @@ ROW = b'{"id": "1"}\n'
 DAYS = [(date(2025, 1, 1) + timedelta(days=number)).isoformat() for number in range(60)]
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WRONG = ["9999-12-31", "1999-12-31", "0001-01-01"]
-
-
-def with_window(harness: Harness, **window: object) -> Settings:
-    return replace(harness.settings, input=harness.settings.input.model_copy(update=window))
 
 
 class SlowStore(FaultyStore):
@@ -112,25 +108,6 @@ def test_a_wrong_date_is_the_day_of_arrival_for_a_plan(wrong: str) -> None:
     assert finding.plan(harness.app(), "/w/raw").planned_before == 2
 
 
-@pytest.mark.parametrize("is_wider", [False, True])
-def test_another_window_plans_no_file_again(is_wider: bool) -> None:
-    """After the settings were changed and claims have expired, a file is found under the date that it had before."""
-    harness = Harness()
-    file = harness.file("2024-05-05-a.ndjson", ROW)
-    harness.file("2026-01-03-b.ndjson", ROW)  # the newest date, which a trace would otherwise try second
-    narrow = with_window(harness, earliest_date="2025-01-01")
-    before, after = (narrow, harness.settings) if is_wider else (harness.settings, narrow)
-    harness.settings = before
-    plan = finding.plan(harness.app(), "/w/raw")
-    assert [manifest.date for manifest in plan.manifests] == [DAY if is_wider else "2024-05-05", "2026-01-03"]
-    harness.run_once()
-    harness.claims, harness.settings = MemoryClaims(), after
-    again = finding.plan(harness.app(), "/w/raw")
-    assert (again.manifests, again.planned_before) == ([], 2)
-    assert operating.tracer(harness.app()).trace(file.uri, days=2).state is TraceState.DONE
-    harness.check_exact()
-
-
 def test_a_wrong_date_is_redriven_into_the_day_of_arrival() -> None:
     """A quarantined file of a wrong date is redriven like any other, and its rows are there once."""
     harness = Harness()
@@ -188,25 +165,24 @@ def test_a_builder_writes_many_dates_at_once() -> None:
     assert store.most_at_once > 4
 
 
-def test_no_manifest_is_longer_than_intake_accepts() -> None:
+def test_no_manifest_is_longer_than_intake_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiny files with the longest names, whose characters JSON escapes, are cut into manifests that can be read."""
-    rules = ManifestRules(max_files=1_000)
+    for module in (packing_module, manifest_parsing):
+        monkeypatch.setattr(module, "MAX_MANIFEST_BYTES", 4 * MIB)
     names = (f"s3://lake/raw/{number:08d}" + "\x01" * 1_000 for number in range(2_000))
     files = [ManifestFile(uri=name, size_bytes=1, etag="e" * 256) for name in names]
-    parts = [files[:250], files[250:740]]  # the largest ones that would go into one manifest if files alone counted
+    parts = [files[:250], files[250:740]]
     candidates = [
         [Candidate.of_file(DAY, file) for file in files],
         [Candidate(part_key(str(number)), DAY, part) for number, part in enumerate(parts)],
     ]
     for some in candidates:
-        packing = Packing(DAY, 10 * MIB, rules)
+        packing = Packing(DAY, 10 * MIB)
         written = [tuple(group.files) for group in [*packing.add(some), *packing.end()]]
         assert sum(map(len, written)) == sum(len(each.files) for each in some)
         for named in written:
             data = Manifest(manifest_id="m", date=DAY, created_at=NOW, files=named).to_json()
-            found = parse_manifest(
-                data, uri="/m.json", modified_at=NOW, allowed_prefixes=["s3://lake/raw"], rules=rules
-            )
+            found = parse_manifest(data, uri="/m.json", modified_at=NOW, allowed_prefixes=["s3://lake/raw"])
             assert found.files == named
 
 

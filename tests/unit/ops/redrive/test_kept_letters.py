@@ -8,6 +8,7 @@ from compactor.ledger.accounts import reading as kept_letters_module
 from compactor.ledger.accounts.reading import kept_letters
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.history.unsummarised import members_with_rejects, read_unsummarised
+from compactor.ndjson import lines
 from compactor.ops.rejects.reader import Query
 from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
@@ -56,9 +57,10 @@ def test_many_are_listed_unless_the_folder_has_too_many(harness: Harness, monkey
         assert {name: store.calls[name] for name in calls} == calls
 
 
-def test_rejects_that_are_only_counted_are_found_in_closed_dates() -> None:
+def test_rejects_that_are_only_counted_are_found_in_closed_dates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many to keep even one: the summary tells of them."""
-    harness = Harness(reading={"max_rejected_bytes": 1, "on_too_many_rejects": "keep_rows"})
+    monkeypatch.setattr(lines, "MAX_REJECTED_BYTES", 1)
+    harness = Harness(reading={"on_too_many_rejects": "keep_rows"})
     harness.put_manifest("m.json", harness.manifest("m", [harness.file("a.ndjson", FLAWED)]).to_json())
     harness.run_once()
     harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
