@@ -90,10 +90,10 @@ def _faults(settings: Settings) -> list[str]:
     everything = (places | inputs | schema).items()
     if local := [f'{key}: "{place}" -> expected a place on S3' for key, place in everything if not is_s3(place)]:
         return local
-    work = {_bucket_and_key(place)[0] for place in (paths.manifests, paths.state, settings.layout().pending_folder)}
+    work = {_bucket_and_key(place)[0] for place in (paths.manifests, paths.state)}
     return _unmet(
         {
-            "paths.manifests, paths.state, builder.pending: one bucket": len(work) == 1,
+            "paths.manifests, paths.state: one bucket": len(work) == 1,
             "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place on S3": len(inputs) == 1,

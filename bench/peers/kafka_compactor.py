@@ -8,6 +8,7 @@ from bench.protocol import parser, time_passes
 from compactor.adapters.local.native.threads import usable_threads
 from compactor.core.logs.names import KAFKA, LogName
 from compactor.settings.settings import parse_settings
+from compactor.sources.plan import MAX_MANIFESTS_PER_PLAN
 from compactor.wiring import streaming
 from compactor.wiring.app import App
 
@@ -38,7 +39,7 @@ def main() -> None:
             }
         )
         app = App(settings)
-        plan = streaming.lander(app, KAFKA).land(topic, max_manifests=settings.builder.max_manifests_per_plan)
+        plan = streaming.lander(app, KAFKA).land(topic, max_manifests=MAX_MANIFESTS_PER_PLAN)
         report = streaming.threaded_job(app, usable_threads()).run(once=True)
         if report.failures or report.dead_lettered or plan.has_more:
             raise SystemExit(f"not all was planned and committed: {plan} {report}"[:2000])

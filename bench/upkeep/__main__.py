@@ -11,7 +11,7 @@ import click
 from bench.table import aligned
 from bench.upkeep.carried import FILES, carried
 from bench.upkeep.commits import Figures, Upkeep, measured
-from compactor.settings.sections import Table
+from compactor.wiring.table_sink import MANIFESTS_PER_COMMIT
 
 _WORK = Path(__file__).resolve().parents[2] / ".bench" / "upkeep"
 _AT = (10, 100, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000)
@@ -46,7 +46,7 @@ def main(*, commits: int, every: int, keep: int, without: bool, manifests: int |
 def _carry(manifests: int) -> None:
     _WORK.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=_WORK) as folder:
-        found = carried(Path(folder), manifests, Table().max_manifests_per_commit)
+        found = carried(Path(folder), manifests, MANIFESTS_PER_COMMIT)
     sys.stdout.write(
         f"{found.manifests:,} manifests of {FILES} files in {found.commits} commits: {found.seconds:.1f} s, "
         f"{found.cpu_seconds:.1f} s of CPU time: {found.an_hour:,.0f} an hour\n"

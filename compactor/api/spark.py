@@ -94,7 +94,7 @@ def manifest_stream(spark: Any, dst: Place, *, max_manifests: int | None = None)
     Args:
         spark: A `pyspark.sql.SparkSession` of this process.
         dst: DST of `compact`, the place of its state, or a settings file.
-        max_manifests: How many a micro-batch has at most; by default `stream.max_manifests_per_trigger`.
+        max_manifests: How many a micro-batch has at most; by default four times `stream.manifests_in_flight`.
 
     Returns:
         A `pyspark.sql.DataFrame`, whose `writeStream` takes `foreach_batch`.
@@ -111,7 +111,7 @@ def manifest_stream(spark: Any, dst: Place, *, max_manifests: int | None = None)
         raise SettingsError([f"max_manifests: {max_manifests} -> expected 1 or more"])
     app = App(settings_of(dst))
     app.store.create(app.layout.keep_marker, b"")  # Spark refuses to watch a folder that is not there
-    most = max_manifests or app.settings.stream.max_manifests_per_trigger
+    most = max_manifests or app.settings.stream.manifests_per_trigger
     return manifest_names(spark, app.layout.manifests_folder, most)
 
 

@@ -19,7 +19,7 @@ from compactor.sources.inventory.planning import Rate, prefixes_to_plan
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.landing.lander import LandingResult
-from compactor.sources.plan import Plan
+from compactor.sources.plan import MAX_MANIFESTS_PER_PLAN, Plan
 from compactor.sources.unplanned import FileScope
 from compactor.telemetry.error_text import described
 from compactor.wiring import finding, streaming
@@ -167,7 +167,7 @@ def planned_inventory(
     made = f"{inventory.created_at:%Y-%m-%d %H:%M} UTC"
     tell(f"Inventory of s3://{inventory.source_bucket} at {made}, {count(len(inventory.files), 'data file')}")
     if limit is None and not rate.is_paced:
-        limit = app.settings.builder.max_manifests_per_plan
+        limit = MAX_MANIFESTS_PER_PLAN
     plan = finding.plan_inventory(
         app,
         partial(files_in_scope, inventory, reader.rows(inventory), prefixes, scope, app.state.rules),
@@ -207,8 +207,8 @@ def show_end(made: InventoryPlan, *, dry_run: bool) -> None:
 
 
 def plan_log(app: App, log: LogName, max_manifests: int | None, *, dry_run: bool) -> LandingResult:
-    """Land a log. Without a bound, that of the settings holds."""
-    most = max_manifests or app.settings.builder.max_manifests_per_plan
+    """Land a log, with at most `MAX_MANIFESTS_PER_PLAN` manifests unless there is another bound."""
+    most = max_manifests or MAX_MANIFESTS_PER_PLAN
     made = streaming.lander(app, log.scheme).land(log, max_manifests=most, dry_run=dry_run)
     app.metrics.flush(FLUSH_SECONDS)
     return made

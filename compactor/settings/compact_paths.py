@@ -19,7 +19,7 @@ HOME_SUFFIX = ".compactor"
 SETTINGS_NAME = "compactor.toml"
 SCHEMA_NAME = "schema.toml"
 
-LEASE_SECONDS = 20
+LEASE_SECONDS = 20.0
 """How long a dead planner keeps its files claimed. The next call waits for that; a late planner does no harm."""
 
 Document = dict[str, dict[str, Any]]
@@ -310,9 +310,7 @@ def is_known(prefix: str, known: Sequence[str]) -> bool:
 
 
 def _defaults(paths: CompactPaths) -> Document:
-    builder: dict[str, Any] = {"claim_lease_seconds": LEASE_SECONDS}
-    if layout.is_s3(paths.home):
-        builder["claims"] = JOURNAL_CLAIMS
+    builder = {"claims": JOURNAL_CLAIMS} if layout.is_s3(paths.home) else {}
     spark = {"conf": {"spark.ui.enabled": "false"}}
     # A person who compacts a folder wants the columns of all its files at once.
     schema = {"max_new_columns_per_day": 20_000}

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from compactor.core.logs.names import KafkaValues
-from compactor.core.rules.attempts import RetryRules
 from compactor.core.rules.sharding import MAX_SHARDS
 from compactor.settings.types import (
     GIB,
@@ -32,7 +31,6 @@ from compactor.settings.types import (
     MetadataColumns,
     Namespace,
     OwnPlace,
-    OwnPlaceOrEmpty,
     PartitionBy,
     QueueUrl,
     RecordColumns,
@@ -152,14 +150,9 @@ class Table(Section):
     warehouse: Warehouse = _key("", "warehouse as the catalog names it: a place, or an ARN for s3tables")
     name: CatalogName = _key("", "name of the table, as namespace.table")
     commit_seconds: Seconds = _key(60, "time that files wait to be committed together")
-    max_manifests_per_commit: int = _key(500, "most manifests whose files one commit adds", ge=1, le=10_000)
-    max_waiting_manifests: int = _key(
-        5000, "manifests that wait for a commit at which no further ones are begun", ge=1, le=1_000_000
-    )
     keep_snapshot_days: int = _key(
         1, "days that `compactor table maintain` keeps a snapshot after a later one took its place", ge=1, le=3660
     )
-    keep_snapshots: int = _key(100, "latest snapshots that it keeps at least, of any age", ge=1, le=100_000)
     merged_originals: Literal["keep", "remove"] = _key(
         "keep", '"remove": it removes files of rows that were merged, a day later, once no snapshot has them'
     )
@@ -179,6 +172,10 @@ class Convert(Section):
     )
 
 
+MANIFESTS_FOR_A_SLOT = 4
+"""Manifests of one micro-batch for each one that is processed at the same time."""
+
+
 class Stream(Section):
     """How the streaming job processes manifests."""
 
@@ -187,20 +184,15 @@ class Stream(Section):
         '"spark" streams manifests with Spark; "listing" lists them, without Spark and Java, in one process; '
         '"auto" takes spark if pyspark and Java are installed',
     )
-    max_manifests_per_trigger: int = _key(8, "most manifests in one micro-batch", ge=1, le=10_000)
-    max_manifests_per_checkpoint: int = _key(
-        10_000, "manifests after which the job moves on to a new Spark checkpoint", ge=10, le=10_000_000
-    )
     trigger_interval_seconds: Seconds = _key(10, "time between the starts of two micro-batches")
     manifests_in_flight: int = _key(2, "manifests processed at the same time", ge=1, le=1000)
     max_attempts: int = _key(3, "failed attempts after which a manifest becomes a dead letter", ge=2, le=1000)
-    retry_pause_seconds: Seconds = _key(1, "pause after the first failed attempt; doubles up to 10 minutes")
     shard: ShardText = _key("", 'shard of this job, such as "2/4"; best given by --shard; empty: the only job')
 
-
-def retry_rules(stream: Stream) -> RetryRules:
-    """When and how often a manifest is tried again."""
-    return RetryRules(stream.max_attempts, stream.retry_pause_seconds)
+    @property
+    def manifests_per_trigger(self) -> int:
+        """The most manifests in one micro-batch: some wait for each slot, so that none is idle until the next one."""
+        return MANIFESTS_FOR_A_SLOT * self.manifests_in_flight
 
 
 class Builder(Section):
@@ -209,13 +201,8 @@ class Builder(Section):
     claims: TableName = _key(
         "", 'DynamoDB table; empty: SQLite in a local paths.state; "@journal": objects in paths.state'
     )
-    pending: OwnPlaceOrEmpty = _key("", 'prefix of pending parts; empty: "pending" below paths.state')
     target_manifest_bytes: int = _key(GIB, "total size of the files in one manifest", ge=1, le=TIB)
     max_wait_seconds: Seconds = _key(120, "longest time an announced file waits before its manifest is written")
-    claim_lease_seconds: Seconds = _key(300, "time after which a claim without a manifest may be taken over")
-    max_manifests_per_plan: int = _key(
-        10_000, "most manifests that one `compactor plan` writes, the earliest days first", ge=1, le=1_000_000
-    )
     claim_ttl_days: int = _key(30, "days until a claim expires", ge=1, le=3660)
 
 

@@ -14,12 +14,16 @@ from compactor.core.inputs.source_places import Routes, path_columns
 from compactor.core.logs.names import KAFKA, KINESIS, LogName
 from compactor.core.logs.names import input_place as log_place
 from compactor.core.partitions import PartitionField, parse_field, parse_fields
+from compactor.core.rules.attempts import RetryRules
 from compactor.core.rules.sharding import Shard
 from compactor.core.text.safe_text import Suggestions, reading_lines
 from compactor.settings import compact_paths, places, sections
 from compactor.settings.grok import GrokPattern, check_grok, pattern_of
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
 from compactor.settings.validation import Source, read_document, read_environment, shown, validate
+
+LEASE_SECONDS = 300.0
+"""How long a claim without a manifest holds: longer than a function may run, which claims and then writes manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class Settings:
     kafka: sections.Kafka
     kinesis: sections.Kinesis
     folder: str = ""  # what `compact` wrote, as other commands name it, if it keeps these settings; empty for a job's
+    claim_lease_seconds: float = LEASE_SECONDS  # time after which a claim without a manifest may be taken over
+    retry_pause_seconds: float = 1.0  # pause after the first failed attempt; it doubles with each further one
     member: Member | None = None  # the stream that these are of; None unless the file has [[streams]]
     streams: tuple["Settings", ...] = ()  # those of each stream, if the file has [[streams]]
 
@@ -178,6 +184,15 @@ class Settings:
             raise SettingsError([f"--stream: not given, and each stream has its own job -> expected one of {names}"])
 
     @property
+    def retry_rules(self) -> RetryRules:
+        """When and how often a manifest is tried again."""
+        return RetryRules(self.stream.max_attempts, self.retry_pause_seconds)
+
+    def of_folder(self, folder: str) -> "Settings":
+        """The settings of a folder that `compact` keeps, as other commands name it."""
+        return replace(self, folder=folder, claim_lease_seconds=compact_paths.LEASE_SECONDS)
+
+    @property
     def claims_layout(self) -> layout.Layout:
         """The layout of the claims, which all streams of a file have together."""
         return self.member.shared if self.member else self.layout()
@@ -234,7 +249,7 @@ class Settings:
             manifests=self.paths.manifests,
             output=self.paths.output,
             state=self.paths.state,
-            pending=self.builder.pending,
+            pending=self.member.layout_of(self.name).pending if self.member else "",
             output_folder=self.output.folder,
             compression=self.output.compression,
         )
@@ -308,7 +323,8 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
         return _with_streams(settings, source, entries, faults)
     if faults := list(_faults_of_planned(settings, settings.input.allowed_prefixes)):
         raise SettingsError(faults)
-    return replace(settings, folder=compact_paths.folder_kept_at(place, settings.paths, settings.metrics.sink))
+    folder = compact_paths.folder_kept_at(place, settings.paths, settings.metrics.sink)
+    return settings.of_folder(folder) if folder else settings
 
 
 def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
@@ -404,8 +420,6 @@ def _check_places(source: Source) -> None:
     """Record places that overlap or are on different kinds of stores. Places that do not parse are skipped here."""
     known = sections.Paths.model_fields
     texts = {f"paths.{key}": text for key, text in source.values.get("paths", {}).items() if key in known}
-    if pending := source.values.get("builder", {}).get("pending"):
-        texts["builder.pending"] = pending
     own = {key: place for key, text in texts.items() if (place := _parsed(text, places.parse_own_place))}
     for (one, one_place), (other, other_place) in combinations(own.items(), 2):
         if places.overlap(one_place, other_place):

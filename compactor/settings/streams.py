@@ -23,8 +23,8 @@ OWN_KEYS: Mapping[str, frozenset[str]] = {
     "output": frozenset(sections.Output.model_fields),
     "table": frozenset({"name"}),
     "convert": frozenset(sections.Convert.model_fields),
-    "stream": frozenset({"max_attempts", "retry_pause_seconds"}),
-    "builder": frozenset({"target_manifest_bytes", "max_wait_seconds", "max_manifests_per_plan"}),
+    "stream": frozenset({"max_attempts"}),
+    "builder": frozenset({"target_manifest_bytes", "max_wait_seconds"}),
     "control": frozenset({"sla_seconds"}),
 }
 """The keys that a stream may set for itself, by section. All others are the same for all streams."""
@@ -134,7 +134,6 @@ def merged(entry: Entry, common: Source, shared: Layout) -> Source:
     name, own = entry.stream.name, entry.source.values
     derived: dict[str, dict[str, object]] = {
         "paths": {**places_of(name, shared), "output": f"{folder(shared.output)}{name}"},
-        "builder": {"pending": f"{shared.pending_folder}{name}"},
     }
     if entry.stream.job == "own":
         job_name = common.values.get("control", {}).get("job_name", sections.Control.model_fields["job_name"].default)

@@ -218,10 +218,6 @@ _SOURCE_KEYS = {
 """The keys of a source, each with what is expected and its pattern. An empty value is as good as none."""
 
 
-def _own_place_or_empty(text: str) -> str:
-    return places.parse_own_place(text) if text else ""
-
-
 def _shard_or_empty(text: str) -> str:
     return str(Shard.parse(text)) if text else ""
 
@@ -240,7 +236,6 @@ _RUNS_CODE = frozenset({"sasl.kerberos.kinit.cmd", "ssl.engine.location"})
 _FILE_EXPECTED = "s3://bucket/key, file:///file or a path, or empty"
 
 OwnPlace = Annotated[str, AfterValidator(places.parse_own_place), Expected(places.EXPECTED)]
-OwnPlaceOrEmpty = Annotated[str, AfterValidator(_own_place_or_empty), Expected(f"{places.EXPECTED}; or empty")]
 InputPlace = Annotated[str, AfterValidator(places.parse_input_place), Expected(places.INPUT_EXPECTED)]
 # TOML gives lists; strict models accept tuples only.
 InputPlaces = Annotated[

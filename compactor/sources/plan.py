@@ -14,6 +14,9 @@ from compactor.sources.candidates import Group
 from compactor.sources.claiming import Claimed, ClaimState, Kind
 from compactor.sources.file_search import Naming
 
+MAX_MANIFESTS_PER_PLAN = 10_000
+"""The most manifests that one plan writes: about 10 TiB of input, if manifests have their usual size."""
+
 
 @as_document(shows=("bytes",), omits=("size_bytes",))
 @dataclass(frozen=True, slots=True)

@@ -93,10 +93,10 @@ CATALOGUE = {
     ),
     "ManifestsPlaced": Metric(
         "manifests whose files wait until the table of `[table]` takes them",
-        "grows to table.max_waiting_manifests: the job begins no others until the catalog answers",
+        "grows to 5,000: the job begins no others until the catalog answers",
     ),
     "CheckpointRotations": Metric(
-        "moves of the stream to a new Spark checkpoint, after `stream.max_manifests_per_checkpoint` manifests",
+        "moves of the stream to a new Spark checkpoint, after 10,000 manifests",
         "many an hour: raise that setting",
     ),
     "JobState": Metric(

@@ -88,7 +88,7 @@ def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str
     kept = _read(paths, StoreSpec.of(aws).open())
     _check_lasting(paths, options, kept)
     document = compact_paths.settings_document(paths, options, kept)
-    settings = dataclasses.replace(parse_settings(document, beside), folder=paths.handle)
+    settings = parse_settings(document, beside).of_folder(paths.handle)
     return FolderSettings(paths, options, settings, document, kept)
 
 

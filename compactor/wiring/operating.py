@@ -14,7 +14,6 @@ from compactor.core.logs.names import is_log
 from compactor.schema.catalog import Published, catalog_columns, published
 from compactor.schema.schema_of_settings import parsed_schema, recorded_versions
 from compactor.settings.control_policy import STALL_SECONDS
-from compactor.settings.sections import retry_rules
 from compactor.table.standing import ListedTable
 from compactor.upkeep.cleaner import Cleaner
 from compactor.upkeep.expiring import BY_JOB, Expirer
@@ -150,7 +149,7 @@ def redriver(app: App, *, on_crash_point: OnRedriveCrashPoint = ignore_crash_poi
         state=app.state,
         search=FileSearch(state=app.state, allowed_prefixes=allowed_prefixes),
         claims=app.claims_if_any,
-        lease_seconds=settings.builder.claim_lease_seconds,
+        lease_seconds=settings.claim_lease_seconds,
     )
     grok = grok_reader_of(app)
     recheck = Recheck(
@@ -182,7 +181,7 @@ def tracer(app: App) -> "Tracer":
     search = FileSearch(state=app.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True)
     return Tracer(
         state=app.state,
-        rules=retry_rules(app.settings.stream),
+        rules=app.settings.retry_rules,
         inputs=InputFinder(state=app.state, search=search, claims=app.claims_if_any),
         table=listed_table(app),
     )

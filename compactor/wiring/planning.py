@@ -16,7 +16,7 @@ from compactor.wiring.app import App
 def claimer(app: App) -> Claimer:
     """Make what claims files for manifests."""
     member = app.settings.member
-    lease_seconds = app.settings.builder.claim_lease_seconds
+    lease_seconds = app.settings.claim_lease_seconds
     own = Claimer(state=app.state, claims=app.claims, lease_seconds=lease_seconds)
     if member is None:
         return own

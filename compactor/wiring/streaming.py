@@ -28,7 +28,7 @@ from compactor.job.staging import CompactionRules, Stager
 from compactor.job.streams_job import Job, StreamsJob
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ndjson.lines import Limits
-from compactor.settings.sections import retry_rules
+from compactor.sources.plan import MAX_MANIFESTS_PER_PLAN
 from compactor.telemetry.logs import log_event
 from compactor.upkeep.catalog_columns import catalog_columns_task
 from compactor.upkeep.cleaner import retention_task
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from compactor.sources.landing.lines import RecordLines
 
 CLOSING_SECONDS = 24 * 3600.0
+
+MANIFESTS_PER_CHECKPOINT = 10_000
+"""Manifests after which the job moves on to a new Spark checkpoint: Spark's log of files grows with each of them."""
 
 
 def spark_job(app: App) -> Job:
@@ -122,7 +125,7 @@ def service(app: App) -> Service:
 
     stream, manifests, shard = app.settings.stream, app.layout.manifests_folder, app.settings.shard
     # Spark shows each job all manifests: only one in so many is of its own shard.
-    at_once = stream.max_manifests_per_trigger * (shard.of if shard else 1)
+    at_once = stream.manifests_per_trigger * (shard.of if shard else 1)
 
     def new_source(checkpoint: str) -> SparkManifestSource:
         return SparkManifestSource(
@@ -144,7 +147,7 @@ def rotating_source(app: App, new_source: Callable[[str], ManifestSource]) -> Ro
         state=app.state,
         new_source=new_source,
         metrics=app.metrics,
-        max_manifests=app.settings.stream.max_manifests_per_checkpoint,
+        max_manifests=MANIFESTS_PER_CHECKPOINT,
     )
 
 
@@ -217,7 +220,7 @@ def _landing_tasks(app: App) -> Iterator[Task]:
         turns = LandingTurns(
             log=log,
             every_seconds=builder.max_wait_seconds,
-            max_manifests=builder.max_manifests_per_plan,
+            max_manifests=MAX_MANIFESTS_PER_PLAN,
             new_lander=partial(lander, app, log.scheme),
             notes=notes,
             metrics=app.metrics,
@@ -298,7 +301,7 @@ def scheduler(app: App, engine: Engine, table: "TableCommits | None" = None) -> 
         compactor=compactor,
         queue=queue,
         slots=slots,
-        postponed=Retries(app.settings.stream.retry_pause_seconds),
+        postponed=Retries(app.settings.retry_pause_seconds),
         on_result=app.on_result,
         table=table,
     )
@@ -308,7 +311,7 @@ def compaction_rules(app: App) -> CompactionRules:
     """The rules of the settings for compacting a manifest."""
     settings, grok = app.settings, grok_reader_of(app)
     return CompactionRules(
-        retries=retry_rules(settings.stream),
+        retries=settings.retry_rules,
         metadata_columns=settings.metadata_columns,
         manifests_in_flight=settings.stream.manifests_in_flight,
         limits=Limits.of(settings),

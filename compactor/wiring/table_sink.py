@@ -11,6 +11,15 @@ from compactor.telemetry.logs import log_event
 from compactor.wiring.app import App
 from compactor.wiring.opening import table_catalog
 
+MANIFESTS_PER_COMMIT = 500
+"""The most manifests whose files one commit adds."""
+
+MOST_WAITING_MANIFESTS = 10 * MANIFESTS_PER_COMMIT
+"""Manifests that wait for a commit at which no further ones are begun."""
+
+KEEP_SNAPSHOTS = 100
+"""The latest snapshots, which stay at any age, so that a table with few commits keeps some to read."""
+
 # Few processes have a table, and a short command would wait for all of this to load.
 # ruff: noqa: PLC0415
 if TYPE_CHECKING:
@@ -49,7 +58,7 @@ def committer(app: App, *, replays: bool = False) -> "Committer":
         changes=changes.made_again() if replays else changes,
         named=NamedManifests(batches, app.ledger, replays),
         latest=app.registry.latest,
-        max_manifests=app.settings.table.max_manifests_per_commit,
+        max_manifests=MANIFESTS_PER_COMMIT,
         remainders=Remainders(app.state, lambda: _merged_files(app)),
     )
 
@@ -98,7 +107,7 @@ def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | Non
     Args:
         app: The ports.
         keep_days: Days that a snapshot stays after a later one took its place; None for those of the settings.
-        keep_snapshots: Snapshots that stay at least; None for those of the settings.
+        keep_snapshots: The latest snapshots, which stay at any age; None for `KEEP_SNAPSHOTS`.
 
     Raises:
         SettingsError: The settings name no table.
@@ -110,7 +119,7 @@ def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | Non
     table = app.settings.table
     removes = table.merged_originals == "remove"
     days = table.keep_snapshot_days if keep_days is None else keep_days
-    least = table.keep_snapshots if keep_snapshots is None else keep_snapshots
+    least = KEEP_SNAPSHOTS if keep_snapshots is None else keep_snapshots
     return Maintainer(
         state=app.state,
         batches=TableBatches(app.state),
@@ -143,8 +152,8 @@ def table_commits(app: App, publisher: "Publisher", leads: Callable[[], bool] | 
         clock=app.clock,
         metrics=app.metrics,
         commit_seconds=table.commit_seconds,
-        max_manifests=table.max_manifests_per_commit,
-        max_waiting=table.max_waiting_manifests,
+        max_manifests=MANIFESTS_PER_COMMIT,
+        max_waiting=MOST_WAITING_MANIFESTS,
     )
 
 

@@ -485,7 +485,7 @@ def test_settings_that_the_stack_does_not_support() -> None:
     with pytest.raises(SettingsError) as caught:
         settings_parameters(parse_settings(wrong))
     assert [fault.partition(" -> ")[0] for fault in caught.value.faults] == [
-        "paths.manifests, paths.state, builder.pending",
+        "paths.manifests, paths.state",
         "paths.output",
         "input.allowed_prefixes",
         "schema.table",

@@ -13,7 +13,7 @@ from compactor.adapters.aws.glue_table import GlueTable
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.snapshot import JobState
 from compactor.core.errors import CompactorError
-from compactor.settings.settings import load_settings
+from compactor.settings.settings import LEASE_SECONDS
 from deploy.resolved import Document
 from deploy.stack import DeploymentError
 from tests.deployment.deployments import LONGEST_BUCKET_NAME, Deployment
@@ -156,7 +156,7 @@ def lost_builder(world: World) -> Iterator[str]:
     visible = int(queue["VisibilityTimeout"])
     claimed_latest = int(builder["Timeout"]) + int(source["MaximumBatchingWindowInSeconds"])
     waited = visible
-    lease_seconds = load_settings(ROOT / "config" / "dev.toml", {}).builder.claim_lease_seconds
+    lease_seconds = LEASE_SECONDS
     while claimed_latest + lease_seconds > waited:
         waited += visible
     if waited > visible:

@@ -160,8 +160,11 @@ def test_no_message_returns_while_it_is_processed(found: dict[str, Document], se
     window = int(source["MaximumBatchingWindowInSeconds"])
     assert queue["VisibilityTimeout"] >= 6 * builder["Timeout"] + window
     assert queue["VisibilityTimeout"] < settings.control.sla_seconds
-    lease = settings.builder.claim_lease_seconds
-    assert max(builder["Timeout"], sealer["Timeout"]) < lease <= (queue["VisibilityTimeout"] - window) / 2
+    assert (
+        max(builder["Timeout"], sealer["Timeout"])
+        < settings.claim_lease_seconds
+        <= (queue["VisibilityTimeout"] - window) / 2
+    )
     assert window < settings.builder.max_wait_seconds
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert 2 <= int(source["ScalingConfig"]["MaximumConcurrency"]) <= 1000

@@ -38,6 +38,9 @@ SAMPLE_BYTES = 500
 
 TARGET_FILE_BYTES = 500
 
+LEASE_SECONDS = 0.5
+"""How long a dead planner keeps its files claimed."""
+
 LONGEST_PAUSE_SECONDS = 0.1
 """After a failed commit to a table."""
 
@@ -62,7 +65,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--maintain", action="store_true", help="do the upkeep of the table, and keep one snapshot")
     parser.add_argument("--die-at-change", type=int, default=0, help="end by SIGKILL before this change, from 1")
     arguments = parser.parse_args(words)
-    settings = load_settings(arguments.config, {})
+    settings = replace(load_settings(arguments.config, {}), claim_lease_seconds=LEASE_SECONDS)
+    table_sink.MANIFESTS_PER_COMMIT = 1  # each manifest is a batch of its own
     on_crash_point = interruption(arguments)
     spec = App(settings).store_spec
     store = StoreWithHalves(spec, lambda: on_crash_point(WRITING, ""))

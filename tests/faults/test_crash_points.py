@@ -13,13 +13,12 @@ from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from tests.faults.accounts import check, manifests_in_effect
 from tests.faults.conftest import Lake, keep_traces, record_in
 from tests.faults.nursery import Nursery
-from tests.faults.plain_job import WRITING
+from tests.faults.plain_job import LEASE_SECONDS, WRITING
 from tests.faults.tally import TALLY, Case, Kind
 from tests.support.engines import DEFAULT, engine_in_turns
 
 OF_A_PLANNER = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED)
 OF_A_MANIFEST = list(CrashPoint)
-LEASE_SECONDS = 0.5
 
 
 def run(nursery: Nursery, lake: Lake, *arguments: str) -> int | str:
@@ -143,7 +142,7 @@ def test_dead_planners_leave_every_file_in_one_manifest(
 ) -> None:
     """Planners die between claim and manifest; two more, one after the other or at once, plan what is left, once."""
     case = TALLY.case(Kind.PLANNER)
-    lake.settings["builder"] = {"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 2_000}
+    lake.settings["builder"] = {"target_manifest_bytes": 2_000}
     lake.write_settings()
     lake.add_files("raw", files=6)
     planning = ("--plan", str(lake.folder / "input"))

@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import signal
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -140,13 +141,20 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
+ROTATING = """
+from compactor.wiring import streaming
+streaming.MANIFESTS_PER_CHECKPOINT = 10
+from compactor.__main__ import main
+main()
+"""
+
+
 @pytest.mark.faults
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("engine", engines_on_spark("native"))
 def test_killed_amid_rotations_of_the_checkpoint(lake: Lake, engine: str) -> None:
     """`kill -9` right after a rotation, twice; the next run has checkpoints of its own: exact."""
     lake.use_engine(engine)
-    lake.settings["stream"] |= {"max_manifests_per_checkpoint": 10}
     lake.write_settings()
     case, chance = TALLY.case(Kind.ANY_MOMENT), random.Random(SEED)
     numbers = itertools.count()
@@ -158,7 +166,7 @@ def test_killed_amid_rotations_of_the_checkpoint(lake: Lake, engine: str) -> Non
 
     for _ in range(2):
         known = checkpoints(lake)
-        job = lake.start("run")
+        job = lake.start_process([sys.executable, "-c", ROTATING, "--config", str(lake.config), "run"])
         wait_until(partial(rotates, known), job)
         time.sleep(chance.uniform(0.0, LONGEST_LIFE_SECONDS))
         kill_group(job)

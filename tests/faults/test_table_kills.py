@@ -62,7 +62,6 @@ def table_lake(request: pytest.FixtureRequest, two_manifests: Lake, proxy: Catal
         "catalog": "rest",
         "uri": proxy.url,
         "name": f"lake.{lake.folder.name}",
-        "max_manifests_per_commit": 1,
     }
     lake.write_settings()
     return lake

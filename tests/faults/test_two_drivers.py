@@ -143,7 +143,7 @@ def test_two_drivers_that_were_both_held_up(
 def test_a_planner_that_was_held_up_doubles_nothing(nursery: Nursery, lake: Lake, step: CrashPoint, visit: int) -> None:
     """It stands until its lease is over and others took its files; what it writes then never takes effect."""
     case = TALLY.case(Kind.TWO_DRIVERS)
-    lake.settings["builder"] = {"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 2_000}
+    lake.settings["builder"] = {"target_manifest_bytes": 2_000}
     lake.write_settings()
     lake.add_files("raw", files=6)
     planning = ("--plan", str(lake.folder / "input"))

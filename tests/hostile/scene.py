@@ -73,7 +73,7 @@ class Scene:
         document: dict[str, dict[str, Any]] = {
             "paths": {place: str(self.root / place) for place in ("manifests", "output", "state")},
             "input": {"allowed_prefixes": [str(self.raw)], "max_decompressed_bytes": MAX_DECOMPRESSED_BYTES},
-            "stream": {"manifests_in_flight": 2, "retry_pause_seconds": 0.01},
+            "stream": {"manifests_in_flight": 2},
             "metrics": {"sink": "none"},
             "convert": {"engine": self._engine_name},
             "spark": {"master": MASTER},

@@ -136,7 +136,7 @@ class Code:
         source = ListedManifests(
             app.store,
             app.layout.manifests_folder,
-            batch_size=stream.max_manifests_per_trigger,
+            batch_size=stream.manifests_per_trigger,
             poll_seconds=stream.trigger_interval_seconds,
         )
         service = streaming.service_on(app, self._engine(app), source)

@@ -4,7 +4,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -76,7 +76,7 @@ SETTINGS: dict[str, Any] = {
     "paths": {place: f"{ROOT}/{place}" for place in ("manifests", "output", "state")},
     "input": {"allowed_prefixes": [f"{ROOT}/raw", str(TOPIC)]},
     "kafka": {"clusters": {TOPIC.source: {"bootstrap.servers": "none:1"}}},
-    "stream": {"trigger_interval_seconds": 15, "manifests_in_flight": 3, "max_manifests_per_trigger": 4},
+    "stream": {"trigger_interval_seconds": 15, "manifests_in_flight": 3},
     "builder": {"target_manifest_bytes": 1500},
     "retention": {"archive_days": 2, "rejects_days": 1, "close_after_days": 1},
 }
@@ -133,11 +133,9 @@ class World:
         self.plans = self.chance.choice((True, False))  # without `plan` every file has to come by its event
         self.forgetful = self.chance.choice((0.0, 0.02))
         self.loses_runs = self.chance.choice((0.004,) if self.is_harsh else (0.0, 0.004))
-        lease = {
-            "builder": SETTINGS["builder"] | {"claim_lease_seconds": self.chance.choice(LEASE_SECONDS[self.is_harsh :])}
-        }
+        lease = self.chance.choice(LEASE_SECONDS[self.is_harsh :])
         shards = {"control": {"shards": self.chance.choice(SHARDS)}}
-        self.settings = parse_settings(SETTINGS | lease | shards)
+        self.settings = replace(parse_settings(SETTINGS | shards), claim_lease_seconds=lease)
         self.layout = self.settings.layout()
         self.store = WorldStore(self.clock, self._watch)
         self.oracle = Oracle(self.layout, self._read, self.forgotten)

@@ -16,6 +16,7 @@ import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from compactor.adapters.local.sqlite.claims import SqliteClaims
@@ -25,7 +26,7 @@ from compactor.wiring.app import App
 from tests.soak.comparison import compare
 from tests.soak.course import Course, Runs
 from tests.soak.feeder import Feeder
-from tests.soak.job import Job
+from tests.soak.job import LEASE_SECONDS, Job
 from tests.soak.phases import phases
 from tests.soak.place import Place, place, s3_is_at_hand
 from tests.soak.report import Report
@@ -73,11 +74,16 @@ def _arguments(words: Sequence[str] | None) -> Namespace:
 def _soak(arguments: Namespace, job: Job, where: Place) -> Report:
     store = StoreSpec(where.region or None, where.direct_url or None).open()
     claims = str(job.folder / "claims.sqlite")
-    app = App(load_settings(job.direct, {}), claims=SqliteClaims(claims, ttl_days=30))
+
+    def new_app(config: Path) -> App:
+        settings = replace(load_settings(config, {}), claim_lease_seconds=LEASE_SECONDS)
+        return App(settings, claims=SqliteClaims(claims, ttl_days=30))
+
+    app = new_app(job.direct)
     feeder = Feeder(
         store,
         app,
-        lambda: App(load_settings(job.config, {}), claims=SqliteClaims(claims, ttl_days=30)),
+        lambda: new_app(job.config),
         seed=arguments.seed,
         for_spark=job.engine == "spark",
         pause_seconds=_PAUSE_SECONDS[job.engine],

@@ -71,7 +71,7 @@ class Job:
             "input": {"allowed_prefixes": [f"{root}/input"], "max_line_bytes": MAX_LINE_BYTES},
             "schema": {"metadata_columns": []},
             "stream": {"trigger_interval_seconds": 1},
-            "builder": {"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 50_000},
+            "builder": {"target_manifest_bytes": 50_000},
             "aws": {"region": self.where.region, "endpoint_url": url, "timeout_seconds": TIMEOUT_SECONDS},
             "metrics": {"sink": "none"},
             "convert": {"engine": "auto" if self.engine == "plain" else self.engine},

@@ -117,13 +117,16 @@ def numbers(feed: Feed) -> list[str]:
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
-def test_the_log_has_a_bound(new_workspace: NewWorkspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_has_a_bound(
+    new_workspace: NewWorkspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without moves Spark keeps all names for ever, although the manifests left long ago; with them a few."""
     total, shown = 31 * MOST, list[str]()
     kept = Feed(new_workspace(stream={"trigger_interval_seconds": 0.1}))
     with kept.running():
         kept.work_through(total)
-    moved = Feed(new_workspace(stream={"max_manifests_per_checkpoint": MOST, "trigger_interval_seconds": 0.1}))
+    monkeypatch.setattr(streaming, "MANIFESTS_PER_CHECKPOINT", MOST)
+    moved = Feed(new_workspace(stream={"trigger_interval_seconds": 0.1}))
     with events_logged("checkpoint.rotated") as rotated, moved.running():
         moved.work_through(total, most_since_move=5 * MOST)
     for feed in (kept, moved):
@@ -140,9 +143,10 @@ def test_the_log_has_a_bound(new_workspace: NewWorkspace, capsys: pytest.Capture
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
-def test_thirty_moves_of_a_whole_job(new_workspace: NewWorkspace) -> None:
+def test_thirty_moves_of_a_whole_job(new_workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """The job commits what arrives meanwhile, rotation after rotation, and every row is there once at the end."""
-    stream = {"max_manifests_per_checkpoint": MOST, "trigger_interval_seconds": 0.1, "manifests_in_flight": 4}
+    monkeypatch.setattr(streaming, "MANIFESTS_PER_CHECKPOINT", MOST)
+    stream = {"trigger_interval_seconds": 0.1, "manifests_in_flight": 4}
     workspace = new_workspace(stream=stream)
     app, metrics = workspace.app, MemoryMetrics()
     app.metrics = metrics

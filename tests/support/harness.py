@@ -29,7 +29,7 @@ from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.ops.verify.report import VerifyResult
 from compactor.schema.catalog import CatalogTable
-from compactor.settings.settings import parse_settings
+from compactor.settings.settings import LEASE_SECONDS, parse_settings
 from compactor.sources.plan import PlannedManifest
 from compactor.sources.planner import Planner
 from compactor.wiring import operating, planning, streaming
@@ -96,6 +96,8 @@ class Harness:
         output: Mapping[str, object] | None = None,
         reading: Mapping[str, object] | None = None,
         table: Mapping[str, object] | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        retry_pause_seconds: float = 0.001,
         root: str = "/w",
         store: ObjectStore | None = None,
     ) -> None:
@@ -108,12 +110,15 @@ class Harness:
             {
                 "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
                 "input": {"allowed_prefixes": [f"{root}/raw"], **(reading or {})},
-                "stream": {"retry_pause_seconds": 0.001} | dict(stream or {}),
+                "stream": dict(stream or {}),
                 "schema": {"metadata_columns": [], **(schema or {})},
                 "builder": {} if builder is None else builder,
                 "output": {key: value for key, value in (output or {}).items() if key != "publish"},
                 "table": {"name": "lake.events", **(table or {})},
             }
+        )
+        self.settings = replace(
+            self.settings, claim_lease_seconds=lease_seconds, retry_pause_seconds=retry_pause_seconds
         )
         if table is not None:  # the one in memory needs no column of the partition, which a real one does
             publish = (output or {}).get("publish", "auto")

@@ -12,6 +12,7 @@ import sys
 import time
 from array import array
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -157,9 +158,9 @@ def app_of(folder: Path, die_after: int, objects: int = 0) -> App:
         {
             "paths": {"manifests": f"{folder}/m", "output": f"{folder}/o", "state": f"{folder}/s"},
             "input": {"allowed_prefixes": [f"s3://{BUCKET}/raw"]},
-            "builder": {"claim_lease_seconds": 5},
         }
     )
+    settings = replace(settings, claim_lease_seconds=5)
     return App(settings, store=InventedStore(objects), on_crash_point=on_crash_point)
 
 

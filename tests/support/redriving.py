@@ -30,8 +30,8 @@ SHORT_LINES = Limits(max_line_bytes=40, max_decompressed_bytes=1 << 30)
 
 def new_harness(**sections: Any) -> Harness:
     """A harness in which a manifest becomes a dead letter after one attempt."""
-    builder = {"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 1 << 20}
-    return Harness(stream={"max_attempts": 2}, builder=builder, **sections)
+    builder = {"target_manifest_bytes": 1 << 20}
+    return Harness(stream={"max_attempts": 2}, builder=builder, lease_seconds=LEASE_SECONDS, **sections)
 
 
 def redrive(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,9 @@ def stream_settings(*streams: Mapping[str, Any] | str, root: str = "s3://lake", 
         "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
         "input": {"allowed_prefixes": [f"{root}/raw"]},
         "schema": {"metadata_columns": []},
-        "stream": {"retry_pause_seconds": 0.001},
     }
-    return parse_settings({**common, **sections, "streams": entries})
+    found = parse_settings({**common, **sections, "streams": entries})
+    return replace(found, streams=tuple(replace(each, retry_pause_seconds=0.001) for each in found.streams))
 
 
 def write_stream_settings(folder: Path, *names: str, more: str = "") -> Path:

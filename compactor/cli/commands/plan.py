@@ -28,7 +28,7 @@ from compactor.sources.candidates import SKIP_REASONS
 from compactor.sources.inventory.planning import Rate
 from compactor.sources.inventory.rows import INVENTORY_REASONS
 from compactor.sources.landing.lander import LandingResult
-from compactor.sources.plan import DatedFiles, Plan
+from compactor.sources.plan import MAX_MANIFESTS_PER_PLAN, DatedFiles, Plan
 from compactor.sources.unplanned import FileScope
 from compactor.wiring import finding
 from compactor.wiring.app import App
@@ -83,7 +83,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
     "--max-manifests",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Write at most N manifests, those of the earliest days first (default: builder.max_manifests_per_plan; for "
+    help="Write at most N manifests, those of the earliest days first (default: 10,000; for "
     "--inventory with --rate live, any number).",
 )
 @json_option(PlanResult)
@@ -136,7 +136,7 @@ def plan(
             app,
             prefix or "",
             scope,
-            limit=max_manifests or app.settings.builder.max_manifests_per_plan,
+            limit=max_manifests or MAX_MANIFESTS_PER_PLAN,
             dry_run=dry_run,
         )
         made.skipped.update(skipped_links(prefix or "", app.settings.input.allowed_prefixes))

@@ -46,7 +46,7 @@ _NOT_LISTED = "none: this catalog does not let its files be listed, so it has to
     "--keep-snapshots",
     type=click.IntRange(min=1),
     metavar="N",
-    help="maintain: Keep at least the latest N snapshots; default: table.keep_snapshots.",
+    help="maintain: Keep at least the latest N snapshots; default: 100.",
 )
 @json_option(TableReport, UpkeepReport, MergeReport)
 @stream_option

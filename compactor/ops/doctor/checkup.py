@@ -81,8 +81,6 @@ def _places(env: Environment, settings: Settings) -> Iterator[Check]:
         _needs(places.output),
     )
     yield from _own_places(env, settings)
-    if settings.builder.pending:
-        yield _own_place(env, "pending", settings.builder.pending, "builder.pending")
     if settings.schema.file:
         yield Check("schema file", partial(_schema_file, env.store, settings), _needs(settings.schema.file))
 
@@ -242,7 +240,6 @@ def _buckets(settings: Settings) -> dict[str, str]:
             ("paths.manifests", each.paths.manifests),
             ("paths.output", each.paths.output),
             ("paths.state", each.paths.state),
-            ("builder.pending", each.builder.pending),
             *(("input.allowed_prefixes", prefix) for prefix in each.input.allowed_prefixes),
             ("schema.file", each.schema.file),
         ]

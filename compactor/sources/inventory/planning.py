@@ -43,7 +43,7 @@ def gate_of(
     rules = PaceRules(
         slots=stream.manifests_in_flight,
         # At most one micro-batch waits while the manifests in flight are processed, so the job never idles.
-        most_waiting=stream.max_manifests_per_trigger + stream.manifests_in_flight,
+        most_waiting=stream.manifests_per_trigger + stream.manifests_in_flight,
         most_age_seconds=control.sla_seconds / 2,
         per_hour=rate.per_hour,
     )

@@ -53,8 +53,9 @@ JobOf = Callable[..., Job]
 
 
 @pytest.fixture
-def harness() -> Harness:
-    return Harness(table={"commit_seconds": SECONDS, "max_manifests_per_commit": 100})
+def harness(monkeypatch: pytest.MonkeyPatch) -> Harness:
+    monkeypatch.setattr(table_sink, "MANIFESTS_PER_COMMIT", 100)
+    return Harness(table={"commit_seconds": SECONDS})
 
 
 @pytest.fixture

@@ -399,7 +399,7 @@ def test_verify_beside_a_job_at_work() -> None:
 
 def test_a_dead_letter_leaves_no_file() -> None:
     """Whatever its attempts wrote is in no commit."""
-    harness = in_place(stream={"max_attempts": 2, "retry_pause_seconds": 0.001})
+    harness = in_place(stream={"max_attempts": 2})
     harness.deliver("m1", GOOD)
     for _ in range(6):
         run_to(harness, dying_at(CrashPoint.CONVERTED))

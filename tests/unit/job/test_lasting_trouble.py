@@ -170,7 +170,7 @@ def test_input_that_becomes_unreadable_while_it_is_read() -> None:
 
 def test_work_goes_on_beside_a_slow_manifest() -> None:
     """No micro-batch waits for its slowest manifest."""
-    harness = Harness(stream={"manifests_in_flight": 2, "max_manifests_per_trigger": 2})
+    harness = Harness(stream={"manifests_in_flight": 2})
     done = threading.Event()
     seen: list[str] = []
 

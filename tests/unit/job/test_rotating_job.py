@@ -68,8 +68,9 @@ def run_until(service: Service, done: threading.Event) -> None:
 
 
 @pytest.fixture
-def harness() -> Harness:
-    return Harness(stream={"max_manifests_per_checkpoint": MOST, "trigger_interval_seconds": 0.01})
+def harness(monkeypatch: pytest.MonkeyPatch) -> Harness:
+    monkeypatch.setattr(streaming, "MANIFESTS_PER_CHECKPOINT", MOST)
+    return Harness(stream={"trigger_interval_seconds": 0.01})
 
 
 def test_the_job_moves_on_while_manifests_arrive(harness: Harness) -> None:

@@ -207,7 +207,7 @@ def test_gives_up_on_a_manifest(harness: Harness) -> None:
 
 def test_leaves_a_manifest_whose_next_attempt_is_due_much_later(harness: Harness) -> None:
     """A run that is to end does not wait for hours, and says when the manifest is due."""
-    harness = Harness(stream={"retry_pause_seconds": 3600})
+    harness = Harness(retry_pause_seconds=3600)
     uri = harness.deliver("m1", GOOD)
     engine = FailingEngine(harness.store, StoreUnavailable("503"), {"m1": 1})
     harness.runner(engine=engine).run([uri])

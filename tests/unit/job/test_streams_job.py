@@ -65,7 +65,7 @@ def app_of(streams: StreamsInMemory, name: str) -> App:
 def test_each_stream_has_its_own_output_ledger_and_schema() -> None:
     """The totals of the streams add up to that of the job, and no object of one is among those of another."""
     names = ("orders", "clicks", "views")
-    streams = StreamsInMemory(stream_settings(*names, stream={"manifests_in_flight": 2, "retry_pause_seconds": 0.001}))
+    streams = StreamsInMemory(stream_settings(*names, stream={"manifests_in_flight": 2}))
     fill(streams, *names)
     fill(streams, "clicks", files=range(3, 8), lines=b'{"page": "x"}\n')
     report = job(streams).run(once=True)

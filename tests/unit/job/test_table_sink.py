@@ -18,7 +18,7 @@ from compactor.job import scheduler, table_commits
 from compactor.job import service as service_module
 from compactor.job.report import ManifestsUnfinished
 from compactor.job.service import Service
-from compactor.wiring import streaming
+from compactor.wiring import streaming, table_sink
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.interleaving import interleave
 
@@ -98,7 +98,8 @@ def test_a_catalog_that_is_down() -> None:
 
 def test_no_more_than_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """While the catalog is down, the job places up to a bound; once it is back, it goes on beyond it."""
-    harness = Harness(table={"max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
+    monkeypatch.setattr(table_sink, "MOST_WAITING_MANIFESTS", 2)
+    harness = Harness(table={}, stream={"manifests_in_flight": 1})
     names = [f"m{number}" for number in range(5)]
     for name in names:
         harness.deliver(name, GOOD)
@@ -116,7 +117,8 @@ def test_no_more_than_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_that_is_to_end_gives_up_with_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the table nor the queue has room: the stream waits for the queue, and must not wait for ever."""
     monkeypatch.setattr(scheduler, "WAITING_MANIFESTS", 3)
-    harness = Harness(table={"max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
+    monkeypatch.setattr(table_sink, "MOST_WAITING_MANIFESTS", 2)
+    harness = Harness(table={}, stream={"manifests_in_flight": 1})
     for number in range(12):
         harness.deliver(f"m{number}", GOOD)
     sink_of(harness).is_down = True
@@ -157,7 +159,8 @@ def test_an_object_that_only_a_listing_finds_waits_for_no_room(monkeypatch: pyte
     """While table and queue are full, a sweep finds one: once the catalog is back, everything is committed."""
     monkeypatch.setattr(scheduler, "WAITING_MANIFESTS", 3)
     monkeypatch.setattr(service_module, "SWEEP_SECONDS", 0.0)
-    harness = Harness(table={"commit_seconds": 0.01, "max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
+    monkeypatch.setattr(table_sink, "MOST_WAITING_MANIFESTS", 2)
+    harness = Harness(table={"commit_seconds": 0.01}, stream={"manifests_in_flight": 1})
     names = [f"m{number}" for number in range(8)]
     for name in names:
         harness.deliver(name, GOOD)
@@ -178,7 +181,8 @@ def test_an_object_that_only_a_listing_finds_waits_for_no_room(monkeypatch: pyte
 def test_after_a_death_the_first_manifests_wait_for_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is taken first after a death may be more than table and queue take: the job commits it all the same."""
     monkeypatch.setattr(scheduler, "WAITING_MANIFESTS", 2)
-    harness = Harness(table={"commit_seconds": 0.01, "max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
+    monkeypatch.setattr(table_sink, "MOST_WAITING_MANIFESTS", 2)
+    harness = Harness(table={"commit_seconds": 0.01}, stream={"manifests_in_flight": 1})
     names = [f"m{number}" for number in range(8)]
     harness.deliver(names[0], GOOD)
     source = ListedManifests(harness.store, harness.layout.manifests_folder, 8, 0.01)

@@ -76,7 +76,7 @@ def test_rescued_values_of_a_batch() -> None:
 
 def test_a_new_key_in_the_middle_of_a_stream() -> None:
     """A key that comes late makes the next version without a stop; one beyond the limit is rescued; all are found."""
-    harness = Harness(schema={"max_columns": 2}, stream={"max_manifests_per_trigger": 1})
+    harness = Harness(schema={"max_columns": 2})
     runner = harness.runner()
     for number, line in enumerate([b'{"a": 1}', b'{"a": 2, "b": "x"}', b'{"b": 3, "c": 1.10}', b'{"c": 4}'], start=1):
         assert runner.run([harness.deliver(f"m{number}", line)]).failures == {}

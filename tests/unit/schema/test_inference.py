@@ -139,7 +139,7 @@ def test_a_suggestion_is_a_schema_file(fields: list[tuple[str, str]], names: str
 def test_what_the_comments_say() -> None:
     """Counts, formats, and an example of each kind of misfit with its place."""
     found = profile('"2026-01-05T10:00:00Z"', '"2026-01-05 10:00:00.5+02:00"', "null")
-    rules = SuggestionRules("safe", 10, 10)
+    rules = SuggestionRules("safe", 10)
     text = suggestion(found, rules, header=["head"], file_name=lambda number: f"file-{number}")
     assert text == (
         "# head\n\n# 2 values, 1 null, 0 misfits\n"

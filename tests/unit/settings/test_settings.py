@@ -636,16 +636,6 @@ def test_settings_kept_in_s3(aws_endpoint: str) -> None:
         settings_at("s3://settings/bad.toml", env)
 
 
-def test_the_place_of_pending_parts_is_apart() -> None:
-    """Pending parts are no manifests, no output and no state: a place inside another one is refused."""
-    assert parse_settings(document()).layout().pending_folder == "s3://own/state/pending/"
-    apart = parse_settings(document(builder__pending="s3://own/pending"))
-    assert apart.layout().pending_folder == "s3://own/pending/"
-    [fault] = faults_of(document(builder__pending="s3://own/manifests/pending"))
-    assert fault.startswith("builder.pending: ")
-    assert "a place apart from paths.manifests" in fault
-
-
 def test_a_job_is_of_the_shard_that_it_is_told() -> None:
     """All streams that it works on are, too; a key of the settings does the same."""
     settings = parse_settings(document()).of_shard("2/4")

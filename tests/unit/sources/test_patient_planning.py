@@ -41,7 +41,7 @@ class Waits:
 
 @pytest.fixture
 def harness() -> Harness:
-    harness = Harness(builder={"claim_lease_seconds": LEASE_SECONDS})
+    harness = Harness(lease_seconds=LEASE_SECONDS)
     harness.file(f"{DAY}-1.ndjson", ROW)
     harness.clock.advance(60)
     return harness

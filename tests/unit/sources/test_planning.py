@@ -31,7 +31,7 @@ WRITES = 18
 
 
 def lake() -> Harness:
-    harness = Harness(builder={"target_manifest_bytes": 2 * len(ROW), "claim_lease_seconds": LEASE_SECONDS})
+    harness = Harness(builder={"target_manifest_bytes": 2 * len(ROW)}, lease_seconds=LEASE_SECONDS)
     for number in range(5):
         harness.file(f"{DAY}-{number}.ndjson", b'{"id": "%d"}\n' % number)
     return harness
@@ -133,7 +133,7 @@ def test_planners_with_a_journal(late: bool, every: int) -> None:
 
 
 def _plan_with_trouble_at(change: int, *, late: bool) -> None:
-    harness = Harness(builder={"target_manifest_bytes": 2 * len(ROW), "claim_lease_seconds": LEASE_SECONDS})
+    harness = Harness(builder={"target_manifest_bytes": 2 * len(ROW)}, lease_seconds=LEASE_SECONDS)
     for number in range(9):
         harness.file(f"{DAYS[number // 3]}-{number}.ndjson", b'{"id": "%d"}\n' % number)
 

@@ -38,9 +38,10 @@ def begun(harness: Harness) -> Tasks:
     return made
 
 
-def test_merges_and_upkeep_at_intervals(caplog: pytest.LogCaptureFixture) -> None:
+def test_merges_and_upkeep_at_intervals(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each at its own; a restart does not change when the next one is."""
-    harness = filled(merge_hours=2, maintain_hours=24, keep_snapshots=1)
+    monkeypatch.setattr(table_sink, "KEEP_SNAPSHOTS", 1)
+    harness = filled(merge_hours=2, maintain_hours=24)
     before = rows(harness)
     caplog.set_level(logging.INFO)
     upkeep = begun(harness)

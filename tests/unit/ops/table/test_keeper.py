@@ -93,13 +93,14 @@ def test_a_lost_table(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None
     assert table_sink.table_keeper(harness.app()).rebuild().applied == 0
 
 
-def test_manifests_from_before_the_table() -> None:
+def test_manifests_from_before_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are missing at first; a rebuild adds them, once, beside what the job has committed since."""
+    monkeypatch.setattr(table_sink, "MANIFESTS_PER_COMMIT", 2)
     plain = Harness()
     for name in ("m1", "m2", "m3"):
         plain.deliver(name, GOOD)
     plain.run_once()
-    harness = Harness(table={"max_manifests_per_commit": 2}, store=plain.store)
+    harness = Harness(table={}, store=plain.store)
     harness.deliver("m4", GOOD)
     harness.run_once()
     assert differences(table_sink.table_keeper(harness.app()).compare()) == {"missing": 3}

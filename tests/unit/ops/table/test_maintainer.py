@@ -361,12 +361,12 @@ def test_files_that_cannot_be_listed(world: World) -> None:
 
 def test_beside_a_job() -> None:
     """A table that a job made is as the ledger has it, before and after, and the job goes on."""
-    harness = Harness(table={"keep_snapshots": 1})
+    harness = Harness(table={})
     for name in ("m1", "m2", "m3"):
         harness.deliver(name, GOOD)
         harness.run_once()
     harness.clock.set(harness.clock.now() + 9 * DAY)
-    assert table_sink.maintainer(harness.app()).maintain().expired_snapshots == 2
+    assert table_sink.maintainer(harness.app(), keep_snapshots=1).maintain().expired_snapshots == 2
     assert table_sink.maintainer(harness.app(), keep_days=0, keep_snapshots=1).maintain().snapshots == 1
     harness.deliver("m4", GOOD)
     harness.run_once()

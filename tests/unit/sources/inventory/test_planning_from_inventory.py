@@ -17,6 +17,7 @@ from compactor.core.crash_points import (
 )
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import InventoryError, SettingsError
+from compactor.settings import sections
 from compactor.sources.inventory.planning import Rate, prefixes_to_plan
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
@@ -36,8 +37,8 @@ UNLIMITED = Rate(is_paced=False)
 
 def lake(per_day: int = 3, **settings: Any) -> Harness:
     """A lake on S3 with some files a day, which wait to be planned; two fill a manifest."""
-    builder = {"target_manifest_bytes": 2 * len(LINE), "claim_lease_seconds": LEASE_SECONDS}
-    harness = Harness(root=f"s3://{BUCKET}", builder=builder, **settings)
+    builder = {"target_manifest_bytes": 2 * len(LINE)}
+    harness = Harness(root=f"s3://{BUCKET}", builder=builder, lease_seconds=LEASE_SECONDS, **settings)
     for day in DAYS:
         for number in range(per_day):
             harness.store.put(f"s3://{BUCKET}/raw/{day}-{number}.ndjson", LINE)
@@ -309,9 +310,10 @@ def test_bound_of_manifests() -> None:
     assert planned(harness) == all_inputs(harness)
 
 
-def test_beside_a_job() -> None:
+def test_beside_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """Manifests are released as the job takes them, and all of them in the end, also at a rate."""
-    harness = lake(stream={"manifests_in_flight": 1, "max_manifests_per_trigger": 2})
+    monkeypatch.setattr(sections, "MANIFESTS_FOR_A_SLOT", 2)
+    harness = lake(stream={"manifests_in_flight": 1})
     put_inventory(harness.store, listed(harness))
     waited: list[int] = []
 
@@ -329,9 +331,10 @@ def test_beside_a_job() -> None:
     harness.check_exact()
 
 
-def test_without_a_job() -> None:
+def test_without_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends when the job finishes nothing for long, says what is left, and the next call goes on."""
-    harness = lake(stream={"manifests_in_flight": 1, "max_manifests_per_trigger": 2})
+    monkeypatch.setattr(sections, "MANIFESTS_FOR_A_SLOT", 2)
+    harness = lake(stream={"manifests_in_flight": 1})
     put_inventory(harness.store, listed(harness))
 
     def call() -> Plan:
