@@ -140,9 +140,9 @@ def _reasons_not_to_start(case: Case) -> Iterator[str]:
         if snapshot.backlog is None:
             yield f"no run; {Source.MANIFESTS} could not be read, so it is unknown whether work waits"
         elif not case.is_worth_a_start:
-            fewest, stuck = policy.backlog_start_manifests, len(case.begun(had_chance=True))
-            no_use = f"; {stuck} more are begun, which a run had the time to finish" if stuck else ""
-            yield f"no run, and {snapshot.backlog.manifests} manifests wait; a start needs {fewest}{no_use}"
+            stuck = len(case.begun(had_chance=True))
+            no_use = f"; {stuck} are begun, which a run had the time to finish" if stuck else ""
+            yield f"no run, and no manifest waits{no_use}"
 
 
 def _last_end(case: Case) -> str:

@@ -28,6 +28,7 @@ from compactor.job.shards import REFRESH_SECONDS
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.ledger.sizing import planned_files
 from compactor.ndjson.files.object_reading import RANGE_BYTES
+from compactor.settings.settings import CLAIM_DAYS
 from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_LOGS, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS
 
 STREAMED_PART_BYTES = 16 * 1024 * 1024  # of a part of a multipart upload; a test holds it against the writer
@@ -128,7 +129,6 @@ class Deployment:
 
     input_days: float = 30  # days for which input is kept
     output_days: float = 365  # days for which output is kept
-    claim_days: float = 30  # builder.claim_ttl_days
     has_key: bool = False  # whether KmsKey is set
     uses_event_bridge: bool = False  # whether the input bucket exists, or is in another account
 
@@ -142,7 +142,7 @@ def builds_per_hour(events_per_hour: float) -> float:
 def _kept(load: Load, ratio: float, deployment: Deployment, *, has_files: bool) -> Iterator[Item]:
     """What is kept once input and output are as old as they get. Of a topic, the input is kept by its cluster."""
     day_gib = load.bytes_per_hour * 24 / GIB
-    claims_gib = load.files_per_hour * 24 * deployment.claim_days * CLAIM_BYTES / GIB
+    claims_gib = load.files_per_hour * 24 * CLAIM_DAYS * CLAIM_BYTES / GIB
     if has_files:
         yield "S3", f"input of {deployment.input_days:g} days", "given", day_gib * deployment.input_days, "s3_storage"
     output_gib = day_gib * ratio * deployment.output_days

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from compactor.cost.cost import CLAIM_BYTES
 from compactor.cost.prices import GIB, Price, prices_of
-from compactor.settings.settings import Settings
+from compactor.settings.settings import CLAIM_DAYS, Settings
 from compactor.settings.types import JOURNAL_CLAIMS
 from compactor.sources.plan import Plan
 
@@ -45,7 +45,7 @@ def cost_of_plan(settings: Settings, plan: Plan) -> PlanningCost:
         plan.files + plan.planned_before + plan.held,
         plan.files,
         len(plan.manifests),
-        claim_days=builder.claim_ttl_days if in_dynamodb else None,
+        claim_days=CLAIM_DAYS if in_dynamodb else None,
         prices=prices_of(settings.aws.region),
     )
 

@@ -157,7 +157,7 @@ class Table(Section):
         "keep", '"remove": it removes files of rows that were merged, a day later, once no snapshot has them'
     )
     maintain_hours: float = _key(
-        0.0, "hours until the job does what `compactor table maintain` does; 0: never", ge=0, le=8784
+        24.0, "hours until the job does what `compactor table maintain` does; 0: never", ge=0, le=8784
     )
     merge_hours: float = _key(
         0.0, "hours until the job does what `compactor table merge` does; 0: never", ge=0, le=8784
@@ -203,7 +203,6 @@ class Builder(Section):
     )
     target_manifest_bytes: int = _key(GIB, "total size of the files in one manifest", ge=1, le=TIB)
     max_wait_seconds: Seconds = _key(120, "longest time an announced file waits before its manifest is written")
-    claim_ttl_days: int = _key(30, "days until a claim expires", ge=1, le=3660)
 
 
 class Control(Section):
@@ -222,7 +221,6 @@ class Control(Section):
     )
     sla_seconds: Seconds = _key(900, "alert when a manifest waits longer; processing one should take less than half")
     idle_stop_seconds: Seconds = _key(1800, 'for "on_work": stop after this long without work')
-    backlog_start_manifests: int = _key(1, 'for "on_work": waiting manifests that start the job', ge=1, le=1_000_000)
     maintenance_window: Window = _key("", "maintenance window of the Glue job, in UTC")
 
 

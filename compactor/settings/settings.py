@@ -25,6 +25,9 @@ from compactor.settings.validation import Source, read_document, read_environmen
 LEASE_SECONDS = 300.0
 """How long a claim without a manifest holds: longer than a function may run, which claims and then writes manifests."""
 
+CLAIM_DAYS = 30
+"""Days until a claim in DynamoDB expires: longer than S3 may announce an object late, or again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:

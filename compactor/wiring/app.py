@@ -25,7 +25,7 @@ from compactor.ledger.state import State
 from compactor.schema.catalog import CatalogTable
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema_of_settings import recorded_versions
-from compactor.settings.settings import Settings
+from compactor.settings.settings import CLAIM_DAYS, Settings
 from compactor.settings.types import JOURNAL_CLAIMS
 from compactor.table.catalog import TableCatalog
 
@@ -225,7 +225,7 @@ class App:
             from compactor.adapters.aws.dynamo_claims import DynamoClaims
 
             client = self.store_spec.client("dynamodb")
-            return DynamoClaims(client=client, table=builder.claims, ttl_days=builder.claim_ttl_days)
+            return DynamoClaims(client=client, table=builder.claims, ttl_days=CLAIM_DAYS)
         self.settings.require_claims()
         from compactor.adapters.local.sqlite.claims import SqliteClaims
 

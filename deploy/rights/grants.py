@@ -199,6 +199,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
             ("manifests", "state", "environments", "spark ui", "rows"),
         ),
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "state", "environments", "spark ui")),
+        Grant("MaintainTheTable", ("s3:DeleteObject",), ("metadata of the table",)),
         Grant("AddColumns", ("glue:GetTable", "glue:UpdateTable"), ("catalog", "database", "table")),
         *_READ_ICEBERG,
         *_WRITE_ICEBERG,

@@ -42,6 +42,7 @@ PLACES = {
     "runs": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/runs/*",
     "environments": f"{_BUCKET % 'WorkBucketName'}/python-environments/*",
     "spark ui": f"{_BUCKET % 'WorkBucketName'}/spark-ui/*",
+    "metadata of the table": f"{_BUCKET % 'LakeBucketName'}/${{OutputPrefix}}/_table/*",
     "rows": f"{_BUCKET % 'LakeBucketName'}/${{OutputPrefix}}/*",
     "streams": "!Sub arn:${AWS::Partition}:kinesis:*:${AWS::AccountId}:stream/${KinesisStream}",
     "consumers": "!Sub arn:${AWS::Partition}:kinesis:*:${AWS::AccountId}:stream/${KinesisStream}/consumer/*",

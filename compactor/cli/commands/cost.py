@@ -144,7 +144,7 @@ def cost(
         load,
         job,
         shape_of(settings, engine, stored_ratio(all_recent), options["shards"]),
-        _deployment(settings, options),
+        _deployment(options),
         prices,
         _topic(load, options),
     )
@@ -224,12 +224,10 @@ def past_cost(app: App, period: Period, dollars_per_hour: float) -> MeasuredCost
     return replace(found, at_work_seconds=max(found.at_work_seconds, GLUE_LEAST_SECONDS))
 
 
-def _deployment(settings: Settings | None, options: Mapping[str, Any]) -> Deployment:
-    builder = settings.builder if settings else Builder()
+def _deployment(options: Mapping[str, Any]) -> Deployment:
     return Deployment(
         input_days=options["input_days"],
         output_days=options["output_days"],
-        claim_days=builder.claim_ttl_days,
         has_key=options["customer_key"],
         uses_event_bridge=options["event_bridge"],
     )

@@ -196,13 +196,9 @@ class Case:
 
     @property
     def is_worth_a_start(self) -> bool:
-        """Whether enough waits to start an idle job, or so long that it would be late otherwise."""
-        backlog, policy = self.snapshot.backlog, self.policy
-        if backlog is None:
-            return False
-        is_half_late = backlog.oldest_seconds >= policy.sla_seconds / 2
-        is_enough = backlog.manifests >= policy.backlog_start_manifests or bool(backlog.manifests and is_half_late)
-        return is_enough or bool(self.begun(had_chance=False))
+        """Whether work waits that a job can do."""
+        backlog = self.snapshot.backlog
+        return backlog is not None and bool(backlog.manifests or self.begun(had_chance=False))
 
     def begun(self, *, had_chance: bool) -> Sequence[str]:
         """The manifests outside of the watched prefix that were begun, the first one first.

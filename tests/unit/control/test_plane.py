@@ -348,7 +348,6 @@ def test_parts_from_the_settings() -> None:
     [
         ("maintenance_window", "Sunday", "a day and an hour in UTC as Glue writes them, such as Sun:10, or empty"),
         ("mode", "sometimes", "'always', 'on_work' or 'never'"),
-        ("backlog_start_manifests", 0, "at least 1"),
     ],
 )
 def test_settings_that_are_no_policy(key: str, value: object, expected: str) -> None:

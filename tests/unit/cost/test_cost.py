@@ -202,12 +202,12 @@ def test_what_is_shipped() -> None:
 def test_what_is_kept() -> None:
     """Input, output and claims cost by their days; the totals leave them out."""
     load = Load(1_000, GIB)
-    found = estimate(load, SHIPPED, SHAPE, Deployment(input_days=2, output_days=10, claim_days=1))
+    found = estimate(load, SHIPPED, SHAPE, Deployment(input_days=2, output_days=10))
     assert [(line.service, line.item, pytest.approx(line.quantity)) for line in found.kept] == [
         ("S3", "input of 2 days", 48_000),
         ("S3", "output of 10 days", 120_000),
-        ("DynamoDB", "claims kept", 24_000 * 400 / GIB),
-        ("DynamoDB", "claims restorable", 24_000 * 400 / GIB),
+        ("DynamoDB", "claims kept", 24_000 * 30 * 400 / GIB),
+        ("DynamoDB", "claims restorable", 24_000 * 30 * 400 / GIB),
     ]
     assert found.kept[0].dollars_per_month == pytest.approx(48_000 * 0.023)
     assert found.dollars_per_hour == pytest.approx(sum(line.dollars_per_hour for line in found.lines))

@@ -61,11 +61,13 @@ def test_merges_and_upkeep_at_intervals(caplog: pytest.LogCaptureFixture, monkey
     assert "table.upkeep_done" in caplog.text
 
 
-def test_none_by_default() -> None:
-    """Nor without a table."""
+def test_upkeep_alone_by_default() -> None:
+    """Once a day, without merges; and nothing without a table."""
     harness = filled()
     later(harness, begun(harness), 10_000 * HOUR)
     assert len(live(harness)) == 4
+    tasks = table_sink.table_tasks(harness.app(), lambda: True)
+    assert [(each.name, each.every_seconds) for each in tasks] == [("table maintain", 24 * HOUR)]
     assert table_sink.table_tasks(Harness().app(), lambda: True) == []
 
 

@@ -12,7 +12,6 @@ from compactor.wiring import operating
 from tests.support.harness import GOOD, Harness
 
 HOUR = timedelta(hours=1)
-UPKEEP = {"maintain_hours": 24}
 
 
 def last_upkeep(harness: Harness) -> TaskNote:
@@ -31,7 +30,7 @@ def told(harness: Harness) -> tuple[FailingTask, ...]:
 
 def test_upkeep_that_keeps_failing() -> None:
     """It is told with the time of the first failure and the error of the last, until it finishes."""
-    harness = Harness(table=UPKEEP)
+    harness = Harness(table={})
     harness.deliver("m1", GOOD)
     harness.run_once()
     last, began = last_upkeep(harness), harness.clock.now()
@@ -60,7 +59,7 @@ def test_upkeep_that_keeps_failing() -> None:
 
 def test_what_failed_long_ago_and_is_not_tried_any_more() -> None:
     """It was switched off, or no job runs: then there is nothing to fix. A damaged record is written anew."""
-    harness = Harness(table=UPKEEP)
+    harness = Harness(table={})
     fail_twice(harness)
     assert [each.name for each in told(harness)] == ["table maintain"]
     harness.clock.advance(TOLD_FOR.total_seconds() + 1)
@@ -71,14 +70,14 @@ def test_what_failed_long_ago_and_is_not_tried_any_more() -> None:
 
 def test_upkeep_that_no_job_does() -> None:
     """Without a table, or left to a scheduler, it is none of the jobs'."""
-    for harness in (Harness(), Harness(table={})):
+    for harness in (Harness(), Harness(table={"maintain_hours": 0.0})):
         fail_twice(harness)
         assert told(harness) == ()
 
 
 def test_a_clock_that_was_wrong() -> None:
     """A failure from the future is not told of, and no later one takes its time over."""
-    harness = Harness(table=UPKEEP)
+    harness = Harness(table={})
     last, now = last_upkeep(harness), harness.clock.now()
     for _ in range(2):
         harness.clock.advance(400 * HOUR.total_seconds())
