@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from compactor import __version__
-from compactor.cli.entry import GROUPS, compactor
-from compactor.cli.examples import EXAMPLES
+from compactor.cli.entry import EXAMPLES, GROUPS, compactor
 
 _FILES = (
     ("compactor.toml", "The settings of a job, which `compactor init` writes."),

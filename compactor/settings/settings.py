@@ -31,10 +31,16 @@ CLAIM_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, validated. Create them with `load_settings` or `parse_settings`, which also check keys together.
+    """All settings, validated. `load_settings` and `parse_settings` make them, and check keys against each other.
 
-    A file with `[[streams]]` has settings of its own for each stream, in `streams`, with all keys and places of that
-    stream: whatever works on one stream works on these.
+    With `[[streams]]` in the file, `streams` has complete settings for each stream.
+
+    Attributes:
+        folder: The name that commands have for a folder of `compact`, if that keeps these settings; empty for a job.
+        claim_lease_seconds: The time after which another planner may take over a claim without a manifest.
+        retry_pause_seconds: The pause after the first failed attempt; it doubles with each further one.
+        member: The stream of these settings; None unless the file has `[[streams]]`.
+        streams: The settings of each stream, if the file has `[[streams]]`.
     """
 
     paths: sections.Paths
@@ -53,26 +59,26 @@ class Settings:
     spark: sections.Spark
     kafka: sections.Kafka
     kinesis: sections.Kinesis
-    folder: str = ""  # what `compact` wrote, as other commands name it, if it keeps these settings; empty for a job's
-    claim_lease_seconds: float = LEASE_SECONDS  # time after which a claim without a manifest may be taken over
-    retry_pause_seconds: float = 1.0  # pause after the first failed attempt; it doubles with each further one
-    member: Member | None = None  # the stream that these are of; None unless the file has [[streams]]
-    streams: tuple["Settings", ...] = ()  # those of each stream, if the file has [[streams]]
+    folder: str = ""
+    claim_lease_seconds: float = LEASE_SECONDS
+    retry_pause_seconds: float = 1.0
+    member: Member | None = None
+    streams: tuple["Settings", ...] = ()
 
     @property
     def name(self) -> str:
-        """The name of the stream that these settings are of; empty unless the file has `[[streams]]`."""
+        """The name of the stream; empty unless the file has `[[streams]]`."""
         return self.member.stream.name if self.member else ""
 
     @property
     def logs(self) -> tuple[LogName, ...]:
-        """The topics and streams that the job of these settings lands; of a stream, those of its input."""
+        """The topics and streams that the job lands. With `[[streams]]`, those of this stream's input."""
         found = map(LogName.parse, (*self.kafka.topics, *self.kinesis.streams))
         return tuple(each for each in found if _is_input(each, self.input.allowed_prefixes))
 
     @property
     def landing_late_seconds(self) -> float:
-        """How long a record of a topic or stream may wait until it is landed before a person should look."""
+        """How late the job may land a record of a topic or stream before a person should look."""
         return self.builder.max_wait_seconds + self.control.sla_seconds
 
     def of_stream(self, name: str) -> "Settings":
@@ -90,14 +96,14 @@ class Settings:
 
     @property
     def shard(self) -> Shard | None:
-        """The shard that these settings are of; None if there is one job for all manifests."""
+        """The shard of this job; None if one job takes all manifests."""
         return Shard.parse(self.stream.shard) if self.stream.shard else None
 
     @property
     def run_name(self) -> str:
-        """What runs the job: the name of its definition on Glue, or of its runs on EMR Serverless.
+        """The name of the job on Glue, or of its runs on EMR Serverless.
 
-        The first shard has the name that the only job has, which may become one of several without a stop.
+        The first shard has the name of a single job, so that a deployment can get more shards without a stop.
         """
         number = self.shard.number if self.shard else 1
         return self.control.job_name if number == 1 else f"{self.control.job_name}-shard-{number}"
@@ -108,10 +114,7 @@ class Settings:
 
     @property
     def by_shard(self) -> tuple["Settings", ...]:
-        """The settings of each of the jobs that share the manifests; these alone if they are of one job.
-
-        Streams with jobs of their own have one job each.
-        """
+        """The settings of each shard; these alone if the job has no shards. A stream with its own job has none."""
         of, own = self.control.shards, self.member is not None and self.member.stream.job == "own"
         if of == 1 or own or self.shard:
             return (self,)
@@ -231,17 +234,16 @@ class Settings:
 
     @property
     def suggestions(self) -> Suggestions:
-        """How commands are suggested to those who use these settings."""
+        """How messages name commands to the users of these settings."""
         again = compact_paths.compact_again(self.folder, self.paths.output)
         return Suggestions(self.folder, again, stream=self.name)
 
     @property
     def has_table(self) -> bool:
-        """Whether the output is listed in a table."""
         return self.output.table == "iceberg"
 
     def reading_lines(self) -> tuple[str, ...]:
-        """How tools read the whole output; none with a table, whose readers look into no folders."""
+        """How tools read the whole output. With a table there are none, as its readers look into no folders."""
         if self.has_table:
             return ()
         return reading_lines(self.layout(), has_partitions=bool(self.output.partition_by))
@@ -369,22 +371,16 @@ def _with_streams(common: Settings, source: Source, entries: list[Entry], faults
 
 
 def _faults_of_planned(settings: Settings, prefixes: Sequence[str]) -> Iterator[str]:
-    """What is wrong with topics and streams that are to be planned, given where input may come from."""
-    for key, named in (("kafka.topics", settings.kafka.topics), ("kinesis.streams", settings.kinesis.streams)):
+    """The faults of the topics and streams to plan. Input may come from the prefixes."""
+    kafka, kinesis = settings.kafka, settings.kinesis
+    if kafka.values == "lines" and "offset" not in kafka.record_columns:
+        yield 'kafka.values: "lines" -> expected "offset" in kafka.record_columns, so that rows tell their record'
+    for key, named, sources, expected in (
+        ("kafka.topics", kafka.topics, kafka.clusters, "a topic of one of kafka.clusters"),
+        ("kinesis.streams", kinesis.streams, kinesis.sources, "a stream of one of kinesis.sources"),
+    ):
         if named and settings.control.mode == "on_work":
             yield f'control.mode: "on_work" -> expected "always", because only a job that runs plans {key}'
-    if settings.kafka.values == "lines" and "offset" not in settings.kafka.record_columns:
-        yield 'kafka.values: "lines" -> expected "offset" in kafka.record_columns, so that rows tell their record'
-    planned = (
-        ("kafka.topics", settings.kafka.topics, settings.kafka.clusters, "a topic of one of kafka.clusters"),
-        (
-            "kinesis.streams",
-            settings.kinesis.streams,
-            settings.kinesis.sources,
-            "a stream of one of kinesis.sources",
-        ),
-    )
-    for key, named, sources, expected in planned:
         for index, log in enumerate(map(LogName.parse, named)):
             if log.source not in sources:
                 yield f'{key}[{index}]: "{log}" -> expected {expected}'
@@ -420,7 +416,7 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
 
 
 def _check_places(source: Source) -> None:
-    """Record places that overlap or are on different kinds of stores. Places that do not parse are skipped here."""
+    """Record places that overlap, or that are on different kinds of stores. Skip those that do not parse."""
     known = sections.Paths.model_fields
     texts = {f"paths.{key}": text for key, text in source.values.get("paths", {}).items() if key in known}
     own = {key: place for key, text in texts.items() if (place := _parsed(text, places.parse_own_place))}
@@ -472,7 +468,6 @@ def _check_publish(source: Source) -> None:
 
 
 def _check_table(source: Source) -> None:
-    """Record what the table of the output lacks."""
     if source.values.get("output", {}).get("table") != "iceberg":
         return
     given = source.values.get("table", {})

@@ -1,4 +1,4 @@
-"""The types of settings: checks, each with a description of the expected value."""
+"""The types of keys: each checks its value, and says in words what it expects."""
 
 import re
 from collections.abc import Callable
@@ -87,13 +87,13 @@ REFUSED_SPARK_CONF = {
 
 @dataclass(frozen=True)
 class Matching(Expected):
-    """Text that a pattern matches in full, or empty text if it may be; `words` mentions that."""
+    """Text that matches a pattern in full. Empty text passes, too, unless `may_be_empty` is false."""
 
     pattern: str
     may_be_empty: bool = True
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Hook by which pydantic calls the check."""
+        """Have pydantic call the check."""
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
 
     def _checked(self, text: str) -> str:
@@ -162,9 +162,9 @@ def _conf_value(value: object) -> str:
     raise ValueError(f"a string, a number or a boolean{hint}")
 
 
-def _cluster_name(name: str) -> str:
+def _source_name(name: str) -> str:
     if not re.fullmatch(SOURCE_PATTERN, name):
-        raise ValueError("1 to 32 lower-case letters, digits or '-', which begin with a letter")
+        raise ValueError(_NAME_EXPECTED)
     return name
 
 
@@ -182,8 +182,6 @@ def _cluster_properties(properties: dict[str, str]) -> dict[str, str]:
 
 
 def _log(scheme: str) -> Callable[[str], str]:
-    """Parses the logs of a scheme."""
-
     def parse(text: str) -> str:
         log = LogName.parse(text)
         if log.scheme != scheme:
@@ -191,12 +189,6 @@ def _log(scheme: str) -> Callable[[str], str]:
         return str(log)
 
     return parse
-
-
-def _source_name(name: str) -> str:
-    if not re.fullmatch(SOURCE_PATTERN, name):
-        raise ValueError("1 to 32 lower-case letters, digits or '-', which begin with a letter")
-    return name
 
 
 def _source_keys(keys: dict[str, str]) -> dict[str, str]:
@@ -233,6 +225,7 @@ _ARN = r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+
 _REFERENCE = re.compile(rf"env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|secretsmanager:{_ARN}(?:#.+)?")
 _SECRET = re.compile(r"password|secret|passphrase|key\.pem$|oauthbearer\.config$")
 _RUNS_CODE = frozenset({"sasl.kerberos.kinit.cmd", "ssl.engine.location"})
+_NAME_EXPECTED = "1 to 32 lower-case letters, digits or '-', which begin with a letter"
 _FILE_EXPECTED = "s3://bucket/key, file:///file or a path, or empty"
 
 OwnPlace = Annotated[str, AfterValidator(places.parse_own_place), Expected(places.EXPECTED)]
@@ -270,7 +263,7 @@ SparkConf = Annotated[
 ]
 KafkaProperties = Annotated[
     dict[
-        Annotated[str, AfterValidator(_cluster_name)],
+        Annotated[str, AfterValidator(_source_name)],
         Annotated[dict[str, Annotated[str, BeforeValidator(_conf_value)]], AfterValidator(_cluster_properties)],
     ],
     Expected("a table of clusters, each with a table of properties"),
@@ -327,7 +320,7 @@ TopicArn = Annotated[
 StreamName = Annotated[
     str,
     Matching(
-        "1 to 32 lower-case letters, digits or '-', which begin with a letter",
+        _NAME_EXPECTED,
         r"[a-z][a-z0-9-]{0,31}",  # it becomes part of paths and of names in AWS
         may_be_empty=False,
     ),

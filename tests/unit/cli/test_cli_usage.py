@@ -16,9 +16,8 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
 
 import compactor
-from compactor.cli.entry import SUMMARIES
+from compactor.cli.entry import EXAMPLES, SUMMARIES
 from compactor.cli.entry import compactor as command
-from compactor.cli.examples import EXAMPLES
 from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.core.errors import AccessError, CredentialsMissing, InputError, SettingsError, StoreUnavailable
 from compactor.telemetry.log_events import CATALOGUE

@@ -13,7 +13,6 @@ COMMANDS = {"compactor/cli/commands", "compactor/cli/documents"}
 """Folders in which a module is found by the name of its command."""
 
 FRAGMENTS = {
-    "compactor/cli/examples.py",
     "compactor/demo/local_aws.py",
 }
 """Modules that may go into their only importer, and are not there yet. None is added."""
