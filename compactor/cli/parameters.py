@@ -1,4 +1,4 @@
-"""Parameters that several commands have: DST, whose folder has the settings, and numbers and times."""
+"""Parameters that several commands have: DST, whose folder has the settings, and numbers, days and times."""
 
 import math
 import os
@@ -30,6 +30,18 @@ def moment(_context: click.Context, _option: click.Parameter, value: str | None)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as exc:
         raise click.BadParameter(f"{value!r} is not a time; expected ISO 8601, as in 2025-12-21T10:00:00Z") from exc
+
+
+def calendar_day(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """Check that the value of an option is a day."""
+    from compactor.api.arguments import date_fault  # noqa: PLC0415 - pydantic is slow to load
+
+    if value is not None and (fault := date_fault(value)):
+        raise click.BadParameter(fault)
+    return value
+
+
+date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=calendar_day, help="Take only this day.")
 
 
 def destination_argument(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -54,12 +54,13 @@ class Limits:
     @classmethod
     def of(cls, settings: "Settings") -> "Limits":
         """Those of the settings."""
-        given = settings.input
         rejects = RejectLimits(
-            given.max_rejected_lines, max_bytes=MAX_REJECTED_BYTES, on_excess=given.on_too_many_rejects
+            settings.input.max_rejected_lines,
+            max_bytes=MAX_REJECTED_BYTES,
+            on_excess=settings.input.on_too_many_rejects,
         )
-        scratch = given.max_decompressed_bytes + _SCRATCH_BESIDE_A_FILE_BYTES
-        return cls(given.max_line_bytes, given.max_decompressed_bytes, rejects, scratch)
+        scratch = settings.input.max_decompressed_bytes + _SCRATCH_BESIDE_A_FILE_BYTES
+        return cls(settings.input.max_line_bytes, settings.input.max_decompressed_bytes, rejects, scratch)
 
 
 class Reject(NamedTuple):

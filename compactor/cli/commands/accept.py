@@ -5,10 +5,10 @@ from dataclasses import replace
 import click
 
 from compactor.adapters.local.machine import person
-from compactor.cli.commands.plan import date_option
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.parameters import date_option
 from compactor.cli.ui.failures import ExitCode, not_confirmed
-from compactor.cli.ui.output import print_json, show_lines
+from compactor.cli.ui.output import print_result, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import LogGap
 from compactor.core.text.formatting import count
@@ -51,10 +51,7 @@ def accept(
             return refusal
     if not dry_run:
         found = replace(found, inputs=given_up(state, found.inputs, "accepted", why, by=person()))
-    if as_json:
-        print_json(found)
-    else:
-        _show(found)
+    print_result(found, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if found.refused else ExitCode.DONE
 
 

@@ -5,7 +5,7 @@ import click
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.output import print_json, show_lines, waiting
+from compactor.cli.ui.output import print_result, show_lines, waiting
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count
 from compactor.ops.closing.closer import ClosingReport, Summarised
@@ -33,10 +33,7 @@ def close(invocation: Invocation, *, as_json: bool) -> ExitCode:
     app = App(invocation.settings())
     with run_in_log(app.run_id), waiting("closing dates") as show:
         report = operating.closer(app, lambda date: show(f"closing {date}")).close()
-    if as_json:
-        print_json(report)
-    else:
-        _show(report)
+    print_result(report, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
 
 

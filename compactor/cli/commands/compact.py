@@ -12,7 +12,7 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.parameters import FiniteRange
 from compactor.cli.ui.compact_screen import show
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.output import print_json
+from compactor.cli.ui.output import print_result
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import EndsAtOnce, StopSignals
 from compactor.core.text.safe_text import quoted
@@ -121,8 +121,5 @@ def compact(
         if watch:
             return FolderWatch(run, MAX_WAIT_SECONDS if max_wait is None else max_wait, as_json=as_json).watch()
         result = run.run()
-        if as_json:
-            print_json(result)
-        else:
-            show(result)
+        print_result(result, show, as_json=as_json)
         return result.exit_code

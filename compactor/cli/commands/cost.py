@@ -11,7 +11,7 @@ import click
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.parameters import FiniteRange, destination_argument
 from compactor.cli.ui.cost_screen import show_cost
-from compactor.cli.ui.output import print_json
+from compactor.cli.ui.output import print_result
 from compactor.core.documents.document import parsed
 from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
@@ -162,10 +162,7 @@ def cost(
         dollars_of_ledger=in_all,
         needed=needed(found.load, result) if result else None,
     )
-    if as_json:
-        print_json(report)
-    else:
-        show_cost(report)
+    print_result(report, show_cost, as_json=as_json)
 
 
 def _topic(load: Load, options: Mapping[str, Any]) -> TopicInput | None:

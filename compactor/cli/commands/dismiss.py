@@ -9,7 +9,7 @@ from compactor.api.trace import absolute_uri, find_trace
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.parameters import taken_destination
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.output import print_json, show_lines
+from compactor.cli.ui.output import print_result, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import is_log
 from compactor.core.text.formatting import count
@@ -44,10 +44,7 @@ def dismiss(invocation: Invocation, *, words: tuple[str, ...], why: str, dry_run
     found = replace(found, refused=refused, why=why, dry_run=dry_run)
     if not dry_run:
         found = replace(found, inputs=given_up(state, found.inputs, "dismissed", why, by=person()))
-    if as_json:
-        print_json(found)
-    else:
-        _show(found)
+    print_result(found, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if found.refused else ExitCode.DONE
 
 

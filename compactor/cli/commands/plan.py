@@ -6,9 +6,8 @@ from datetime import datetime
 import click
 
 from compactor.adapters.local.links import skipped_links
-from compactor.api.arguments import date_fault
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import moment, taken_destination
+from compactor.cli.parameters import date_option, moment, taken_destination
 from compactor.cli.plan_result import (
     PlanResult,
     parsed_rate,
@@ -38,12 +37,6 @@ SHOWN_MANIFESTS = 20
 _REASONS = {**SKIP_REASONS, **INVENTORY_REASONS}
 
 
-def _date(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    if value is not None and (fault := date_fault(value)):
-        raise click.BadParameter(fault)
-    return value
-
-
 def _inventory(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     return None if value is None else _place(value)
 
@@ -53,9 +46,6 @@ def _place(value: str) -> str:
         return str(LogName.parse(value)) if is_log(value) else parse_place(value, any_name=True)
     except ValueError as exc:
         raise click.BadParameter(f"{value!r} -> expected {exc}") from exc
-
-
-date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date, help="Take only this day.")
 
 
 @click.command("plan")

@@ -4,13 +4,12 @@ from contextlib import ExitStack
 
 import click
 
-from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import taken_destination
+from compactor.cli.parameters import date_option, taken_destination
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode, say, say_next
-from compactor.cli.ui.output import print_json, show_counted, show_list
+from compactor.cli.ui.output import print_result, show_counted, show_list
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import discrepancy_entries
 from compactor.core.errors import TryAgainError
@@ -61,10 +60,7 @@ def rebuild(
     with SafeConsole(stderr=True).status("checking files"):
         scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids, day, force))
     report = _rebuilt(app, scan, dry_run=dry_run)
-    if as_json:
-        print_json(report)
-    else:
-        _show(report)
+    print_result(report, _show, as_json=as_json)
     if report.failed:
         return ExitCode.FAILED
     return ExitCode.NEEDS_OPERATOR if report.refused or report.discrepancies else ExitCode.DONE

@@ -2,13 +2,12 @@
 
 import click
 
-from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import taken_destination
+from compactor.cli.parameters import date_option, taken_destination
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode, not_confirmed
-from compactor.cli.ui.output import SHOWN, more_of, print_json, show_counted, show_lines
+from compactor.cli.ui.output import SHOWN, more_of, print_result, show_counted, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import by_name, count
 from compactor.ledger.accounts.account import Kind
@@ -62,10 +61,7 @@ def redrive(
         return refusal
     with SafeConsole(stderr=True).status("redriving"):
         report = operating.redriver(app).redrive(scan, dry_run=dry_run)
-    if as_json:
-        print_json(report)
-    else:
-        _show(report)
+    print_result(report, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 
 

@@ -8,9 +8,8 @@ import click
 from rich.cells import cell_len
 
 from compactor.api.rejects import RejectsSearch, diagnosed_line, rejects_search
-from compactor.cli.commands.plan import date_option
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import destination_argument
+from compactor.cli.parameters import date_option, destination_argument
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import json_text
 from compactor.cli.ui.terminal import echo, fitted, terminal_columns, write_out

@@ -6,11 +6,10 @@ import click
 
 from compactor.adapters.local.machine import person
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import destination_argument
+from compactor.cli.parameters import calendar_day, destination_argument
 from compactor.cli.ui.failures import ExitCode, not_confirmed
-from compactor.cli.ui.output import print_json, show_lines, waiting
+from compactor.cli.ui.output import print_result, show_lines, waiting
 from compactor.cli.ui.terminal import echo
-from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
 from compactor.ops.retire.retiring import RetiredDate, RetireReport, RetireScan, find_retirable
 from compactor.ops.retire.retiring import retire as retired
@@ -19,15 +18,11 @@ from compactor.wiring import operating
 from compactor.wiring.app import App
 
 
-def _date(_context: click.Context, _option: click.Parameter, value: str) -> str:
-    if not is_date(value):
-        raise click.BadParameter(f"{value!r} -> expected a date as yyyy-mm-dd")
-    return value
-
-
 @click.command("retire")
 @destination_argument
-@click.option("--before", required=True, callback=_date, metavar="DATE", help="Retire dates before DATE, yyyy-mm-dd.")
+@click.option(
+    "--before", required=True, callback=calendar_day, metavar="DATE", help="Retire dates before DATE, yyyy-mm-dd."
+)
 @click.option(
     "--with-unsettled",
     is_flag=True,
@@ -59,10 +54,7 @@ def retire(
         return refusal
     with run_in_log(app.run_id), waiting("retiring") as show:
         report = retired(expirer, scan, dry_run=dry_run, on_date=lambda date: show(f"retiring {date}"))
-    if as_json:
-        print_json(report)
-    else:
-        _show(report)
+    print_result(report, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 
 

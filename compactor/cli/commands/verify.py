@@ -7,9 +7,8 @@ import click
 
 from compactor.api.arguments import manifest_id_fault
 from compactor.api.verify import verified
-from compactor.cli.commands.plan import date_option
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import taken_destination
+from compactor.cli.parameters import date_option, taken_destination
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import (
     SHOWN,

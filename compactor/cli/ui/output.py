@@ -73,6 +73,14 @@ def print_json(result: Any, *, on_one_line: bool = False) -> None:
     write_out(json_text(result, on_one_line=on_one_line).encode())
 
 
+def print_result(result: T, show: Callable[[T], None], *, as_json: bool) -> None:
+    """Print a result as JSON, or have `show` print it for people."""
+    if as_json:
+        print_json(result)
+    else:
+        show(result)
+
+
 def json_text(result: Any, *, on_one_line: bool = False) -> str:
     """The text of a JSON document, or of a part of one."""
     options = _JSON_OPTIONS if on_one_line else _JSON_OPTIONS | orjson.OPT_INDENT_2
