@@ -26,8 +26,8 @@ from compactor.job.service import Service
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
-from compactor.ops.accept.giving_up import given_up, given_up_if_gone
 from compactor.ops.rebuild.rebuilder import Rebuilt
+from compactor.ops.redrive.giving_up import given_up, given_up_if_gone
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings import places
 from compactor.settings.compact_paths import has_schema_file

@@ -12,7 +12,7 @@ from compactor.cli.ui.output import print_result, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import LogGap
 from compactor.core.text.formatting import count
-from compactor.ops.accept.giving_up import InputsGivenUp, find_lost, given_up
+from compactor.ops.redrive.giving_up import InputsGivenUp, find_lost, given_up
 from compactor.wiring.app import App
 
 

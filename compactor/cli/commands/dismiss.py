@@ -13,7 +13,7 @@ from compactor.cli.ui.output import print_result, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import is_log
 from compactor.core.text.formatting import count
-from compactor.ops.accept.giving_up import InputsGivenUp, find_files, given_up
+from compactor.ops.redrive.giving_up import InputsGivenUp, find_files, given_up
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App

@@ -9,7 +9,8 @@ import pytest
 
 from compactor.cli.commands import accept
 from compactor.core.errors import ExitCode
-from compactor.ops.accept.giving_up import InputsGivenUp, NotGivenUp
+from compactor.ops.redrive.giving_up import InputsGivenUp
+from compactor.ops.redrive.redrivable import Refused
 from tests.support.statuses import MISSING_FILE
 from tests.support.workspace import make_workspace
 
@@ -38,7 +39,7 @@ def test_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = make_workspace(tmp_path)
     assert workspace.json("accept", "--why", "late")[1] == ExitCode.DONE
     lost = replace(MISSING_FILE, uri="kafka://main/events/0?from=0&to=2", detail="retention removed offsets 0 to 1")
-    losses = InputsGivenUp((lost,), (NotGivenUp("m2", "", "its commit cannot be read"),))
+    losses = InputsGivenUp((lost,), (Refused("m2", "", "its commit cannot be read"),))
     monkeypatch.setattr(accept, "find_lost", lambda *_, **__: losses)
     assert workspace.call("accept", "--why", "late").exit_code == ExitCode.WRONG_USAGE
     assert "2 offsets of 1 range" in workspace.call("accept", "--why", "late", "--dry-run", "m1").output

@@ -10,7 +10,7 @@ from compactor.core.documents.records import Accepted
 from compactor.ledger.accounts.account import AccountState, Kind
 from compactor.ledger.accounts.reading import Detail, Scope, account_of, accounts
 from compactor.ledger.accounts.settling import settled
-from compactor.ops.accept.giving_up import find_files, given_up
+from compactor.ops.redrive.giving_up import find_files, given_up
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.wiring import operating
 from tests.support.fakes import FailingEngine

@@ -8,7 +8,7 @@ from compactor.core.documents.changes import GivenUp, Why
 from compactor.core.logs.names import LogName
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.change_log import changes_about
-from compactor.ops.accept.giving_up import InputsGivenUp, find_lost, given_up
+from compactor.ops.redrive.giving_up import InputsGivenUp, find_lost, given_up
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.wiring import operating, streaming
 from tests.support.extras import NATIVE

@@ -1,4 +1,4 @@
-"""Finds quarantined input, and puts on record who gave it up and why: lost ranges of topics and streams, and files."""
+"""Gives up quarantined input, with who did so and why: lost ranges of topics and streams, and files."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,40 +10,31 @@ from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.reading import Scope, is_there
 from compactor.ledger.change_log import give_up
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrivable import find_redrivable
-
-
-@dataclass(frozen=True, slots=True)
-class NotGivenUp:
-    """What was asked for and is not given up."""
-
-    manifest_id: str  # the manifest; empty for a file
-    uri: str  # the file; empty for a whole manifest
-    why: str  # why it is not
+from compactor.ops.redrive.redrivable import Refused, find_redrivable
 
 
 @dataclass(frozen=True, slots=True)
 class InputsGivenUp:
-    """What of the quarantined input is given up. With `--dry-run` nothing is written."""
+    """Quarantined input that is given up. With `--dry-run` nothing is written."""
 
     inputs: tuple[QuarantinedFile, ...] = ()  # what is given up: files, or ranges of topics and streams
-    refused: tuple[NotGivenUp, ...] = ()  # what was asked for and is not
+    refused: tuple[Refused, ...] = ()  # what was asked for and is not
     why: str = ""  # why the input is not expected any more
     dry_run: bool = False  # whether nothing was written
 
 
 def find_lost(state: State, manifest_ids: Sequence[str] = (), *, date: str | None = None) -> InputsGivenUp:
-    """Find quarantined ranges of topics and streams that are not settled, of some manifests or of all.
+    """Find quarantined ranges of topics and streams that nothing settled, of some manifests or of all.
 
-    A file is no matter of it: it may come back, and is redriven then.
+    Files are left out: they may come back and be redriven.
     """
     scan = find_redrivable(state, Scope("files", tuple(manifest_ids), date=date))
     lost = [file for source in scan.sources for file in source.files if is_log(file.uri)]
-    return InputsGivenUp(tuple(lost), tuple(NotGivenUp(each.manifest_id, "", each.why) for each in scan.refused))
+    return InputsGivenUp(tuple(lost), scan.refused)
 
 
 def find_files(state: State, uris: Iterable[str]) -> InputsGivenUp:
-    """Find the quarantined versions of some files that are not settled."""
+    """Find the quarantined versions of some files that nothing settled."""
     versions: dict[str, list[QuarantinedFile]] = {canonical(uri): [] for uri in uris}
     for source in find_redrivable(state, Scope("files")).sources:
         for file in source.files:
@@ -52,14 +43,14 @@ def find_files(state: State, uris: Iterable[str]) -> InputsGivenUp:
     refused = (uri for uri in dict.fromkeys(uris) if not versions[canonical(uri)])
     return InputsGivenUp(
         tuple(file for found in versions.values() for file in found),
-        tuple(NotGivenUp("", uri, "it is not quarantined") for uri in refused),
+        tuple(Refused("", uri, "it is not quarantined") for uri in refused),
     )
 
 
 def given_up(
     state: State, inputs: Iterable[QuarantinedFile], how: How, why: str, *, by: str
 ) -> tuple[QuarantinedFile, ...]:
-    """Put on record that some input is given up, and return it so. What was given up before stays as it is."""
+    """Put on record that some input is given up, and return it so. Earlier records stay as they are."""
 
     def settled(each: QuarantinedFile) -> QuarantinedFile:
         change = give_up(state, each.manifest_id, each.uri, how, why, by=by)
@@ -75,11 +66,11 @@ def given_up_if_gone(
     *,
     by: str,
 ) -> tuple[QuarantinedFile, ...]:
-    """Give up those of some files that are gone and never had rows; returns these.
+    """Give up those of some files that are gone and never had rows; return these.
 
     Args:
         state: Has the records.
-        files: Quarantined versions that are not settled.
+        files: Quarantined versions that nothing settled.
         with_rows: Finds which of some files, by canonical URI, have rows of any version.
         by: Who gives them up.
     """
