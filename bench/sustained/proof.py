@@ -96,7 +96,7 @@ class Prover:
 
     def _faults(self, key: ManifestKey) -> Iterator[str]:
         """The faults that verification finds, and those that only the ready-made files show."""
-        report = operating.verifier(self._app).verify_manifest(key)
+        report = operating.verifier(self._app).verify_manifests([key])
         for each in report.discrepancies:
             yield f"{each.where}: expected {each.expected}, found {each.found}"
         commit = self._app.ledger.outcome(key)

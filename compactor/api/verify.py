@@ -82,7 +82,7 @@ def verified(
         shown = VerifyProgress(show)
         verifier = operating.verifier(app, deep=deep, on_manifest=shown.on_manifest, compared=shown)
         if manifest_id is not None:
-            return verifier.verify_manifest(_found(app, manifest_id))
+            return verifier.verify_manifests([_found(app, manifest_id)])
         return verifier.verify_date(day) if day is not None else verifier.verify_all(closed=closed)
 
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from compactor.ops.rejects.reader import RejectsReader
     from compactor.ops.status.reading import StatusReader
     from compactor.ops.trace.tracer import Tracer
-    from compactor.ops.verify.verifier import ComparedBytes, OnManifest, Verifier
+    from compactor.ops.verify.contents import ComparedBytes
+    from compactor.ops.verify.verifier import OnManifest, Verifier
 
 
 def listed_table(app: App) -> ListedTable | None:
@@ -78,22 +79,26 @@ def verifier(
     app: App,
     *,
     deep: bool = False,
-    on_manifest: "OnManifest | None" = None,
+    on_manifest: "OnManifest" = lambda: None,
     compared: "ComparedBytes | None" = None,
 ) -> "Verifier":
     """Make what verifies the output; with `deep` it compares values as well."""
+    from compactor.ops.verify.files import CommitFiles
     from compactor.ops.verify.verifier import Verifier
 
-    return Verifier(
-        state=app.state,
-        registry=app.registry,
-        decoder_of=NativeGrok,
-        table=listed_table(app),
-        deep=deep,
-        new_kernel=digest_kernel if is_installed() else None,
-        on_manifest=on_manifest,
-        compared=compared,
-    )
+    files, contents = CommitFiles(app.state, app.registry), None
+    if deep:
+        from compactor.ops.verify.contents import DeepVerifier  # takes a tenth of a second
+
+        contents = DeepVerifier(
+            state=app.state,
+            registry=app.registry,
+            visible=files.visible,
+            decoder_of=NativeGrok,
+            new_kernel=digest_kernel if is_installed() else None,
+            compared=compared,
+        )
+    return Verifier(state=app.state, files=files, table=listed_table(app), contents=contents, on_manifest=on_manifest)
 
 
 def closer(app: App, on_date: Callable[[str], None] = lambda _: None) -> "Closer":
@@ -128,7 +133,7 @@ def rebuild_scanner(app: App) -> "RebuildScanner":
     from compactor.ops.rebuild.damaged import RebuildScanner
     from compactor.ops.verify.files import CommitFiles
 
-    return RebuildScanner(state=app.state, files=CommitFiles(state=app.state, registry=app.registry))
+    return RebuildScanner(state=app.state, files=CommitFiles(app.state, app.registry))
 
 
 def cleaner(app: App, who: str = BY_JOB) -> Cleaner:

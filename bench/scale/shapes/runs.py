@@ -176,8 +176,8 @@ def compare(settings: Settings, sample: Written, timed_id: str) -> Compared:
         timed_id: The manifest of all input, of the last pass: each pass deletes the output of the one before.
     """
     app = App(settings)
-    deep = operating.verifier(app, deep=True).verify_manifest(ManifestKey(DAY, SAMPLE_ID))
-    shallow = operating.verifier(app).verify_manifest(ManifestKey(DAY, timed_id))
+    deep = operating.verifier(app, deep=True).verify_manifests([ManifestKey(DAY, SAMPLE_ID)])
+    shallow = operating.verifier(app).verify_manifests([ManifestKey(DAY, timed_id)])
     found = [str(each) for report in (deep, shallow) for each in report.discrepancies]
     if deep.inputs_compared != sample.files:
         found.append(f"{deep.inputs_compared} files of the sample could be compared, expected {sample.files}")

@@ -149,7 +149,7 @@ class Rebuilder:
         """Rebuild one manifest and verify it; report its own errors."""
         manifest_id = damaged.commit.manifest_id
         try:
-            return [self._rebuilt(damaged), *self.verifier.verify_manifest(damaged.commit.key).discrepancies]
+            return [self._rebuilt(damaged), *self.verifier.verify_manifests([damaged.commit.key]).discrepancies]
         except (OperatorError, EngineLost):
             raise
         except InputError as exc:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from itertools import chain, groupby
@@ -21,22 +21,16 @@ from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.redrive.reject_lines import LineNumbers, RejectRow, numbers_of, reject_rows
 
-_BEYOND_LIMIT_BYTES = 1024  # of a line that is too long: enough to show the place where it should have ended
+_BEYOND_LIMIT_BYTES = 1024  # shown of a line that is too long, behind the place where it should have ended
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which rejected lines are asked for: all, unless a field says otherwise.
+    """Which rejected lines to read; None is any."""
 
-    Attributes:
-        reason: Only lines that were rejected for this reason.
-        file: Only lines of this file: its URI, or the end of its URI from the beginning of a name.
-        date: Only manifests of this date.
-    """
-
-    reason: str | None = None
-    file: str | None = None
-    date: str | None = None
+    reason: str | None = None  # why they were rejected
+    file: str | None = None  # the URI of their file, or its last path segments
+    date: str | None = None  # the date of their manifest
 
     def takes(self, source_uri: str, reason: str) -> bool:
         return self.takes_reason(reason) and self.takes_file(source_uri)
@@ -53,47 +47,31 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """A rejected line.
+    """A rejected line."""
 
-    Attributes:
-        source_uri: The file that has the line.
-        line_number: From 1; blank lines count.
-        byte_offset: Where the line begins in the decoded file.
-        head: Its exact bytes; of a line that is too long, the first ones.
-        length_bytes: The length of the whole line.
-        max_line_bytes: The length that a line might have.
-    """
-
-    source_uri: str
-    line_number: int
-    byte_offset: int
+    source_uri: str  # the file that has the line
+    line_number: int  # from 1; blank lines count
+    byte_offset: int  # where the line begins in the decoded file
     reason: str
-    head: bytes
-    length_bytes: int
-    max_line_bytes: int
+    head: bytes  # its exact bytes; of a line that is too long, the first ones
+    length_bytes: int  # of the whole line
+    max_line_bytes: int  # the limit when the line was rejected
 
 
 @dataclass(frozen=True, slots=True)
 class RejectsOf:
-    """The rejects of a manifest that a query asks for.
-
-    Attributes:
-        counts: Lines by reason.
-        settled: Lines that were redriven since, by file and reason: they are rows now, or rejects of another manifest.
-        unkept: Those of them that are only counted; their bytes are in the input file alone.
-        samples: Files that were quarantined whole, because of too many rejects; the first of their lines are kept.
-        passed: Such files that are settled: their lines are no rejects any more.
-    """
+    """The rejects of a manifest that match a query."""
 
     commit: Commit
-    counts: Counter[str]
-    settled: Mapping[tuple[str, str], LineNumbers] = field(default_factory=dict)
-    unkept: int = 0
-    samples: frozenset[str] = field(default_factory=frozenset)
-    passed: frozenset[str] = field(default_factory=frozenset)
+    counts: Counter[str]  # lines by reason
+    # By file and reason, lines that were redriven since: they are rows now, or rejects of another manifest
+    settled: Mapping[tuple[str, str], LineNumbers]
+    unkept: int  # lines of `counts` that are only counted; their bytes are in the input file alone
+    samples: frozenset[str]  # files that were quarantined whole for too many rejects; their first lines are kept
+    passed: frozenset[str]  # such files that are settled: their lines are no rejects any more
 
     def has(self, piece: RejectRow) -> bool:
-        """Whether a piece is of a line that is rejected still."""
+        """Whether a piece belongs to a line that is still rejected."""
         if piece.source_uri in self.passed:
             return False
         settled = self.settled.get((piece.source_uri, piece.reason))
@@ -105,7 +83,7 @@ class RejectsReader:
     """Reads rejects. Writes nothing."""
 
     state: State
-    on_unreadable: Callable[[str], None]  # called with what is wrong with a record, or with a file of rejects
+    on_unreadable: Callable[[str], None]  # called with what is wrong with a record or a file of rejects
     on_expired: Callable[[str, int], None] = lambda _why, _rows: None  # called with why a file expired, and its rows
 
     def manifests(self, query: Query) -> Iterator[RejectsOf]:
@@ -128,7 +106,7 @@ class RejectsReader:
         return rejects_of(commit, query, redriven, {each.uri for each in files if each.is_settled})
 
     def lines(self, found: RejectsOf, query: Query) -> Iterator[RejectedLine]:
-        """Yield the rejected lines of a manifest, in the order of its files. A long line is cut at its limit."""
+        """Yield the rejected lines of a manifest, in the order of its files. Lines that are too long are cut."""
         most_bytes = found.commit.max_line_bytes + _BEYOND_LIMIT_BYTES
         for (source_uri, number), pieces in groupby(self.pieces(found, query), key=lambda each: each[:2]):
             head, length, offset, reason = b"", 0, 0, ""
@@ -163,7 +141,6 @@ class RejectsReader:
 
 
 def _with_rejects(state: State, found: Unsummarised) -> Iterator[ManifestKey]:
-    """The manifests that may have rejects; those of closed dates by the summaries."""
     rejecting = members_with_rejects(state, found.totals, counted=True)
     by_date = (sorted(keys, key=_in_ledger) for _, keys in groupby(rejecting, key=lambda key: key.date))
     sampled = (each.key for each in found.totals.quarantined)
@@ -172,19 +149,18 @@ def _with_rejects(state: State, found: Unsummarised) -> Iterator[ManifestKey]:
 
 
 def _in_ledger(key: ManifestKey) -> str:
-    """What the ledger lists its manifests by."""
     return f"{key.date}/{key.id}/"
 
 
 def rejects_of(
     commit: Commit, query: Query, redriven: Sequence[RedrivenInput], passed: Container[str] = ()
 ) -> RejectsOf | None:
-    """What a query asks for of a commit, by its reports alone; None if there is nothing.
+    """The rejects of a commit that match a query, by its reports alone; None if there are none.
 
     Args:
         commit: The commit.
-        query: What is asked for.
-        redriven: Lines that were redriven since, and are no rejects of it any more.
+        query: The query.
+        redriven: Lines that were redriven since.
         passed: Quarantined files that are settled.
     """
     met = [file for file in commit.files if (file.rejects or file.reject_rows) and query.takes_file(file.origin_uri)]

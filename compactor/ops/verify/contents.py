@@ -4,11 +4,12 @@ The engine does not keep the order of rows. So each side is reduced to the numbe
 128-bit digests: equal sums mean the same rows, each equally often. Memory does not grow with the number of rows.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from threading import Event
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from compactor.core.partitions import PartitionField, parse_fields
 from compactor.engines.parquet_files import ParquetFacts
 from compactor.engines.partitioned.counting import BATCH_ROWS
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
+from compactor.ledger.accounts.account import Account
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ndjson.codecs import decode
@@ -72,6 +74,14 @@ def _misplaced_rows(
     return wrong
 
 
+class ComparedBytes(Protocol):
+    """Receives the progress of a comparison, in stored bytes of inputs."""
+
+    def expect(self, total_bytes: int) -> None: ...
+
+    def read(self, stored_bytes: int) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeepVerifier:
     """Compares the contents of commits with their inputs."""
@@ -81,7 +91,14 @@ class DeepVerifier:
     visible: Visible  # what expired, and which merged files have the rows of removed ones
     decoder_of: DecoderOf = no_decoder  # makes decoders of lines of text
     new_kernel: NewDigestKernel | None = None  # None to add up rows in Python
-    on_read: Callable[[int], object] = lambda _: None  # called with the stored bytes of each piece of input
+    compared: ComparedBytes | None = None
+
+    def expect(self, found: Iterable[Account]) -> None:
+        """Say that the commits of these manifests are about to be compared."""
+        if self.compared is not None:
+            commits = (each.commit for each in found if each.commit is not None and each.commit.erased is None)
+            compacted = (file for each in commits for file in each.files if file.status is FileStatus.COMPACTED)
+            self.compared.expect(sum(file.size_bytes for file in compacted))
 
     def check(self, commit: Commit, *, with_source: bool = False, with_rejects: bool = True) -> Iterator[Finding]:
         """Compare one commit.
@@ -190,7 +207,8 @@ class DeepVerifier:
     def _counted(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         for piece in pieces:
             yield piece
-            self.on_read(len(piece))
+            if self.compared is not None:
+                self.compared.read(len(piece))
 
     def _splitting(
         self, commit: Commit, file: FileReport, refused: frozenset[bytes]

@@ -6,7 +6,6 @@ so they add no rows. Without a table, readers list the folders, and any such fil
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import groupby, takewhile
 
@@ -110,19 +109,13 @@ _SCHEMAS_HELD = 32
 _TRIES = 3  # a driver may publish a file again while it is read
 
 
-@dataclass(frozen=True, kw_only=True)
 class CommitFiles:
     """Checks the files of commits. Safe for many threads."""
 
-    state: State
-    registry: SchemaRegistry
-    # Not a `cached_property`: from Python 3.12 on, several threads may each make one.
-    visible: Visible = field(init=False)  # what expired, and which merged files have the rows of removed ones
-    _columns: Callable[[int], list[str] | None] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "visible", Visible(self.state))
-        object.__setattr__(self, "_columns", lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns))
+    def __init__(self, state: State, registry: SchemaRegistry) -> None:
+        self.state, self._registry = state, registry
+        self.visible = Visible(state)  # what expired, and which merged files have the rows of removed ones
+        self._columns = lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns)
 
     def published(self, commit: Commit) -> Iterator[Finding]:
         """Check the files of a commit whose manifest is done."""
@@ -160,7 +153,7 @@ class CommitFiles:
 
     def _read_columns(self, version: int) -> list[str] | None:
         try:
-            return [column.name for column in self.registry.version(version).columns]
+            return [column.name for column in self._registry.version(version).columns]
         except (ObjectNotFound, StuckError, ValueError):  # ValueError: the object is not a schema version
             return None
 

@@ -1,10 +1,10 @@
 """Verifies that every line of a manifest is where the ledger says, from what is stored: `compactor verify`."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.counts import Counts, counts_of
@@ -20,18 +20,16 @@ from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.unsummarised import Found, Unsummarised, read_unsummarised
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
-from compactor.ndjson.grok import DecoderOf, no_decoder
 from compactor.ops.verify.doubled import add_versions, doubled_files, doubled_versions
 from compactor.ops.verify.files import CommitFiles, surplus, surplus_of_manifest
 from compactor.ops.verify.grouping import GroupedOnDisk
 from compactor.ops.verify.landed import faults_of_landed, unwritten
 from compactor.ops.verify.records import lost_of_accepted, lost_of_archived, read_records
 from compactor.ops.verify.report import Discrepancy, ExpiredFiles, Finding, VerifyResult, result_of
-from compactor.schema.registry import SchemaRegistry
 from compactor.table.standing import ListedTable
 
 if TYPE_CHECKING:
-    from compactor.ops.verify.native_sums import NewDigestKernel
+    from compactor.ops.verify.contents import DeepVerifier
     from compactor.ops.verify.table_files import TableFiles
 
 _SHOWN_CHARACTERS = 500
@@ -40,14 +38,6 @@ OnManifest = Callable[[], None]  # called after each manifest that was verified
 
 
 OnFound = Callable[[ManifestKey, Commit | DeadLetter], object]
-
-
-class ComparedBytes(Protocol):
-    """Receives the progress of a comparison of values, in stored bytes of inputs."""
-
-    def expect(self, total_bytes: int) -> None: ...
-
-    def read(self, stored_bytes: int) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,21 +49,10 @@ class Verifier:
     """
 
     state: State
-    registry: SchemaRegistry
-    decoder_of: DecoderOf = no_decoder  # makes decoders of lines of text
+    files: CommitFiles  # one for all threads, because it collects faults
     table: ListedTable | None = None  # lists the output
-    deep: bool = False  # compare values as well
-    new_kernel: "NewDigestKernel | None" = None  # None where the native kernel is not installed
-    on_manifest: OnManifest | None = None
-    compared: ComparedBytes | None = None
-    _files: CommitFiles = field(init=False)  # one for all threads, because it collects faults
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_files", CommitFiles(state=self.state, registry=self.registry))
-
-    def verify_manifest(self, key: ManifestKey) -> VerifyResult:
-        """Verify one manifest, and that no file with its name is surplus."""
-        return self.verify_manifests([key])
+    contents: "DeepVerifier | None" = None  # compares values as well
+    on_manifest: OnManifest = lambda: None
 
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyResult:
         """Verify some manifests, and that no file with one of their names is surplus.
@@ -93,7 +72,7 @@ class Verifier:
     def verify_all(self, *, closed: bool = False) -> VerifyResult:
         """Verify everything. Closed dates count by their summaries, except with `closed`, and with `deep`."""
         found, unreadable, superseded = None, list[Finding](), Counts()
-        reads_all = self.deep or closed
+        reads_all = closed or self.contents is not None
         try:
             found = None if reads_all else read_unsummarised(self.state)
             superseded = superseded_counts(self.state, found.superseded if found is not None else ())
@@ -121,7 +100,7 @@ class Verifier:
         files, letters = settling.files(result.quarantined_files), settling.letters(result.dead_letter_manifests)
         return replace(
             result,
-            deep=self.deep,
+            deep=self.contents is not None,
             quarantined_files=[replace(each, redriven=bool(each.redriven)) for each in files],
             dead_letter_manifests=[replace(each, redriven=bool(each.redriven)) for each in letters],
         )
@@ -167,7 +146,7 @@ class Verifier:
             return None
         from compactor.ops.verify.table_files import TableFiles  # noqa: PLC0415 - few outputs are in a table
 
-        return TableFiles(state=self.state, table=self.table, deep=self.deep, **scope)
+        return TableFiles(state=self.state, table=self.table, deep=self.contents is not None, **scope)
 
     def _table_of_dates(self, dates: Collection[str]) -> Iterator[VerifyResult]:
         """Find the files that make the sums of the table and of closed dates differ, by the records of these dates."""
@@ -203,8 +182,8 @@ class Verifier:
             on_found: As for `verify_for_summary`; without it, file versions that were compacted twice are looked for.
             table: The files of the table.
         """
-        if self.deep and self.compared is not None:
-            self.compared.expect(sum(map(_input_bytes, accounts(self.state, scope))))
+        if self.contents is not None:
+            self.contents.expect(accounts(self.state, scope))
         with GroupedOnDisk(ManifestKey) as versions:
             verified = partial(self._verified, with_source=with_source)
             for account, findings in map_ordered(verified, listed_in(self.state, scope)):
@@ -217,19 +196,18 @@ class Verifier:
                     table.note(account)
                 if on_found is not None and account.outcome is not None and account.is_done:
                     on_found(account.key, account.outcome)
-                if self.deep and commit is not None and account.is_done:
-                    yield from self._compared(commit, findings, with_source=with_source)
-                if self.on_manifest is not None:
-                    self.on_manifest()
+                if self.contents is not None and commit is not None and account.is_done:
+                    yield from self._compared(self.contents, commit, findings, with_source=with_source)
+                self.on_manifest()
             yield from doubled_files(self.state, versions)
-        for uri, fault in self._files.visible.faults.items():
+        for uri, fault in self.files.visible.faults.items():
             yield Discrepancy("", uri, "a record that can be read", fault)
 
     def _verified(self, listed: Listed, *, with_source: bool) -> tuple[Account, list[Finding]]:
         account, faults = read_records(self.state, listed)
         findings: list[Finding] = [*faults]
         if account.commit is not None:
-            check = self._files.published if account.is_done else self._files.staged
+            check = self.files.published if account.is_done else self.files.staged
             findings += check(account.commit)
         if not account.is_done:
             findings.append(VerifyResult(unfinished=1))
@@ -243,27 +221,18 @@ class Verifier:
             )
         return account, findings
 
-    def _compared(self, commit: Commit, findings: Sequence[Finding], *, with_source: bool) -> Iterator[Finding]:
+    def _compared(
+        self, contents: "DeepVerifier", commit: Commit, findings: Sequence[Finding], *, with_source: bool
+    ) -> Iterator[Finding]:
         gone = {each.part for each in findings if isinstance(each, ExpiredFiles)}
-        if "rows" in gone or any(self._files.lost_schemas(commit)):
+        if "rows" in gone or any(self.files.lost_schemas(commit)):
             return
         if commit.erased is not None:  # its rows are fewer than its inputs have
             compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
             yield VerifyResult(inputs_erased=sum(not (with_source and file.source_uri) for file in compacted))
             return
-        # Few calls compare values, and this import takes a tenth of a second.
-        from compactor.ops.verify.contents import DeepVerifier  # noqa: PLC0415
-
-        verifier = DeepVerifier(
-            state=self.state,
-            registry=self.registry,
-            visible=self._files.visible,
-            decoder_of=self.decoder_of,
-            new_kernel=self.new_kernel,
-            on_read=self.compared.read if self.compared is not None else lambda _: None,
-        )
         try:
-            yield from verifier.check(commit, with_source=with_source, with_rejects="rejects" not in gone)
+            yield from contents.check(commit, with_source=with_source, with_rejects="rejects" not in gone)
         except (OperatorError, StoreUnavailable):
             raise
         except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
@@ -305,10 +274,3 @@ def _faults_of_summaries(state: State) -> Iterator[Discrepancy]:
 def _of_table(table: "TableFiles | None") -> Iterator[Finding]:
     if table is not None:
         yield table.result()
-
-
-def _input_bytes(account: Account) -> int:
-    found = account.commit
-    if found is None or found.erased is not None:
-        return 0
-    return sum(file.size_bytes for file in found.files if file.status is FileStatus.COMPACTED)

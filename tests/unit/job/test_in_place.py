@@ -378,7 +378,7 @@ def test_verify_tells_orphans_from_rows_too_many() -> None:
     uri = orphan(harness)
     found = harness.verification()
     assert (found.orphans, found.orphaned_bytes, found.discrepancies) == (1, 23, [])
-    assert operating.verifier(harness.app()).verify_manifest(M1).orphans == 1
+    assert operating.verifier(harness.app()).verify_manifests([M1]).orphans == 1
     assert operating.verifier(harness.app()).verify_date(DAY).orphans == 1
     unknown = orphan(harness, ManifestKey(DAY, "never"))
     assert [each.where for each in harness.verification().discrepancies] == [unknown]

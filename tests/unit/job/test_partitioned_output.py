@@ -138,7 +138,7 @@ def test_settings_that_change(later: Mapping[str, object]) -> None:
     rows = after.output_rows()
     lost = after.commit("m1").outputs[0].final
     after.store.delete([lost])
-    [found] = operating.verifier(after.app(), deep=False).verify_manifest(ManifestKey(DAY, "m1")).discrepancies
+    [found] = operating.verifier(after.app(), deep=False).verify_manifests([ManifestKey(DAY, "m1")]).discrepancies
     assert found.where == lost
     assert [each.manifest_id for each in rebuild(after, "m1", engine=engine(after)).rebuilt] == ["m1"]
     assert after.output_rows() == rows
@@ -158,10 +158,10 @@ def test_files_that_no_commit_names() -> None:
     harness.store.copy(one, surplus)
     for report in (
         harness.verification(),
-        operating.verifier(harness.app(), deep=False).verify_manifest(ManifestKey(DAY, "m1")),
+        operating.verifier(harness.app(), deep=False).verify_manifests([ManifestKey(DAY, "m1")]),
     ):
         assert [(each.manifest_id, each.where) for each in report.discrepancies] == [("m1", surplus)]
-    assert operating.verifier(harness.app(), deep=False).verify_manifest(ManifestKey(DAY, "m2")).discrepancies == []
+    assert operating.verifier(harness.app(), deep=False).verify_manifests([ManifestKey(DAY, "m2")]).discrepancies == []
 
 
 def test_what_the_table_gets() -> None:

@@ -319,8 +319,8 @@ def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
     """The verification of the damaged manifest alone names the damage; that of its neighbour names nothing."""
     named = damage.do(harness)
     app = harness.app()
-    assert wheres(operating.verifier(app).verify_manifest(M1)) == named
-    assert wheres(operating.verifier(app).verify_manifest(ManifestKey(DAY, "m2"))) == set()
+    assert wheres(operating.verifier(app).verify_manifests([M1])) == named
+    assert wheres(operating.verifier(app).verify_manifests([ManifestKey(DAY, "m2")])) == set()
 
 
 def test_rows_that_changed_places(harness: Harness) -> None:

@@ -303,7 +303,7 @@ def test_one_manifest_only() -> None:
     harness.deliver("m2", GOOD)
     harness.run_once()
     app = harness.app()
-    report = operating.verifier(app, deep=True).verify_manifest(ManifestKey(DAY, "m2"))
+    report = operating.verifier(app, deep=True).verify_manifests([ManifestKey(DAY, "m2")])
     assert (report.manifests, report.discrepancies) == (1, [])
 
 
