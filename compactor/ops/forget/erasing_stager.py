@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,21 +28,19 @@ from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ops.forget.search import RejectFound, RowSearch, rejects_found
-from compactor.ops.redrive.reject_lines import LineNumbers, numbers_of
+from compactor.ops.redrive.reject_lines import TakenLines
 from compactor.schema.schema import METADATA_COLUMNS
 from compactor.table.merging.committed_rows import OpenedRows
 
 
-def erased_reports(
-    files: Sequence[FileReport], found: Sequence[RejectFound], redriven: Mapping[tuple[str, str], LineNumbers]
-) -> list[FileReport]:
+def erased_reports(files: Sequence[FileReport], found: Sequence[RejectFound], redriven: TakenLines) -> list[FileReport]:
     """The reports without these lines.
 
     Args:
         files: The reports on compacted files; several may have redriven lines of one file.
         found: Lines whose kept bytes are erased.
-        redriven: Lines that are rows, or rejects of another manifest, by file and reason. Their bytes are erased from
-            the rejects, but they count as before: the other manifest has the line.
+        redriven: Lines that are rows, or rejects of another manifest. Their bytes are erased from the rejects, but they
+            count as before: the other manifest has the line.
     """
     reports, places = list(files), defaultdict[str, list[int]](list)
     for number, file in enumerate(files):
@@ -53,8 +51,7 @@ def erased_reports(
             continue
         report = reports[at]
         update: dict[str, object] = {"reject_rows": report.reject_rows - line.rows}
-        numbers = redriven.get((line.source_uri, line.reason))
-        if numbers is None or line.line_number not in numbers:
+        if not redriven.has(line.source_uri, line.reason, line.line_number):
             left = report.rejects[line.reason] - 1
             rejects = {**report.rejects, line.reason: left}
             update |= {
@@ -140,7 +137,7 @@ class ErasingStager:
         if not found:
             return list(files)
         account = account_of(self.state, self.commit.manifest_id, Detail.LINEAGE)
-        return erased_reports(files, found, numbers_of(redriven_lines(self.state, account).inputs))
+        return erased_reports(files, found, TakenLines(redriven_lines(self.state, account).inputs))
 
     def _output(self, file: StagedFile, place: RowsPlace, staged: str) -> StagedFile:
         """Stage a file without the rows that are erased."""

@@ -3,11 +3,11 @@
 import gzip
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -27,26 +27,24 @@ from compactor.ndjson.grok import OpenDecoder
 from compactor.ndjson.inspection import refusals
 
 
-class LineNumbers:
-    """The numbers of the lines of a file that were redriven: those in some ranges, or all lines if there are none."""
+class TakenLines:
+    """The rejected lines that some redrives took.
 
-    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        self._ranges = sorted(ranges)
-        self._firsts = [first for first, _ in self._ranges]
+    Args:
+        inputs: The files of redriven lines.
+    """
 
-    def __contains__(self, number: int) -> bool:
-        if not self._ranges:
-            return True
-        at = bisect_right(self._firsts, number)
-        return bool(at) and number <= self._ranges[at - 1][1]
+    def __init__(self, inputs: Iterable[RedrivenInput] = ()) -> None:
+        ranges = defaultdict[tuple[str, str], list[tuple[int, int]]](list)
+        for each in inputs:
+            ranges[each.source_uri, each.reason] += each.numbers
+        self._ranges = {key: sorted(found) for key, found in ranges.items()}
 
-
-def numbers_of(inputs: Iterable[RedrivenInput]) -> dict[tuple[str, str], LineNumbers]:
-    """The lines that were redriven, by the file that has them and the reason for which they were rejected."""
-    ranges: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for each in inputs:
-        ranges[each.source_uri, each.reason] += each.numbers
-    return {key: LineNumbers(found) for key, found in ranges.items()}
+    def has(self, source_uri: str, reason: str, number: int) -> bool:
+        """Whether a line of a file, which was rejected for this reason, was taken."""
+        ranges = self._ranges.get((source_uri, reason), [])
+        at = bisect_right(ranges, number, key=itemgetter(0))
+        return bool(at) and number <= ranges[at - 1][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +127,12 @@ class LinesToRedrive:
 
     Attributes:
         reasons: Why they were rejected.
-        taken: Those that were redriven before, by file and reason.
+        taken: Those that were redriven before.
     """
 
     commit: Commit
     reasons: Collection[str]
-    taken: Mapping[tuple[str, str], LineNumbers]
+    taken: TakenLines
     recheck: Recheck
 
 
@@ -188,9 +186,8 @@ def _sorted_out(
     """Write the lines of one source that would be rows now, by reason, and count the others."""
     targets: dict[str, _Target] = {}
     for (number, reason), pieces in groupby(_in_order(rows), key=lambda row: (row[1], row[3])):
-        taken = wanted.taken.get((source_uri, reason))
         line = _joined(pieces, wanted.recheck.max_line_bytes)
-        if taken is not None and number in taken:
+        if wanted.taken.has(source_uri, reason, number):
             continue
         if reason not in targets:
             targets[reason] = _Target(scratch / reason, reason, open_files)

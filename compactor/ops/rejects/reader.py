@@ -1,7 +1,7 @@
 """Reads rejected lines, manifest by manifest, in memory that does not grow with their number."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
@@ -19,7 +19,7 @@ from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.ops.redrive.reject_lines import LineNumbers, RejectRow, numbers_of, reject_rows
+from compactor.ops.redrive.reject_lines import RejectRow, TakenLines, reject_rows
 
 _BEYOND_LIMIT_BYTES = 1024  # shown of a line that is too long, behind the place where it should have ended
 
@@ -64,18 +64,15 @@ class RejectsOf:
 
     commit: Commit
     counts: Counter[str]  # lines by reason
-    # By file and reason, lines that were redriven since: they are rows now, or rejects of another manifest
-    settled: Mapping[tuple[str, str], LineNumbers]
+    settled: TakenLines  # lines that were redriven since: they are rows now, or rejects of another manifest
     unkept: int  # lines of `counts` that are only counted; their bytes are in the input file alone
     samples: frozenset[str]  # files that were quarantined whole for too many rejects; their first lines are kept
     passed: frozenset[str]  # such files that are settled: their lines are no rejects any more
 
     def has(self, piece: RejectRow) -> bool:
         """Whether a piece belongs to a line that is still rejected."""
-        if piece.source_uri in self.passed:
-            return False
-        settled = self.settled.get((piece.source_uri, piece.reason))
-        return settled is None or piece.line_number not in settled
+        is_settled = self.settled.has(piece.source_uri, piece.reason, piece.line_number)
+        return piece.source_uri not in self.passed and not is_settled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +172,7 @@ def rejects_of(
     samples = frozenset(file.origin_uri for file in files if not file.rejects)
     unkept = sum(_unkept(file, query) for file in files)
     gone = frozenset(file.origin_uri for file in met if file.uri in passed)
-    return RejectsOf(commit, counts, numbers_of(redriven), unkept, samples, gone) if counts or samples else None
+    return RejectsOf(commit, counts, TakenLines(redriven), unkept, samples, gone) if counts or samples else None
 
 
 def _unkept(file: FileReport, query: Query) -> int:

@@ -30,7 +30,7 @@ from compactor.ledger.accounts.settling import settled
 from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.ops.redrive.reject_lines import numbers_of, reject_rows
+from compactor.ops.redrive.reject_lines import TakenLines, reject_rows
 from compactor.ops.trace.finding import InputFinder, landed_record
 from compactor.ops.trace.tables import traced_table
 from compactor.ops.trace.trace import (
@@ -398,15 +398,14 @@ def _own_rejects(
 ) -> tuple[list[str], list[TracedReject]]:
     """The files with rejects of an input file, unreadable ones too, and its first rejected lines but settled ones."""
     uris, lines = dict[str, None](), dict[tuple[int, str], None]()
-    gone = numbers_of(settled)
+    gone = TakenLines(settled)
     for file in commit.rejects if report.reject_rows else ():
         try:
             for row in reject_rows(store, file.final, source_uri=report.origin_uri):
                 uris[file.final] = None
                 if len(lines) > MOST_LINES:
                     break
-                numbers = gone.get((row.source_uri, row.reason))
-                if numbers is None or row.line_number not in numbers:
+                if not gone.has(row.source_uri, row.reason, row.line_number):
                     lines[row.line_number, row.reason] = None
         except StagingError:  # `verify` reports what is wrong with it
             uris[file.final] = None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents.changes import Commit, StagedFile
-from compactor.core.documents.records import FileReport, FileStatus
+from compactor.core.documents.records import FileReport, FileStatus, RedrivenInput
 from compactor.core.errors import StagingError
 from compactor.ndjson.codecs import SNIFF_BYTES, sniff
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
@@ -21,11 +21,10 @@ from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, Reject, RejectLimits
 from compactor.ops.redrive.reject_lines import (
-    LineNumbers,
     LinesToRedrive,
     Recheck,
+    TakenLines,
     WrittenLines,
-    numbers_of,
     write_lines,
 )
 
@@ -80,7 +79,7 @@ def wanted(
         rejects=[StagedFile.model_construct(final=uri) for uri in uris],
         rejects_of=rejects_of,
     )
-    return LinesToRedrive(commit, **{"reasons": REASONS, "taken": {}, "recheck": WIDER, **other})
+    return LinesToRedrive(commit, **{"reasons": REASONS, "taken": TakenLines(), "recheck": WIDER, **other})
 
 
 def written(store: MemoryStore, uris: list[str], **other: Any) -> WrittenLines:
@@ -119,11 +118,12 @@ def test_any_lines(tmp_path_factory: pytest.TempPathFactory, files: list[list[by
     assert {each.source_uri: lines_of(store.read(each.uri)) for each in result.inputs} == expected
     assert [each.lines for each in result.inputs] == [len(lines) for lines in expected.values()]
     assert (result.counts.total(), result.unchanged) == (sum(map(len, expected.values())), unchanged)
-    taken = numbers_of(result.inputs)
+    taken = TakenLines(result.inputs)
     for each in result.inputs:
-        numbers = taken[each.source_uri, each.reason]
         rejected = {number for number, (why, _) in numbered(contents[each.source_uri]).items() if why == each.reason}
-        assert {number for number in rejected if number in numbers} == expected[each.source_uri].keys()
+        assert {number for number in rejected if taken.has(each.source_uri, each.reason, number)} == expected[
+            each.source_uri
+        ].keys()
     for file in result.files:
         info = store.stat(file.uri)
         assert info is not None
@@ -150,7 +150,9 @@ def test_lines_that_were_taken(tmp_path: Path) -> None:
     """Lines of earlier redrives are neither written nor counted."""
     store = MemoryStore()
     uri = rejects_of(store, tmp_path, {"/w/raw/0": b"\n".join([FITS] * 5)})
-    result = written(store, [uri], taken={("/w/raw/0", "line_too_long"): LineNumbers([(1, 2), (4, 4)])})
+    numbers = [(1, 2), (4, 4)]
+    taken = RedrivenInput(uri="/w/1", source_uri="/w/raw/0", lines=3, reason="line_too_long", numbers=numbers)
+    result = written(store, [uri], taken=TakenLines([taken]))
     assert [(each.lines, each.numbers) for each in result.inputs] == [(2, [(3, 5)])]
 
 
