@@ -129,9 +129,8 @@ class Redriver:
         left = iter(sources)
         while batch := list(islice(left, _DRAFTS_AT_ONCE)):
             drafts: list[Draft] = []
-            of_each = self._of_lines if call.kind == "rejects" else self._drafted
             for source in batch:
-                for part in _or_refused(source, of_each(call, source)):
+                for part in _or_refused(source, self._of_source(call, source)):
                     if isinstance(part, Draft):
                         drafts.append(part)
                     else:
@@ -148,10 +147,6 @@ class Redriver:
                     log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
                 yield manifest_id
 
-    def _account(self, source: Source) -> Account:
-        """The account of a manifest, with those of its quarantined files that the scan found."""
-        return replace(account_of(self.state, source.key.id, Detail.ACCEPTED), quarantined=source.files)
-
     def _next(self, call: _Call, root: ManifestKey, account: Account) -> _NextRedrive:
         while True:
             entries = self._log.entries(root)
@@ -160,12 +155,20 @@ class Redriver:
                 now = account.with_lineage(entries)
                 return _NextRedrive(now, root, now.left(call.kind, call.reason), number)
 
-    def _drafted(self, call: _Call, source: Source) -> Iterator[_Part | Draft]:
+    def _of_source(self, call: _Call, source: Source) -> Iterator[_Part | Draft]:
+        """Redrive the rejected lines of a manifest, or draft the redrive of its files."""
         yield from self._healed(call, source.root)
-        found = self._next(call, source.root, self._account(source))
-        if found.left:
+        account = replace(account_of(self.state, source.key.id, Detail.ACCEPTED), quarantined=source.files)
+        while (found := self._next(call, source.root, account)).left:
             found.check_id()
-            yield self.redrive_planner.draft(found.account, source.root, call.reason)
+            if call.kind != "rejects" or account.commit is None:
+                yield self.redrive_planner.draft(found.account, source.root, call.reason)
+                return
+            made = self._of_rejects(call, found, account.commit)
+            if made is not None:
+                yield from made
+                return
+            yield from self._healed(call, source.root)
 
     def _of_drafts(self, call: _Call, drafts: Sequence[Draft]) -> Iterator[_Part]:
         self.redrive_planner.refuse_known(drafts)
@@ -199,17 +202,6 @@ class Redriver:
         self.redrive_planner.remember(files, found.manifest_id)
         sources = {file.origin_uri for file in files}
         return [found.redriven(call, counts, len(sources))]
-
-    def _of_lines(self, call: _Call, source: Source) -> Iterator[_Part]:
-        yield from self._healed(call, source.root)
-        account = self._account(source)
-        while account.commit is not None and (found := self._next(call, source.root, account)).left:
-            found.check_id()
-            made = self._of_rejects(call, found, account.commit)
-            if made is not None:
-                yield from made
-                return
-            yield from self._healed(call, source.root)
 
     def _of_rejects(self, call: _Call, found: _NextRedrive, commit: Commit) -> list[_Part] | None:
         """Write rejected lines to new input files and redrive those; None if another redrive took the number."""
