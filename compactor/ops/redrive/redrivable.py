@@ -1,6 +1,6 @@
 """Finds and counts what can be redriven. Writes nothing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -8,6 +8,7 @@ from compactor.core.documents import manifest
 from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.records import NEEDS_OPERATOR
 from compactor.core.layout import ManifestKey
+from compactor.core.results import only
 from compactor.ledger.accounts.account import (
     Account,
     AccountState,
@@ -77,21 +78,16 @@ class Redrivable:
 
 def find_redrivable(state: State, scope: Scope) -> Redrivable:
     """Find dead letters, quarantined files or rejected lines that can be redriven and that nothing settled."""
-    sources, refused = _parted(folded(state, scope, partial(_found, state, scope, Visible(state))))
+    found = list(folded(state, scope, partial(_found, state, scope, Visible(state))))
+    sources, refused = only(Source, found), only(Refused, found)
     if scope.kind != "rejects":
         unsettled = _open_files if scope.kind == "files" else _open_letters
-        sources, settled = _parted(unsettled(Settling(state), sources))
-        refused += settled if scope.manifest_ids else []
-    return Redrivable(scope, tuple(sources), tuple(refused))
+        left = list(unsettled(Settling(state), sources))
+        sources, refused = only(Source, left), refused + (only(Refused, left) if scope.manifest_ids else ())
+    return Redrivable(scope, sources, refused)
 
 
-def _parted(found: Iterable[Source | Refused | None]) -> tuple[list[Source], list[Refused]]:
-    all_found = list(found)
-    sources = [each for each in all_found if isinstance(each, Source)]
-    return sources, [each for each in all_found if isinstance(each, Refused)]
-
-
-def _open_letters(settling: Settling, sources: list[Source]) -> Iterable[Source | Refused]:
+def _open_letters(settling: Settling, sources: Sequence[Source]) -> Iterable[Source | Refused]:
     letters = settling.letters([source.letter for source in sources if source.letter is not None])
     settled_by = {each.manifest_id: each.settled_by for each in letters}
     why = "its files were taken over by later manifests, the last one by {}"
@@ -100,7 +96,7 @@ def _open_letters(settling: Settling, sources: list[Source]) -> Iterable[Source 
         yield Refused(source.key.id, "", why.format(by)) if by else source
 
 
-def _open_files(settling: Settling, sources: list[Source]) -> Iterable[Source | Refused]:
+def _open_files(settling: Settling, sources: Sequence[Source]) -> Iterable[Source | Refused]:
     checked = iter(settling.files([file for source in sources for file in source.files]))
     for source in sources:
         files = tuple(file for file in [next(checked) for _ in source.files] if not file.is_settled)
