@@ -202,7 +202,7 @@ class RedrivePlanner:
 
     @staticmethod
     def _search(searched: Iterable[Naming], found: dict[str, list[Naming]]) -> str:
-        """Add what a search finds; return why it cannot tell, empty if it can."""
+        """Add what a search finds; return why the search failed, empty if it did not."""
         try:
             for naming in searched:
                 found.setdefault(naming.uri, []).append(naming)

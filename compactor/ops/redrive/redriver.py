@@ -99,7 +99,7 @@ def _or_refused(source: Source, parts: Iterable[_Part | Draft]) -> Iterator[_Par
 
 @dataclass(frozen=True, kw_only=True)
 class Redriver:
-    """Redrives dead letters, files and rejects. Safe beside other redrives, planners and the job."""
+    """Redrives dead letters, files and rejects. Safe while other redrives, planners and the job run."""
 
     state: State
     redrive_planner: RedrivePlanner

@@ -1,1 +1,1 @@
-"""Reads rejected lines, and tells what is wrong with each."""
+"""Reads rejected lines."""

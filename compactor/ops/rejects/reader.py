@@ -21,7 +21,7 @@ from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.redrive.reject_lines import RejectRow, TakenLines, reject_rows
 
-_BEYOND_LIMIT_BYTES = 1024  # shown of a line that is too long, behind the place where it should have ended
+_BEYOND_LIMIT_BYTES = 1024  # shown of a line that is too long, after its limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class InputFinder:
         return Settling(self.state).files(own)
 
     def earlier_name(self, info: ObjectInfo, days: int) -> str:
-        """The name under which the bytes of a local file are on record, if that name has them no more; else empty."""
+        """The earlier name of a local file, by its bytes on record; empty if there is none, or if it still has them."""
         if not info.stamp:
             return ""
         dates = self._days(self._own_days(info.uri, info), days)
@@ -158,7 +158,7 @@ def landed_record(state: State, uri: str) -> LandedRecord | None:
 
 def _record(chains: LogChains, place: PartitionPlace, position: int, named: str) -> LandedRecord | None:
     lost = f"{named} is in this gap: retention may have removed it before it was landed"
-    # A link has what is behind its first position, up to and with its last.
+    # A link has the records after its first position, up to and including its last.
     link = chains.chain(place).link_with(position - 1)
     if link is None:
         last = chains.chain(place).last()

@@ -18,7 +18,6 @@ from compactor.ops.trace.tables import TracedTable
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]
 
-
 _DONE = "done: every line is in the output, in the rejects, or blank"
 
 
@@ -47,7 +46,7 @@ class TraceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TracedRedrive:
-    """A redrive of what was traced, or of a part."""
+    """A redrive of what was traced, or of a part of it."""
 
     manifest_id: str  # the new manifest
     kind: Kind | Literal["planned"]  # `planned`: what a plan had for the id, which something else has
@@ -56,7 +55,7 @@ class TracedRedrive:
 
     @property
     def is_of_all(self) -> bool:
-        """Whether it is of a dead letter, or of files, as a whole."""
+        """Whether it redrives a whole dead letter or whole files, not lines."""
         return self.kind in {"manifests", "files"}
 
 
@@ -140,8 +139,8 @@ class TraceResult:
     def needs_operator(self) -> bool:
         """Whether a person must act: exit code 3.
 
-        That is: it is a dead letter, or a version of it is quarantined, and that is not settled; or the table does not
-        get its rows.
+        This is so if it is a dead letter or a version of it is quarantined, and nothing settled that; or if the catalog
+        of the table refuses its rows.
         """
         if self.table is not None and self.table.state == "held_back":
             return True
@@ -154,7 +153,7 @@ class TraceResult:
 
 
 def moves_of_manifest(account: Account, kinds: Sequence[Kind] = ("manifests", "rejects")) -> list[str]:
-    """The commands that redrive what of a manifest was not redriven yet, of these kinds, beside quarantined files."""
+    """The commands that redrive what is left of a manifest, by kind, without its quarantined files."""
     made_by = account.made_by
     if account.state is AccountState.UNWRITTEN and made_by is not None:
         if made_by.kind == "planned":  # the next plan of its topic or stream writes it
@@ -171,7 +170,7 @@ def moves_of_manifest(account: Account, kinds: Sequence[Kind] = ("manifests", "r
 
 
 def move_to_see(uri: str) -> str:
-    """The command that shows the rejected lines of a file; of all files where a shell could not pass its name."""
+    """The command that shows the rejected lines of a file, or of all files if a shell cannot pass its name."""
     return "compactor rejects" if uri.endswith("\n") else f"compactor rejects --file {quoted(uri)}"
 
 

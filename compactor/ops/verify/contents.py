@@ -161,7 +161,7 @@ class DeepVerifier:
     def _inputs(
         self, commit: Commit, sums: RowSums, refused: Mapping[str, frozenset[bytes]], *, with_rejects: bool
     ) -> Iterator[tuple[FileReport, bool, tuple[Sum, Sum] | None]]:
-        """Each input that was compacted, whether its rows can be told from its rejects, and the sums of both."""
+        """Each compacted input, whether its rows are distinguishable from its rejects, and the sums of both."""
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
                 continue

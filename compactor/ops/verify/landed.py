@@ -187,7 +187,7 @@ def _not_as_planned(state: State, place: str, draft: str) -> Iterator[Discrepanc
             yield Discrepancy(manifest_id, accepted.source_uri, expected, "another one, which has the id for good")
         return
     found = _found_in_place(state, accepted)
-    if found and not is_begun(state, manifest_id):  # asked last: a job that has begun may have removed it since
+    if found and not is_begun(state, manifest_id):  # asked last: a job that began it may have removed it
         expected = f"the manifest as it was planned, until a job begins with it; `compactor plan {quoted(place)}`"
         yield Discrepancy(manifest_id, accepted.source_uri, f"{expected} writes it again", found)
 

@@ -47,7 +47,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True)
 class ExpiredFiles:
-    """Files that are gone under a rule of retention."""
+    """Files that a retention rule removed."""
 
     date: str  # of their manifests
     part: Part  # what they hold
@@ -78,13 +78,13 @@ class VerifyResult(Counts):
     retired_dates: int = 0  # dates that `compactor retire` took, if everything was verified
     expiring: int = 0  # records of what expired whose deletion is not finished, if everything was verified
     output_files_verified: int = 0  # those whose footers were read, and have the rows and the size on record
-    output_files_missing: int = 0  # those that are gone, without a rule of retention
+    output_files_missing: int = 0  # those that are missing, and that no retention rule removed
     output_files_summed: int = 0  # those of closed dates, of which the summaries were read in place of the footers
     inputs_gone: int = 0  # inputs that `--deep` could not read again, because they are deleted or replaced
     inputs_erased: int = 0  # inputs that `--deep` did not compare: lines of their manifests were erased on request
     inputs_compared: int = 0  # inputs of which `--deep` compared every value
     discrepancies: Sequence[Discrepancy] = field(default_factory=list)  # empty if everything adds up
-    # Files that are gone under a rule of retention, by date, part and rule
+    # Files that a retention rule removed, by date, part and rule
     expired: Sequence[ExpiredFiles] = field(default_factory=list)
     # Quarantined input files, without those that changed, whose new version has its own event
     quarantined_files: Sequence[QuarantinedFile] = field(default_factory=list)
