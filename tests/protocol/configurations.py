@@ -21,9 +21,8 @@ SAFETY: dict[str, tuple[str, ...]] = {
     "Shards": ("TypesHold", "AnEffectOnce", "OneTakes"),
     "Table": (
         "TypesHold", "AnEffectOnce", "FenceCounts", "RefusedStaysOut", "DoneIsVisible", "VisibleIsRecorded",
-        "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten",
+        "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten", "EachIsThere", "NothingIsLost", "RowsAreFound",
     ),
-    "Merging": ("TypesHold", "AnEffectOnce", "EachIsThere", "NothingIsLost", "RowsAreFound"),
     "Landing": (
         "TypesHold", "AnEffectOnce", "NoGaps", "NothingForgotten", "NamedExactly", "EachIsAccounted", "WrittenAreGiven",
     ),
@@ -34,7 +33,6 @@ STAYS = {
     "Closing": ("SummariesStay",),
     "Shards": ("OutcomesStay",),
     "Table": ("RecordsStay",),
-    "Merging": ("RecordsStay",),
     "Landing": ("LinksStay",),
 }
 LIVENESS = {
@@ -42,8 +40,7 @@ LIVENESS = {
     "Change": "EachIsDone",
     "Closing": "EachIsClosed",
     "Shards": "EachIsDone",
-    "Table": "EachIsVisible",
-    "Merging": "EachTakesEffect",
+    "Table": "EachTakesEffect",
     "Landing": "EachOffsetArrives",
 }
 
@@ -117,8 +114,7 @@ _ALIKE = {
     "Change": ("Drivers", "Rebuilders", "Expirers"),
     "Closing": ("Closers",),
     "Shards": (),
-    "Table": ("Manifests", "Drivers"),
-    "Merging": ("Manifests", "Mergers"),
+    "Table": ("Manifests", "Drivers", "Mergers"),
     "Landing": ("Planners", "Partitions"),
 }
 """Constants whose members are interchangeable where there are several, and no liveness is checked."""
@@ -148,11 +144,15 @@ _closing = partial(
     Readers="{r1}", MayStop=True,
 )  # fmt: skip
 _two_dates = partial(_closing, Manifests="{m1, m2}", Unmarked="{m1, m2}", Second="{m2}", Readers="{}")
-_table = partial(_of, "Table", Manifests="{m1}", Bad="{}", Drivers="{d1, d2}", MaxBatches=1, MaxSnapshots=4, MaxStops=1)
+_table = partial(
+    _of, "Table", Manifests="{m1}", Bad="{}", Drivers="{d1, d2}", Mergers="{}", MaxBatches=1, MaxSnapshots=4,
+    MaxMerges=0, MaxStops=1, Removes=False,
+)  # fmt: skip
 _refused = partial(_table, Manifests="{m1, m2}", Bad="{m1}", MaxBatches=3, MaxStops=0)
 _merging = partial(
-    _of, "Merging", Manifests="{m1, m2}", Mergers="{p1}", MaxMerges=2, MaxBatches=4, MaxStops=1, Removes=False
+    _table, Manifests="{m1, m2}", Drivers="{}", Mergers="{p1}", MaxBatches=4, MaxSnapshots=5, MaxMerges=2
 )
+_beside_merger = partial(_merging, Drivers="{d1}", MaxBatches=3, MaxSnapshots=3, MaxMerges=1, MaxStops=0)
 _landing = partial(
     _of, "Landing", Partitions="{k1}", Planners="{c1}", MaxOffset=1, MaxTopics=1, MaxIds=2, MaxStops=1, MayForge=False
 )
@@ -205,6 +205,7 @@ MEDIUM = (
     _merging("what is on record takes effect", MaxBatches=3, is_live=True),
     _merging("files that were merged are removed", Removes=True),
     _merging("one merger, and a table that is lost"),
+    _beside_merger("a driver beside a merger"),
     _landing("two planners of two offsets", Planners="{c1, c2}", MaxOffset=2, MaxStops=0),
     _landing("retention", MaxOffset=2, MaxStops=0),
     _landing("a topic made again, and the end of each offset", MaxTopics=2, MaxStops=0, is_live=True),
@@ -241,6 +242,8 @@ _LARGE = (
     _merging("two mergers beside a removal", Mergers="{p1, p2}", Removes=True),
     _merging("merges of what was left beside a removal", MaxMerges=3, MaxBatches=5, Removes=True),
     _merging("a removal of three files", Manifests="{m1, m2, m3}", MaxStops=0, Removes=True),
+    _beside_merger("a driver beside a merger and a removal", MaxBatches=4, MaxSnapshots=4, Removes=True),
+    _beside_merger("a refused manifest beside a merger", Bad="{m1}"),
     _landing("two planners, three manifests", Planners="{c1, c2}", MaxOffset=2, MaxIds=3),
     _landing("a lost manifest, and a topic made again", MaxTopics=2, is_live=True),
     _landing("three planners", Planners="{c1, c2, c3}"),
@@ -287,14 +290,12 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
     ),
     "Table": (
         _table("two drivers"),
+        _merging("files that were merged are removed", Removes=True),
         _refused("a refused manifest beside another", Drivers="{d1}", is_live=True),
         _table("a refused manifest", Bad="{m1}", MaxBatches=2),
+        _merging("two mergers", Mergers="{p1, p2}", MaxBatches=3),
         _table("two drivers of two manifests", Manifests="{m1, m2}", MaxBatches=2, MaxSnapshots=3, MaxStops=0),
         _table("two drivers of two manifests, and their ends", Manifests="{m1, m2}", MaxBatches=2, MaxSnapshots=3),
-    ),
-    "Merging": (
-        _merging("files that were merged are removed", Removes=True),
-        _merging("two mergers", Mergers="{p1, p2}", MaxBatches=3),
         _merging("a removal of three files", Manifests="{m1, m2, m3}", MaxStops=0, Removes=True),
     ),
     "Landing": (
