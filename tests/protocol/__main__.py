@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
-from tests.protocol.configurations import ASSUMED, LARGE, MEDIUM, SMALL, Configuration, all_guards, tried
+from tests.protocol.configurations import ASSUMED, LARGE, MEDIUM, SMALL, Configuration, all_guards, violated_without
 from tests.protocol.held import HeldConfigurations
 from tests.protocol.tlc import Exploration, missing
 
@@ -37,8 +37,9 @@ def _all_hold(threads: Executor, *, is_again: bool) -> bool:
 def _needs_every_guard(threads: Executor) -> bool:
     assumed = ASSUMED.explored()
     say(f"{ASSUMED.module:<8}  {ASSUMED.name:<40}  {assumed.violated or 'holds'}, as spec/README.md says")
-    trials = threads.map(lambda each: tried(*each), all_guards())
-    return all([*(_shown(trial.guard, trial.violated) for trial in trials), assumed.violated])
+    every = [*all_guards()]
+    violated = threads.map(violated_without, *zip(*every, strict=True))
+    return all([*(_shown(guard, name) for (_, guard), name in zip(every, violated, strict=True)), assumed.violated])
 
 
 def _holds(configuration: Configuration) -> bool:

@@ -21,7 +21,7 @@ KEY = "raw/2026-01-02-0.ndjson"
 LEASE_SECONDS = 301
 MAX_IDS = 2
 STEPS = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, PlanCrashPoint.BOUND)
-VALUES = claims("as recorded", Files='{"f1"}', Builders="{b1, b2}", Planners="{p1}", MaxIds=MAX_IDS).values
+MODEL = claims("as recorded", Files='{"f1"}', Builders="{b1, b2}", Planners="{p1}", MaxIds=MAX_IDS)
 FATES = {"manifest": "bound", "revoked": "revoked"}
 
 

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from compactor.core.errors import CompactorError
 from compactor.core.layout import ManifestKey, base_name, done_generation, outcome_generation
 from compactor.ledger.history.closed_dates import ClosedDates
+from tests.protocol.configurations import closing
 from tests.protocol.traces import Summed, Trace
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness
@@ -16,10 +17,7 @@ from tests.support.rebuilding import NEVER, WatchedStore, rebuild
 NEXT_DAY = (date.fromisoformat(DAY) + timedelta(days=1)).isoformat()
 NUMBERS = {ManifestKey(DAY, "m1"): 11, ManifestKey(NEXT_DAY, "m2"): 12}
 DATES = {DAY: 1, NEXT_DAY: 2}
-VALUES = {
-    "Manifests": "{11, 12}", "Unmarked": "{}", "Letters": "{}", "Second": "{12}", "MaxGenerations": "2",
-    "Closers": "{c1}", "Readers": "{}", "MayStop": "TRUE",
-}  # fmt: skip
+MODEL = closing("as recorded", Manifests="{11, 12}", Second="{12}", MaxGenerations=2, Readers="{}")
 CHANGES = 9
 """So many changes has a closing of two dates at most; a last one keeps their totals."""
 

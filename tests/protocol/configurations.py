@@ -74,12 +74,16 @@ class Configuration:
         """
         return explore(self.module, *self.texts(), is_short=self.is_short)
 
-    def texts(self) -> tuple[Sequence[str], str]:
-        """The lines of TLA+ that its cfg file refers to, and the text of that file."""
+    def texts(self, specification: str = "") -> tuple[Sequence[str], str]:
+        """The lines of TLA+ that its cfg file refers to, and the text of that file.
+
+        Args:
+            specification: The behaviours to explore; empty for all of the module.
+        """
         kept = sorted(guards(self.module) - self.without)
         named = ", ".join(f'"{guard}"' for guard in kept)
         lines = [constants({**self.values, "Guards": f"{{{named}}}"})]
-        lines.append(f"SPECIFICATION {'FairSpec' if self.is_live else 'Spec'}\n")
+        lines.append(f"SPECIFICATION {specification or ('FairSpec' if self.is_live else 'Spec')}\n")
         lines += [f"INVARIANT {name}\n" for name in SAFETY[self.module]]
         lines += [f"PROPERTY {name}\n" for name in STAYS.get(self.module, ())]
         lines += [f"PROPERTY {LIVENESS[self.module]}\n"] if self.is_live else []
@@ -139,11 +143,11 @@ _expiring = partial(  # beside a rebuild; one stops, one gives up as its files e
     MaxDamages=2, Cleans=False, MaxStops=1,
 )  # fmt: skip
 _beside_driver = partial(_expiring, Drivers="{d1}", MaxAttempts=2, MaxDamages=1, MaxStops=0)
-_closing = partial(
+closing = partial(
     _of, "Closing", Manifests="{m1}", Unmarked="{}", Letters="{}", Second="{}", MaxGenerations=1, Closers="{c1}",
     Readers="{r1}", MayStop=True,
 )  # fmt: skip
-_two_dates = partial(_closing, Manifests="{m1, m2}", Unmarked="{m1, m2}", Second="{m2}", Readers="{}")
+_two_dates = partial(closing, Manifests="{m1, m2}", Unmarked="{m1, m2}", Second="{m2}", Readers="{}")
 _table = partial(
     _of, "Table", Manifests="{m1}", Bad="{}", Drivers="{d1, d2}", Mergers="{}", MaxBatches=1, MaxSnapshots=4,
     MaxMerges=0, MaxStops=1, Removes=False,
@@ -153,12 +157,12 @@ _merging = partial(
     _table, Manifests="{m1, m2}", Drivers="{}", Mergers="{p1}", MaxBatches=4, MaxSnapshots=5, MaxMerges=2
 )
 _beside_merger = partial(_merging, Drivers="{d1}", MaxBatches=3, MaxSnapshots=3, MaxMerges=1, MaxStops=0)
-_landing = partial(
+landing = partial(
     _of, "Landing", Partitions="{k1}", Planners="{c1}", MaxOffset=1, MaxTopics=1, MaxIds=2, MaxStops=1, MayForge=False
 )
 
 
-def _shards(story: str, **how: Any) -> Configuration:
+def shards(story: str, **how: Any) -> Configuration:
     return _of("Shards", story, **{"Story": f'"{story}"', "Ascending": True, "MaxWrong": 0, **how})
 
 
@@ -172,11 +176,11 @@ SMALL = (
     claims("two sealers", Parts="{t1}", Sealers="{s1, s2}"),
     _change("one driver, and its end", Drivers="{d1}", MaxStops=2, is_live=True),
     _redrive("a redriven file", Files="{f1}", Builders="{b1}"),
-    _closing("beside a rebuild and a reader", Unmarked="{m1}", MaxGenerations=2),
-    _shards("one goes"),
+    closing("beside a rebuild and a reader", Unmarked="{m1}", MaxGenerations=2),
+    shards("one goes"),
     _table("two drivers"),
     _merging("two mergers", Mergers="{p1, p2}", MaxBatches=3),
-    _landing("two planners", Planners="{c1, c2}"),
+    landing("two planners", Planners="{c1, c2}"),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
 
@@ -194,10 +198,10 @@ MEDIUM = (
     _beside_driver("a date, beside a late driver as well"),
     _expiring("the end of a date", MaxAttempts=4, Readers="{}", is_live=True),
     _expiring("the end of rejects", Rule='"rejects"', MaxAttempts=4, Readers="{}", is_live=True),
-    _closing("beside a driver and a reader"),
+    closing("beside a driver and a reader"),
     _two_dates("a redriven dead letter", Letters="{m1}"),
-    _closing("the end of each manifest", Readers="{}", MayStop=False, is_live=True),
-    _shards("one goes", is_live=True),
+    closing("the end of each manifest", Readers="{}", MayStop=False, is_live=True),
+    shards("one goes", is_live=True),
     _table("the end of each manifest", is_live=True),
     _table("two drivers of two manifests", Manifests="{m1, m2}", MaxBatches=2, MaxSnapshots=3, MaxStops=0),
     _table("a manifest that the catalog refuses", Bad="{m1}", MaxBatches=2),
@@ -206,11 +210,11 @@ MEDIUM = (
     _merging("files that were merged are removed", Removes=True),
     _merging("one merger, and a table that is lost"),
     _beside_merger("a driver beside a merger"),
-    _landing("two planners of two offsets", Planners="{c1, c2}", MaxOffset=2, MaxStops=0),
-    _landing("retention", MaxOffset=2, MaxStops=0),
-    _landing("a topic made again, and the end of each offset", MaxTopics=2, MaxStops=0, is_live=True),
-    _landing("a lost manifest, and the end of each offset", is_live=True),
-    _landing("a copied manifest", MaxStops=0, MayForge=True),
+    landing("two planners of two offsets", Planners="{c1, c2}", MaxOffset=2, MaxStops=0),
+    landing("retention", MaxOffset=2, MaxStops=0),
+    landing("a topic made again, and the end of each offset", MaxTopics=2, MaxStops=0, is_live=True),
+    landing("a lost manifest, and the end of each offset", is_live=True),
+    landing("a copied manifest", MaxStops=0, MayForge=True),
 )
 """Beside the small ones, part of `make spec`."""
 
@@ -227,14 +231,14 @@ _LARGE = (
     _expiring("rejects, beside a rebuild and a reader", Rule='"rejects"'),
     _expiring("a date, by two processes", Expirers="{e1, e2}", Readers="{}"),
     _expiring("rejects, by two processes", Rule='"rejects"', Expirers="{e1, e2}", Readers="{}"),
-    _closing("beside a driver, a rebuild and a reader", MaxGenerations=2),
-    _closing("two closers and a reader", Closers="{c1, c2}"),
+    closing("beside a driver, a rebuild and a reader", MaxGenerations=2),
+    closing("two closers and a reader", Closers="{c1, c2}"),
     _two_dates("two closers of two dates", Closers="{c1, c2}"),
-    _shards("one goes", MaxWrong=1),
-    _shards("one goes", Ascending=False, is_live=True),
-    _shards("one is replaced", is_live=True),
-    _shards("their number grows", is_live=True),
-    _shards("one without a shard becomes two"),
+    shards("one goes", MaxWrong=1),
+    shards("one goes", Ascending=False, is_live=True),
+    shards("one is replaced", is_live=True),
+    shards("their number grows", is_live=True),
+    shards("one without a shard becomes two"),
     _table("three drivers", Drivers="{d1, d2, d3}", MaxSnapshots=5, MaxStops=2),
     _table("two drivers of two manifests, and their ends", Manifests="{m1, m2}", MaxBatches=2),
     _refused("two drivers, a refused manifest and another"),
@@ -244,12 +248,12 @@ _LARGE = (
     _merging("a removal of three files", Manifests="{m1, m2, m3}", MaxStops=0, Removes=True),
     _beside_merger("a driver beside a merger and a removal", MaxBatches=4, MaxSnapshots=4, Removes=True),
     _beside_merger("a refused manifest beside a merger", Bad="{m1}"),
-    _landing("two planners, three manifests", Planners="{c1, c2}", MaxOffset=2, MaxIds=3),
-    _landing("a lost manifest, and a topic made again", MaxTopics=2, is_live=True),
-    _landing("three planners", Planners="{c1, c2, c3}"),
-    _landing("two planners of two partitions", Partitions="{k1, k2}", Planners="{c1, c2}"),
-    _landing("two planners, a topic made again", Planners="{c1, c2}", MaxTopics=2),
-    _landing("three offsets", MaxOffset=3, MaxIds=3),
+    landing("two planners, three manifests", Planners="{c1, c2}", MaxOffset=2, MaxIds=3),
+    landing("a lost manifest, and a topic made again", MaxTopics=2, is_live=True),
+    landing("three planners", Planners="{c1, c2, c3}"),
+    landing("two planners of two partitions", Partitions="{k1, k2}", Planners="{c1, c2}"),
+    landing("two planners, a topic made again", Planners="{c1, c2}", MaxTopics=2),
+    landing("three offsets", MaxOffset=3, MaxIds=3),
 )
 LARGE = tuple(replace(each, is_short=False) for each in _LARGE)
 """Explored by `make spec-full` only."""
@@ -277,16 +281,16 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _change("two drivers", Drivers="{d1, d2}", MaxStops=1),
     ),
     "Closing": (
-        _closing("a rebuild", Unmarked="{m1}", MaxGenerations=2),
-        _closing("one closer"),
+        closing("a rebuild", Unmarked="{m1}", MaxGenerations=2),
+        closing("one closer"),
         _two_dates("a dead letter", Letters="{m1}"),
-        _closing("two closers", Closers="{c1, c2}", Readers="{}"),
+        closing("two closers", Closers="{c1, c2}", Readers="{}"),
         _two_dates("two dates", Closers="{c1, c2}"),
     ),
     "Shards": (
-        _shards("one goes", is_live=True),
-        _shards("one is replaced"),
-        _shards("one without a shard becomes two"),
+        shards("one goes", is_live=True),
+        shards("one is replaced"),
+        shards("one without a shard becomes two"),
     ),
     "Table": (
         _table("two drivers"),
@@ -299,34 +303,19 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _merging("a removal of three files", Manifests="{m1, m2, m3}", MaxStops=0, Removes=True),
     ),
     "Landing": (
-        _landing("a copied manifest", MaxStops=0, MayForge=True),
-        _landing("retention", MaxOffset=2, MaxStops=0),
-        _landing("two planners of two partitions", Partitions="{k1, k2}", Planners="{c1, c2}", MaxStops=0),
-        _landing("the end of each offset", MaxTopics=2, is_live=True),
-        _landing("two planners, three manifests", Planners="{c1, c2}", MaxOffset=2, MaxIds=3, MaxStops=0),
+        landing("a copied manifest", MaxStops=0, MayForge=True),
+        landing("retention", MaxOffset=2, MaxStops=0),
+        landing("two planners of two partitions", Partitions="{k1, k2}", Planners="{c1, c2}", MaxStops=0),
+        landing("the end of each offset", MaxTopics=2, is_live=True),
+        landing("two planners, three manifests", Planners="{c1, c2}", MaxOffset=2, MaxIds=3, MaxStops=0),
     ),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A guard that was taken out of the model, and the property that then does not hold; empty if all do."""
-
-    module: str
-    guard: str
-    violated: str
-    states: int
-
-
-def tried(module: str, guard: str) -> Trial:
-    """Take a guard out, and explore the configurations of its module until one shows what it is for."""
-    states = 0
-    for configuration in _GUARDS_OF[module]:
-        found = configuration.lacking(guard).explored()
-        states = found.states
-        if found.violated:
-            return Trial(module, guard, found.violated, states)
-    return Trial(module, guard, "", states)
+def violated_without(module: str, guard: str) -> str:
+    """The first property that a configuration of the module shows to fail without a guard; empty if all hold."""
+    found = (each.lacking(guard).explored().violated for each in _GUARDS_OF[module])
+    return next(filter(None, found), "")
 
 
 def all_guards() -> Iterable[tuple[str, str]]:

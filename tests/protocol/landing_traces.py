@@ -1,6 +1,6 @@
 """Records what planners of a topic leave as they die, or are held up, at each change, while records come and go."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
@@ -14,6 +14,7 @@ from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.sources.landing.lander import Lander
 from compactor.sources.landing.lines import ValueLines
+from tests.protocol.configurations import Configuration, landing
 from tests.protocol.traces import Chained, Trace
 from tests.support.harness import DiedError
 from tests.support.memory_kafka import MemoryKafka
@@ -26,10 +27,6 @@ CHANGES = 10
 """So many changes has a plan that begins a chain and writes one manifest."""
 
 UNKNOWN = 99
-VALUES = {
-    "Partitions": '{"k1"}', "Planners": "{c1, c2}", "MaxOffset": "3", "MaxTopics": "1",
-    "MayForge": "FALSE",
-}  # fmt: skip
 
 
 class Scene:
@@ -124,14 +121,16 @@ class Scene:
             yield Manifest.model_validate_json(self._store.read(info.uri))
 
 
-def values(scenes: Sequence[Scene], *, stops: int) -> Mapping[str, str]:
-    """The constants of the model for some scenes: no more than they need, for the model tries whatever may be unseen.
+def model_of(scenes: Sequence[Scene], *, stops: int) -> Configuration:
+    """The model for some scenes, as small as they allow: it tries whatever may be unseen.
 
     Args:
         scenes: At least one.
         stops: How many planners die in each.
     """
-    return {**VALUES, "MaxIds": str(max(scene.ids for scene in scenes)), "MaxStops": str(stops)}
+    ids = max(scene.ids for scene in scenes)
+    values = {"Partitions": '{"k1"}', "Planners": "{c1, c2}", "MaxOffset": 3, "MaxIds": ids, "MaxStops": stops}
+    return landing("as recorded", **values)
 
 
 def deaths() -> Iterator[Scene]:

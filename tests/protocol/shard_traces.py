@@ -17,6 +17,7 @@ from compactor.core.rules.sharding import Shard, taker
 from compactor.job.shards import REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import LIFE_SECONDS, Heartbeat, Runs
 from compactor.wiring import streaming
+from tests.protocol.configurations import Configuration, shards
 from tests.protocol.traces import Shared, Trace, seen
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore
@@ -39,9 +40,9 @@ LEFT = "an attempt is left to a living job for a time only"
 """No trace takes so long that this guard is needed, so without it the model tells when an attempt was not left."""
 
 
-def values(story: str) -> dict[str, str]:
-    """The constants of `Shards` for a story."""
-    return {"Story": f'"{story}"', "Ascending": "TRUE", "MaxWrong": "1"}
+def model_of(story: str) -> Configuration:
+    """The model of a story."""
+    return shards(story, MaxWrong=1).lacking(LEFT)
 
 
 class WatchedShare(ShardShare):

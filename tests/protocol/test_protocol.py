@@ -8,9 +8,8 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.layout import ManifestKey
-from tests.protocol import closing_traces, landing_traces, shard_traces
-from tests.protocol.claim_traces import VALUES, claim_traces
-from tests.protocol.configurations import SMALL, tried
+from tests.protocol import claim_traces, closing_traces, landing_traces, shard_traces
+from tests.protocol.configurations import SMALL, Configuration, first_change, violated_without
 from tests.protocol.traces import Chained, Trace, damaged, fingerprint, seen, strays, strays_of
 from tests.support.extras import TLC
 from tests.support.fakes import FailingEngine
@@ -51,30 +50,32 @@ def trace_of(step: CrashPoint, *, fails: bool = False) -> Trace:
     return trace
 
 
+def compare(model: Configuration, traces: Sequence[Trace], *wrong: Trace) -> None:
+    """Compare traces with the model: only those that are wrong on purpose differ."""
+    found = strays_of(model, [*traces, *wrong])
+    assert [each.partition(": in state")[0] for each in found] == [each.name for each in wrong], found
+
+
 def test_the_model_holds_and_is_that_of_the_code() -> None:
     """The smallest configurations, one guard that is taken out, and the deaths of drivers at every step."""
     smallest = [replace(each, values={**each.values, **SMALLER.get(each.module, {})}) for each in SMALL]
     assert [(each.module, found.violated) for each in smallest if (found := each.explored()).violated] == []
-    assert tried(*ONE_GUARD).violated
+    assert violated_without(*ONE_GUARD)
     traces = [trace_of(step) for step in DEATHS] + [trace_of(CrashPoint.DECIDED, fails=True)]
     assert all(trace.states[-1].done and not trace.states[-1].open for trace in traces)
-    wrong = [next(each for each in damaged(traces[0]) if each.states[-2].done)]
-    found = strays([*traces, *wrong], stops=1)
-    assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
-    claims = [*claim_traces()]
-    wrong = [next(damaged(claims[0]))]
-    found = strays_of("Claims", VALUES, [*claims, *wrong])
-    assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
+    attempts = max(trace.states[-1].number for trace in traces)
+    wrong = next(each for each in damaged(traces[0]) if each.states[-2].done)
+    compare(first_change("{d1}", attempts, stops=1), traces, wrong)
+    claimed = [*claim_traces.claim_traces()]
+    compare(claim_traces.MODEL, claimed, next(damaged(claimed[0])))
 
 
 @pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.full)])
 def test_closings_are_behaviours_of_the_model(every: int) -> None:
-    """Closings that die, lose an answer or meet another process; each sequence of states once."""
+    """Closings that die, lose an answer or meet another process."""
     recorded = [*closing_traces.deaths(), *closing_traces.lost_answers(), *closing_traces.meetings()]
     traces = [*{fingerprint(trace): trace for trace in recorded}.values()][::every]
-    wrong = [[*damaged(traces[0])][-1]]
-    found = strays_of("Closing", closing_traces.VALUES, [*traces, *wrong])
-    assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
+    compare(closing_traces.MODEL, traces, [*damaged(traces[0])][-1])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_closings_are_behaviours_of_the_model(every: int) -> None:
 def test_plans_of_a_topic_are_behaviours_of_the_model(
     planned: Callable[[], Iterator[landing_traces.Scene]], stops: int, at: Sequence[int]
 ) -> None:
-    """Planners that die or are held up at each change; each sequence of states once."""
+    """Planners that die or are held up at each change."""
     every = [*planned()]
     assert len(every) > max(at)
     scenes = [every[each] for each in at]
@@ -98,19 +99,15 @@ def test_plans_of_a_topic_are_behaviours_of_the_model(
         last = scene.trace.states[-1]
         assert isinstance(last, Chained)
         assert last.drafts == last.written  # no job has begun with one
-    traces = [*{fingerprint(each.trace): each.trace for each in scenes}.values()]
-    wrong = [[*damaged(traces[-1])][-1]]
-    found = strays_of("Landing", landing_traces.values(scenes, stops=stops), [*traces, *wrong])
-    assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
+    traces = [scene.trace for scene in scenes]
+    compare(landing_traces.model_of(scenes, stops=stops), traces, [*damaged(traces[-1])][-1])
 
 
 def of_shards(story: str, scenes: Sequence[shard_traces.Scene]) -> None:
-    """Compare the traces of jobs side by side, and one that is wrong, with the model; each sequence of states once."""
+    """Compare the traces of jobs side by side with the model."""
     assert all(scene.by_shards.states[-1].done for scene in scenes)
-    traces = [*{fingerprint(each.by_shards): each.by_shards for each in scenes}.values()]
-    wrong = [[*damaged(traces[0])][-1]]
-    found = strays_of("Shards", shard_traces.values(story), [*traces, *wrong], without=shard_traces.LEFT)
-    assert [each.partition(" without")[0] for each in found] == [each.name.partition(" without")[0] for each in wrong]
+    traces = [scene.by_shards for scene in scenes]
+    compare(shard_traces.model_of(story), traces, [*damaged(traces[0])][-1])
 
 
 def test_jobs_side_by_side_are_behaviours_of_the_model() -> None:
@@ -124,5 +121,4 @@ def test_jobs_side_by_side_at_every_step(story: str) -> None:
     """What each knows of the others, and what both leave of the manifest."""
     scenes = shard_traces.shard_scenes(story, shard_traces.STEPS)
     of_shards(story, scenes)
-    traces = {fingerprint(each.by_commit): each.by_commit for each in scenes}
-    assert strays([*traces.values()], stops=1, drivers="{d1, d2}") == []
+    assert strays([scene.by_commit for scene in scenes], stops=1, drivers="{d1, d2}") == []

@@ -13,8 +13,8 @@ from pathlib import Path
 from compactor.core.documents.changes import OUTCOME, Commit
 from compactor.core.layout import Layout, ManifestKey, digest
 from compactor.core.ports import ObjectStore
-from tests.protocol.configurations import SAFETY, first_change, guards
-from tests.protocol.tlc import constants, explore
+from tests.protocol.configurations import Configuration, first_change
+from tests.protocol.tlc import explore
 
 _ATTEMPT = re.compile(r"attempt-(\d+)\.json")
 _REACHED = re.compile(r'<<"reached", (\d+), (\d+)>>')
@@ -275,23 +275,22 @@ def strays(traces: Sequence[Trace], *, stops: int = 3, drivers: str = "{d1}") ->
         drivers: Those that work on a manifest at the same time.
     """
     attempts = max(1, *(state.number for trace in traces for state in trace.states if isinstance(state, Seen)))
-    return strays_of("Change", first_change(drivers, attempts, stops).values, traces)
+    return strays_of(first_change(drivers, attempts, stops), traces)
 
 
-def strays_of(module: str, values: Mapping[str, str], traces: Sequence[Trace], *, without: str = "") -> list[str]:
-    """The traces that are no behaviour of a module, each with the first change that is not.
+def strays_of(configuration: Configuration, traces: Sequence[Trace]) -> list[str]:
+    """The traces that are no behaviour of a configuration, each with the first change that is not.
 
     Args:
-        module: One of `SEEN`.
-        values: Of its constants, without the guards.
-        traces: Any number.
-        without: A guard to leave out of the model.
+        configuration: Of a module that `SEEN` has; it says how many processes may stop, and how often.
+        traces: Any number. Each sequence of states is compared once.
     """
-    kept = ", ".join(f'"{guard}"' for guard in sorted(guards(module) - {without}))
+    module = configuration.module
+    traces = [*{fingerprint(trace): trace for trace in traces}.values()]
     told = "Traces == <<\n" + ",\n".join(_tla(trace) for trace in traces) + "\n>>"
-    lines = [constants({**values, "Guards": f"{{{kept}}}"}), "SPECIFICATION TraceSpec\n", "INVARIANT Told\n"]
-    lines += [f"INVARIANT {name}\n" for name in SAFETY[module]]
-    explored = explore(module, [told, SEEN[module], DEFINITIONS], "".join(lines), is_short=len(traces) < MANY)
+    definitions, text = replace(configuration, alike=()).texts("TraceSpec")
+    definitions = [*definitions, told, SEEN[module], DEFINITIONS]
+    explored = explore(module, definitions, f"{text}INVARIANT Told\n", is_short=len(traces) < MANY)
     if explored.violated:
         return [f"a trace violates {explored.violated}:\n{explored.printed}"]
     reached = dict.fromkeys(range(1, len(traces) + 1), 0)
