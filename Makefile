@@ -44,7 +44,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark bench-guard bench-cliffs test-large soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint generate format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -136,6 +136,9 @@ lint: $(DEVELOPER) ## Check format, style, types, layers, unused code and length
 		cargo fmt --manifest-path $(CRATE) --check && \
 		cargo clippy --quiet --locked --all-targets --features extension-module --manifest-path $(CRATE) -- -D warnings; \
 	else echo "cargo with rustfmt and clippy is not installed: native/ was not checked" >&2; fi
+
+generate: $(DEVELOPER) ## Write what is made from the code: reference tables, comments of settings files, manual page, JSON Schemas
+	@$(BIN)/python -m tools.generate
 
 format: $(DEVELOPER) ## Format the code
 	@$(BIN)/ruff format .

@@ -1,9 +1,7 @@
-"""Tables of log events and errors: `python -m tools.events_table FILE` writes them into a document."""
+"""The tables of log events and errors in `docs/reference-logs.md`."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from compactor.core.errors import CompactorError
 from compactor.telemetry.log_events import CATALOGUE, COMMON_FIELDS, LogEvent
@@ -16,7 +14,7 @@ _MANY = 4
 def with_tables(document: str) -> str:
     """A document with current tables between their marks; a ValueError if a mark is missing."""
     tables = {"events": _events_table(), "common fields": _fields_table(), "errors": _errors_table()}
-    return document_tables.with_tables(document, "tools.events_table docs/reference-logs.md", tables)
+    return document_tables.with_tables(document, tables)
 
 
 def _events_table() -> str:
@@ -65,8 +63,3 @@ def _shared() -> list[tuple[str, str]]:
     """Fields with one meaning in many events, sorted."""
     counted = Counter(each for event in CATALOGUE.values() for each in event.fields.items())
     return sorted(each for each, events in counted.items() if events >= _MANY)
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        Path(name).write_text(with_tables(Path(name).read_text()))

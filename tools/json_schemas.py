@@ -1,4 +1,4 @@
-"""The JSON Schemas of documents that commands print: `python -m tools.json_schemas` writes the shipped files.
+"""The JSON Schemas of documents that commands print.
 
 A schema says what the types of a command's results say (`json_option`): the keys are their fields and shown properties,
 described by their docstrings and comments.
@@ -221,9 +221,3 @@ def _without_titles(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     return {key: _without_titles(value) for key, value in node.items() if key != "title" or isinstance(value, dict)}
-
-
-if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for name in NAMES:
-        (FOLDER / f"{name}.schema.json").write_text(text_of(schema_of(name)))

@@ -1,9 +1,7 @@
-"""The manual page, from the help of the commands: `python -m tools.man_page FILE` writes it."""
+"""The manual page, from the help of the commands."""
 
 import inspect
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
@@ -79,8 +77,3 @@ def _text(text: str) -> str:
     """Plain text for roff, which takes backslashes, hyphens and a dot or quote that begins a line for its own."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "\\(ga")
     return f"\\&{escaped}" if escaped[:1] in {".", "'"} else escaped
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        Path(name).write_text(man_page())

@@ -1,7 +1,4 @@
-"""The table of metrics: `python -m tools.metrics_table FILE` writes it into a document."""
-
-import sys
-from pathlib import Path
+"""The table of metrics in `docs/reference-metrics.md`."""
 
 from compactor.telemetry.metrics import CATALOGUE
 from tools.document_tables import with_tables
@@ -11,9 +8,4 @@ def with_table(document: str) -> str:
     """A document with the current catalogue between its marks; a ValueError if a mark is missing."""
     rows = (f"| {name} | {each.unit} | {each.meaning} | {each.advice} |" for name, each in CATALOGUE.items())
     table = "\n".join(["| metric | unit | meaning | when it moves |", "|---|---|---|---|", *rows])
-    return with_tables(document, "tools.metrics_table docs/reference-metrics.md", {"metrics": table})
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        Path(name).write_text(with_table(Path(name).read_text()))
+    return with_tables(document, {"metrics": table})

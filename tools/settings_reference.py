@@ -1,13 +1,8 @@
-"""Descriptions of settings: `python -m tools.settings_reference FILE ...` writes them into files.
-
-It writes the tables of `docs/reference-settings.md` and the comments of settings files (`config/*.toml`).
-"""
+"""Descriptions of settings: the tables of `docs/reference-settings.md` and the comments of settings files."""
 
 import re
-import sys
 import tomllib
 from collections.abc import Collection, Iterator
-from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
@@ -35,7 +30,7 @@ def with_reference(document: str) -> str:
     )
     own = ", ".join(f"`{section}.{key}`" for section, keys in OWN_KEYS.items() for key in _in_order(section, keys))
     reference += f"\n\nKeys that a stream may set for itself: {own}."
-    return with_tables(document, "tools.settings_reference docs/reference-settings.md", {"settings": reference})
+    return with_tables(document, {"settings": reference})
 
 
 def _in_order(section: str, keys: Collection[str]) -> list[str]:
@@ -74,10 +69,3 @@ def _row(key: str, field: FieldInfo) -> str:
         default,
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        path = Path(name)
-        renew = with_comments if path.suffix == ".toml" else with_reference
-        path.write_text(renew(path.read_text()))

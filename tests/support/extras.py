@@ -69,7 +69,7 @@ def readers_python() -> Path | None:
     return own if own.exists() else None
 
 
-NATIVE = Extra("native", is_installed, "`make dev` builds the native engine, with cargo")
+NATIVE = Extra("native", is_installed, "`make dev` builds the native engine of this tree, with cargo")
 CARGO = Extra("cargo", lambda: shutil.which("cargo") is not None, "install Rust 1.88 or later")
 VERSITYGW = Extra("versitygw", lambda: versitygw_path() is not None, "`make versitygw` builds it, with Go")
 CHROMIUM = Extra("chromium", lambda: found_browser() is not None, "`make browser` installs it where apt-get may")

@@ -18,19 +18,6 @@ FIELDS = {(name, key): field for name, model in SECTIONS.items() for key, field 
 IDS = [".".join(each) for each in FIELDS]
 
 
-def test_the_page_is_of_today() -> None:
-    """The page has the tables that the code gives."""
-    page = (ROOT / "docs" / "reference-settings.md").read_text()
-    assert page == with_reference(page), "python -m tools.settings_reference docs/reference-settings.md"
-
-
-@pytest.mark.parametrize("name", ["local", "dev", "prod"])
-def test_comments_of_the_shipped_files_are_of_today(name: str) -> None:
-    """Behind every key of a shipped file stands the meaning that the code gives it."""
-    text = (ROOT / "config" / f"{name}.toml").read_text()
-    assert text == with_comments(text), "python -m tools.settings_reference config/*.toml"
-
-
 def test_a_page_without_marks_is_refused() -> None:
     """A page that has lost its marks is not written over."""
     with pytest.raises(ValueError, match="expected a line"):

@@ -14,7 +14,6 @@ from compactor.core import errors
 from compactor.core.errors import CompactorError
 from compactor.telemetry.log_events import CATALOGUE, COMMON_FIELDS, OF_THE_ERROR
 from compactor.wiring import functions
-from tools.events_table import with_tables
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = [ROOT / "glue_entry.py", *(ROOT / "lambdas").glob("*.py"), *(ROOT / "compactor").rglob("*.py")]
@@ -120,12 +119,6 @@ def test_an_event_says_what_it_means(name: str) -> None:
     assert all(event.fields.values())
     assert not set(event.fields) & set(COMMON_FIELDS)
     assert bool(event.next_move) == (event.level in {"warning", "error"})
-
-
-def test_the_document_shows_the_catalogue() -> None:
-    """The tables in the document are those of the code, to the letter."""
-    document = (ROOT / "docs" / "reference-logs.md").read_text()
-    assert with_tables(document) == document, "python -m tools.events_table docs/reference-logs.md"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
