@@ -5,10 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from compactor.ndjson.inspection import BLANK, REASONS
-
-MAX_DEPTH = 1024
-"""Levels of arrays and objects that a line may have."""
+from compactor.ndjson.inspection import BLANK, MAX_DEPTH, REASONS
 
 _STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.?|)*+(?:"|\Z)|[\[\]{}]')
 _WORDS = re.compile(r'"(?:[^"\\]++|\\.?|)*+"|NaN|-?Infinity')

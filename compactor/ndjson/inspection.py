@@ -12,6 +12,9 @@ from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import BLOCK_BYTES, Judged, Limits, LineCounts, Receiver, Refused, Reject, Splitter
 from compactor.schema.schema import NO_NEW_KEYS, KeyLimits
 
+MAX_DEPTH = 1024
+"""The most levels of arrays and objects in a line: the limit of orjson."""
+
 
 class NewKeys:
     """The keys without a column, and which of the others there are.

@@ -123,25 +123,30 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True)
 class LineCounts:
-    """The counts of a file: `records + rejected_lines + blank_lines == lines`.
+    """The counts of a file.
 
     Attributes:
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines that are empty or consist of spaces, tabs and carriage returns.
-        reject_rows: Number of `Reject` values; greater than `rejected_lines` if a line was too long.
+        rejects: Number of rejected lines by reason.
         has_bom: The file begins with a UTF-8 byte order mark, which is not part of the first line.
-        format: How it was read. Of a JSON file, elements count as lines.
+        format: How it was read. In a JSON file, elements count as lines.
     """
 
     decoded_bytes: int
     lines: int
     blank_lines: int
-    records: int
-    rejected_lines: int
     rejects: dict[str, int]
-    reject_rows: int
     has_bom: bool
     format: FileFormat
+
+    @property
+    def rejected_lines(self) -> int:
+        return sum(self.rejects.values())
+
+    @property
+    def records(self) -> int:
+        return self.lines - self.blank_lines - self.rejected_lines
 
 
 def in_whole_file(part: FileRange | None, on_reject: Callable[[Reject], None]) -> Callable[[Reject], None]:

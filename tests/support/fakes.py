@@ -17,14 +17,15 @@ from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.rows_place import RowsPlace, writing
-from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
+from compactor.engines.spark.input_files import InspectTask, inspect_files
+from compactor.engines.task_results import ManifestResults, TaskFile
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import ColumnType, value_of
 from compactor.schema.field_ids import METADATA_IDS
-from compactor.schema.schema import RESCUED_COLUMN, SchemaVersion, first_sources, metadata_names
+from compactor.schema.schema import RESCUED_COLUMN, SchemaVersion, metadata_names
 from tests.support.parquet_ids import MAP_WITH_IDS, with_field_id
 
 T = TypeVar("T")
@@ -68,12 +69,11 @@ class PlainEngine:
         )
         inspected = inspect_files(self._store, task)
         request.on_inspected()
-        keys = first_sources((file.report.origin_uri, file.keys) for file in inspected.files)
-        further = next((file.report.uri for file in inspected.files if file.has_further_keys), "")
-        schema = request.columns_for(keys, rescued_from=further)
+        results = ManifestResults([inspected])
+        schema = request.columns_for(results.new_keys, rescued_from=results.further_from)
         rows = [
             (file.report.origin_uri, texts(line))
-            for file in inspected.files
+            for file in results.files
             if file.readable_uri is not None
             for line in self._plain(file, file.readable_uri).split(b"\n")
             if line.strip(b" \t\r")
@@ -87,16 +87,8 @@ class PlainEngine:
             pq.write_table(table, sink)
             self._write(place, uri, sink.getvalue().to_pybytes())
             outputs.append(StagedOutput(uri, schema))
-        rejects = () if inspected.rejects_uri is None else (inspected.rejects_uri,)
         misfits = sum(len(_misfits(values, schema)) for _, values in rows)
-        return Staged(
-            tuple(file.report for file in inspected.files),
-            schema,
-            tuple(outputs),
-            rejects,
-            misfits,
-            refused_keys=schema.refused(keys, has_further=bool(further)),
-        )
+        return results.staged(schema, outputs, rescued_values=misfits, refused_keys=results.refused_keys(schema))
 
     def _write(self, place: RowsPlace, uri: str, data: bytes) -> None:
         """Put a whole file into staging; in place, write it piece by piece, so that others may meet half of it."""
@@ -108,7 +100,7 @@ class PlainEngine:
             for start in range(0, len(data), step):
                 writer.write(data[start : start + step])
 
-    def _plain(self, file: InspectedFile, uri: str) -> bytes:
+    def _plain(self, file: TaskFile, uri: str) -> bytes:
         """The lines to read: of the file itself, or of its repaired copy, which is not compressed."""
         if uri != file.report.uri:
             return self._store.read(uri)

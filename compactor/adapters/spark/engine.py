@@ -24,8 +24,8 @@ from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.parquet_files import parquet_facts
 from compactor.engines.spark.footers import WholeFooterTask, copy_with_whole_footer
-from compactor.engines.spark.input_files import InspectedFile
 from compactor.engines.spark.python_rows import CELLS_PER_BYTE
+from compactor.engines.task_results import TaskFile
 from compactor.ledger.sizing import partitioning, planned_files
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion
@@ -132,7 +132,7 @@ class SparkEngine:
             if keys.rows is None:
                 schema = _schema_for(request, inspection)
                 overflow = _overflow(request, inspection, schema)
-                refused_keys = schema.refused(inspection.keys, has_further=bool(inspection.further_from))
+                refused_keys = inspection.refused_keys(schema)
                 is_sparse = inspection.records * len(schema.columns) > CELLS_PER_BYTE * inspection.decoded_bytes
                 if is_sparse and discovery == "declared":
                     discovery = "full"  # Python makes rows of lines that were parsed
@@ -162,17 +162,14 @@ class SparkEngine:
         )
 
     def _staged(self, conversion: _Conversion, staging: str, converted: _Converted) -> Staged:
-        inspection, schema = conversion.inspection, conversion.schema
-        written = [*converted.outputs]
+        schema, written = conversion.schema, [*converted.outputs]
         if written and schema.has_rescued:
             tasks = [WholeFooterTask(uri, f"{staging}footers/") for uri in written]
             description = f"complete footers {conversion.request.manifest.manifest_id}"
             written = run_tasks(self.session, self.store_spec, tasks, copy_with_whole_footer, description=description)
-        return Staged(
-            reports=tuple(file.report for file in inspection.files),
-            schema=schema,
-            outputs=tuple(StagedOutput(uri, schema) for uri in written),
-            rejects=inspection.rejects,
+        return conversion.inspection.staged(
+            schema,
+            [StagedOutput(uri, schema) for uri in written],
             rescued_values=converted.rescued_values,
             refused_keys=conversion.refused_keys,
         )
@@ -187,7 +184,8 @@ class SparkEngine:
     def _convert(self, conversion: _Conversion, staging: str) -> _Converted | None:
         """What inspection made, or else Spark makes; None if Spark could not parse some line."""
         inspection = conversion.inspection
-        written, rescued_values = inspection.outputs, inspection.rescued_values
+        written = tuple(uri for task in inspection.tasks for uri in task.outputs)
+        rescued_values = inspection.rescued_values
         if inspection.sources:
             files = self._planned_files(conversion, staging)
             found = self._convert_to(f"{staging}out/", files, inspection.sources, conversion)
@@ -233,7 +231,7 @@ class SparkEngine:
         self._convert_to(target, 1, sources, conversion)
         return max(sum(info.size_bytes for info in self._parquet_in(target)), 1) / max(decoded_bytes, 1)
 
-    def _sampled(self, file: InspectedFile, uri: str, head_uri: str) -> tuple[str, int]:
+    def _sampled(self, file: TaskFile, uri: str, head_uri: str) -> tuple[str, int]:
         """A URI to sample and its decoded bytes: the file itself, or a copy of the first lines of a long file."""
         is_plain = file.report.codec == "none" or uri != file.report.uri
         if not is_plain or file.report.decoded_bytes <= 2 * SAMPLE_BYTES:
@@ -275,7 +273,7 @@ class SparkEngine:
 
 
 def _schema_for(request: StageRequest, inspection: Inspection) -> SchemaVersion:
-    schema = request.columns_for(inspection.keys, rescued_from=inspection.further_from)
+    schema = request.columns_for(inspection.new_keys, rescued_from=inspection.further_from)
     if inspection.records and not schema.columns:
         schema = request.columns_for({EMPTY_KEY: next(iter(inspection.sources.values()))})
     return schema
@@ -287,10 +285,10 @@ def _column_keys(conversion: _Conversion) -> tuple[str, ...]:
     Columns that other manifests brought later, hundreds of them perhaps, then cost this one little. Keys are left out
     by whole versions because Spark compiles code for each choice of them.
     """
-    return conversion.schema.keys_up_to({*conversion.inspection.present_keys, *conversion.inspection.keys})
+    return conversion.schema.keys_up_to({*conversion.inspection.present_keys, *conversion.inspection.new_keys})
 
 
 def _overflow(request: StageRequest, inspection: Inspection, schema: SchemaVersion) -> tuple[str, ...]:
     """The keys that the files may have and the schema has no column for."""
-    keys = dict.fromkeys([*sorted(request.schema.keys), *inspection.keys])
+    keys = dict.fromkeys([*sorted(request.schema.keys), *inspection.new_keys])
     return tuple(key for key in keys if key not in schema.keys)

@@ -18,9 +18,10 @@ from compactor.core.ports import ObjectStore
 from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules, RowPlan
 from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
-from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
+from compactor.engines.spark.input_files import InspectTask, InspectTaskResult, inspect_files
+from compactor.engines.task_results import ManifestResults
 from compactor.ndjson.inspection import Discovery
-from compactor.schema.schema import KeyLimits, first_sources
+from compactor.schema.schema import KeyLimits
 from compactor.telemetry.error_text import described
 
 
@@ -74,37 +75,18 @@ class KeyPlan:
     tasks: int = 0  # the most tasks; 0 for some of each core
 
 
-@dataclass(frozen=True, slots=True)
-class Inspection:
-    """All inspected files of a manifest.
+class Inspection(ManifestResults[InspectTaskResult]):
+    """All inspected files of a manifest."""
 
-    Attributes:
-        keys: The collected keys without a column in first-seen order, with the URI of the first file that has each.
-        present_keys: The keys with a column that some record may have.
-        outputs: URIs of the staged Parquet files of rows, if inspection makes them.
-        rescued_values: The values in them that do not fit the type of their column.
-    """
-
-    files: tuple[InspectedFile, ...]
-    rejects: tuple[str, ...]
-    keys: Mapping[str, str]
-    present_keys: frozenset[str]
-    outputs: tuple[str, ...]
-    rescued_values: int
+    @property
+    def present_keys(self) -> frozenset[str]:
+        """The keys with a column that some record may have."""
+        return frozenset[str]().union(*(task.present_keys for task in self.tasks))
 
     @property
     def sources(self) -> dict[str, str]:
         """The URIs for Spark to read, each with the URI of its input file."""
         return {file.readable_uri: file.report.origin_uri for file in self.files if file.readable_uri is not None}
-
-    @property
-    def further_from(self) -> str:
-        """The first file with keys that were not collected; empty if there is none."""
-        return next((file.report.origin_uri for file in self.files if file.has_further_keys), "")
-
-    @property
-    def records(self) -> int:
-        return sum(file.report.records for file in self.files)
 
     @property
     def decoded_bytes(self) -> int:
@@ -152,19 +134,7 @@ def inspect_on_executors(
         )
         for number, share in enumerate(shares)
     ]
-    results = run_tasks(session, store, tasks, inspect_files, description=f"inspect {manifest.manifest_id}")
-    files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
-    new_keys = first_sources((file.report.origin_uri, file.keys) for file in files)
-    rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
-    present_keys = frozenset[str]().union(*(result.present_keys for result in results))
-    return Inspection(
-        files=files,
-        rejects=rejects,
-        keys=new_keys,
-        present_keys=present_keys,
-        outputs=tuple(uri for result in results for uri in result.outputs),
-        rescued_values=sum(result.rescued_values for result in results),
-    )
+    return Inspection(run_tasks(session, store, tasks, inspect_files, description=f"inspect {manifest.manifest_id}"))
 
 
 T = TypeVar("T")

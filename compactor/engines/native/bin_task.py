@@ -7,16 +7,16 @@ from typing import NoReturn, Self
 from uuid import uuid4
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import FileReport, FileStatus
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.engine import EngineRules, RowPlan
 from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace
 from compactor.engines.rows_place import RowsPlace, writing
+from compactor.engines.task_results import TaskFile, TaskResult
 from compactor.ledger.sizing import closes_file
 from compactor.ndjson.files.file_walk import FileWalk, OpenedFile, WalkedFile
 from compactor.ndjson.files.line_fields import PathValues, places_in
-from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors
 from compactor.ndjson.inspection import BLANK_LINE, inspect_lines, refusals
 from compactor.ndjson.lines import Judged, LineCounts, Receiver, Refused, Reject
@@ -140,42 +140,18 @@ class BinTask:
     place: RowsPlace | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BinFile:
-    """The outcome of one input file.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinResult(TaskResult):
+    """The result of a bin.
 
     Attributes:
-        new_keys: Keys without a column that no earlier file of the bin has, in first-seen order.
-        has_further_keys: Some keys without a column were not collected.
+        output_bytes: The total length of the outputs.
+        lacks_columns: A key has no column and cannot be rescued, so the outputs must not be used: the bin has to be
+            written again with more columns.
     """
 
-    index: int
-    report: FileReport
-    new_keys: tuple[str, ...] = ()
-    has_further_keys: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BinResult:
-    """The outcome of a bin.
-
-    Attributes:
-        outputs: URIs of the staged Parquet files of rows; not to be used if `lacks_columns`.
-        rejects_uri: The staged Parquet file of all rejects; None if there are none.
-        rescued_values: Number of values that do not fit the type of their column.
-        lacks_columns: A key has no column and cannot be rescued, so the bin has to be written again with more columns.
-    """
-
-    files: tuple[BinFile, ...]
-    outputs: tuple[str, ...]
     output_bytes: int
-    rejects_uri: str | None
-    rescued_values: int
     lacks_columns: bool
-
-    @property
-    def records(self) -> int:
-        return sum(file.report.records for file in self.files)
 
 
 @scratch_errors()
@@ -206,7 +182,6 @@ class _Pass:
     """
 
     def __init__(self, store: ObjectStore, task: BinTask, new_kernel: NewKernel, number: int) -> None:
-        self._store = store
         self._task = task
         self._kernel: Kernel = new_kernel(task.plan)
         # A task that Spark believes lost may still run beside its repetition: neither may overwrite the other's files.
@@ -239,25 +214,21 @@ class _Pass:
         self._sampled = frozenset(unreadable.keys() - walked.keys())
         files = [file for file in self._task.files if file[0] not in walked]
         with self._walk as walk:
-            path = walk.folder / "rejects.parquet"
-            with RejectsWriter(path) as rejects, self._outputs as outputs:
-                walked.update((file.index, file) for file in walk.files(files, rejects, self._read))
+            with self._outputs as outputs:
+                walked.update((file.index, file) for file in walk.files(files, self._read))
                 # guard: rows without the column of a key that they have are not staged
                 if not (self._needs_rescan or self._kernel.lacks_columns):
                     outputs.commit()
             if self._needs_rescan:  # guard: a pass with rows of a file that is not taken in counts for nothing
                 # All unreadable files are known by now, so one more pass is enough.
                 return {index: file for index, file in walked.items() if file.found is None}
-            rejects_uri = f"{self._task.staging}rejects/{self._name}.parquet" if rejects.rows else None
-            if rejects_uri is not None:
-                self._store.upload(rejects_uri, path)
-            return self._result(walked, rejects_uri)
+            return self._result(walked, walk.stage_rejects(f"{self._task.staging}rejects/{self._name}.parquet"))
 
     def _result(self, walked: Mapping[int, _Walked], rejects_uri: str | None) -> BinResult:
         kernel = self._kernel
         return BinResult(
             files=tuple(
-                BinFile(index, walked[index].report, *(walked[index].found or ())) for index, _ in self._task.files
+                TaskFile(index, walked[index].report, *(walked[index].found or ())) for index, _ in self._task.files
             ),
             outputs=tuple(self._outputs.uris),
             output_bytes=self._outputs.finished_bytes,

@@ -11,10 +11,11 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules, RowPlan, Staged, StagedOutput, StageRequest
-from compactor.engines.native.bin_task import BinFile, BinResult, BinTask
+from compactor.engines.native.bin_task import BinResult, BinTask
 from compactor.engines.rows_place import RowsPlace
+from compactor.engines.task_results import ManifestResults
 from compactor.ledger.sizing import leeway, planned_files
-from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources
+from compactor.schema.schema import EMPTY_KEY, SchemaVersion
 
 # Divides the files of a manifest into bins whose output files have the right size. Decisions, no I/O.
 #
@@ -85,33 +86,8 @@ class WrittenBin:
         return self.result.lacks_columns or (self.result.records > 0 and not self.task.plan.schema.columns)
 
 
-def _files(bins: Sequence[WrittenBin]) -> list[BinFile]:
-    return sorted((file for each in bins for file in each.result.files), key=lambda file: file.index)
-
-
-def _new_keys(bins: Sequence[WrittenBin]) -> tuple[dict[str, str], str]:
-    """The keys without a column in first-seen order, with the first file that has each.
-
-    Returns:
-        Also the first file with keys that were not collected; empty if there is none.
-    """
-    files = _files(bins)
-    keys = first_sources((file.report.origin_uri, file.new_keys) for file in files)
-    return keys, next((file.report.origin_uri for file in files if file.has_further_keys), "")
-
-
-def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> Staged:
-    """All that the bins staged."""
-    keys, further = _new_keys(bins)
-    return Staged(
-        reports=tuple(file.report for file in _files(bins)),
-        schema=schema,
-        outputs=tuple(StagedOutput(uri, each.task.plan.schema) for each in bins for uri in each.result.outputs),
-        rejects=tuple(each.result.rejects_uri for each in bins if each.result.rejects_uri is not None),
-        rescued_values=sum(each.result.rescued_values for each in bins),
-        redone_bins=redone,
-        refused_keys=schema.refused(keys, has_further=bool(further)),
-    )
+def _results(bins: Sequence[WrittenBin]) -> ManifestResults[BinResult]:
+    return ManifestResults([each.result for each in bins])
 
 
 ROUNDS = 4
@@ -191,7 +167,14 @@ class NativeEngine:
         newest = max((each.task.plan.schema for each in bins), key=lambda schema: schema.version)
         if not request.declared_keys <= newest.keys:
             newest = request.columns_for({})
-        return staged(bins, newest, redone)
+        results = _results(bins)
+        return results.staged(
+            newest,
+            [StagedOutput(uri, each.task.plan.schema) for each in bins for uri in each.result.outputs],
+            rescued_values=results.rescued_values,
+            redone_bins=redone,
+            refused_keys=results.refused_keys(newest),
+        )
 
     def _written(self, request: StageRequest) -> list[WrittenBin]:
         """Write all bins with the columns known so far."""
@@ -242,17 +225,19 @@ class NativeEngine:
             written = self._write(request, [task], f"sample{number}/")
             if not written[0].is_lacking:
                 return plan, max(written[0].result.output_bytes, 1) / ends[count - 1]
-            if not any(_new_keys(written)):
+            results = _results(written)
+            if not (results.new_keys or results.further_from):
                 break  # its records have no keys, but those of the rest of the manifest may
             plan = self._wider_plan(request, written)
         return plan, None
 
     def _wider_plan(self, request: StageRequest, bins: Sequence[WrittenBin]) -> RowPlan:
         """A plan with the columns that bins lack; with one for the empty key if their records have no keys at all."""
-        keys, further = _new_keys(bins)
-        if not keys and not further:
-            keys = {EMPTY_KEY: next(file.report.origin_uri for file in _files(bins) if file.report.records)}
-        schema = request.columns_for(keys, rescued_from=further)
+        results = _results(bins)
+        keys = results.new_keys
+        if not keys and not results.further_from:
+            keys = {EMPTY_KEY: next(file.report.origin_uri for file in results.files if file.report.records)}
+        schema = request.columns_for(keys, rescued_from=results.further_from)
         return self._plan(request, schema, rescues_unknown=bool(keys.keys() - schema.keys - schema.retired_keys))
 
     def _plan(self, request: StageRequest, schema: SchemaVersion, *, rescues_unknown: bool) -> RowPlan:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import FileReport
 from compactor.core.errors import ObjectChanged
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import EngineRules, RowPlan
 from compactor.engines.spark.names import spark_reads_as_is, spark_reads_name
 from compactor.engines.spark.python_rows import PythonRows
+from compactor.engines.task_results import TaskFile, TaskResult
 from compactor.ndjson.files.file_walk import FileWalk, OpenedFile
-from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors
 from compactor.ndjson.inspection import Discovery, Inspected, NewKeys, inspect_lines
 from compactor.ndjson.lines import Reject
@@ -50,40 +49,15 @@ class InspectTask:
     rows: RowPlan | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InspectedFile:
-    """The outcome of one file.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectTaskResult(TaskResult):
+    """The result of a task.
 
     Attributes:
-        keys: Keys without a column that no earlier file of the task has, in first-seen order.
-        has_further_keys: Some keys without a column were not collected.
-        readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records, or their
-            rows were made.
-    """
-
-    index: int
-    report: FileReport
-    keys: tuple[str, ...]
-    has_further_keys: bool
-    readable_uri: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class InspectTaskResult:
-    """The outcome of a task.
-
-    Attributes:
-        rejects_uri: The staged Parquet file of all rejects; None if there are none.
         present_keys: The keys with a column that some record may have.
-        outputs: The staged Parquet files of rows, if they were made.
-        rescued_values: The values in them that do not fit the type of their column.
     """
 
-    files: tuple[InspectedFile, ...]
-    rejects_uri: str | None
     present_keys: frozenset[str]
-    outputs: tuple[str, ...] = ()
-    rescued_values: int = 0
 
 
 @scratch_errors()
@@ -98,18 +72,17 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
     """
     rules = task.rules
     with FileWalk(store, task.manifest_id, rules.on_changed_file, rules.limits, rules.formats) as walk:
-        path = walk.folder / "rejects.parquet"
-        with RejectsWriter(path) as rejects:
-            inspector = _Inspector(store, task, walk)
-            files = tuple(
-                InspectedFile(file.index, file.report, *(file.found or ((), False, None)))
-                for file in walk.files(task.files, rejects, inspector.read)
-            )
-            outputs, rescued_values = inspector.make_rows()
-        rejects_uri = f"{task.staging}rejects/{task.task_number:06d}.parquet" if rejects.rows else None
-        if rejects_uri is not None:
-            store.upload(rejects_uri, path)
-        return InspectTaskResult(files, rejects_uri, frozenset(inspector.present), outputs, rescued_values)
+        inspector = _Inspector(store, task, walk)
+        walked = walk.files(task.files, inspector.read)
+        files = tuple(TaskFile(file.index, file.report, *(file.found or ())) for file in walked)
+        outputs, rescued_values = inspector.make_rows()
+        return InspectTaskResult(
+            files=files,
+            rejects_uri=walk.stage_rejects(f"{task.staging}rejects/{task.task_number:06d}.parquet"),
+            outputs=outputs,
+            rescued_values=rescued_values,
+            present_keys=frozenset(inspector.present),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Generic, Literal, Self, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
@@ -27,6 +28,7 @@ from compactor.ndjson.files.object_reading import (
     Opened,
     PatientReads,
     open_file,
+    read_ranges,
 )
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch
@@ -102,6 +104,7 @@ class FileWalk:
         *,
         counted_bytes: int = RANGE_BYTES,
     ) -> None:
+        self._store = store
         self._input = PatientReads(store)
         self._manifest_id = manifest_id
         self._any_version = on_changed_file == "read"
@@ -115,20 +118,22 @@ class FileWalk:
 
     def __enter__(self) -> Self:
         self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="compactor-")))
+        self._rejects = self._stack.enter_context(RejectsWriter(self.folder / "rejects.parquet"))
         self._pool = self._stack.enter_context(ThreadPoolExecutor(FILES_AHEAD, thread_name_prefix="read-ahead"))
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, traceback)
 
-    def files(
-        self, files: Sequence[tuple[int, ManifestFile]], rejects: RejectsWriter, read: ReadFile[T]
-    ) -> Iterator[WalkedFile[T]]:
+    def files(self, files: Sequence[tuple[int, ManifestFile]], read: ReadFile[T]) -> Iterator[WalkedFile[T]]:
         """Read files one after the other. The next ones are opened meanwhile, unless the disk answers at once.
+
+        Keeps the rejects of files that were read to their end, and samples of the rejects of files with too many.
 
         Args:
             files: Index in the manifest, and file.
-            rejects: Receives the rejects of files that were read to their end, and samples of too many.
             read: Reads one file.
 
         Raises:
@@ -142,27 +147,30 @@ class FileWalk:
             opened = calls_ahead(self._pool, self._open, items, depth=FILES_AHEAD)
         with closing(opened) as openings:
             for (index, file), opening in zip(files, openings, strict=True):
-                yield self._walk(index, file, opening, rejects, read)
+                yield self._walk(index, file, opening, read)
+
+    def stage_rejects(self, uri: str) -> str | None:
+        """Upload the rejects of all files; return the URI, or None if there are no rejects."""
+        self._rejects.finish()
+        if not self._rejects.rows:
+            return None
+        self._store.upload(uri, self._rejects.path)
+        return uri
 
     def decoded(self, file: OpenedFile) -> Generator[bytes, None, None]:
         """Decode a file. May be called again for a second pass."""
         digest = file.opened.digest
-        with closing(file.opened.pieces(self._input, self._pool)) as stored:
-            pieces = self._permitted(stored)
-            yield from decode(file.codec, self._counted(digest.passing(pieces) if digest else pieces))
+        with closing(read_ranges(self._input, file.opened, self._pool)) as stored:
+            try:
+                yield from decode(file.codec, self._counted(digest.passing(stored) if digest else stored))
+            except AccessError as exc:  # the trouble of this file, and of no place of the job
+                raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def splitter(self, file: OpenedFile) -> Splitter:
         """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
         if file.opened.start:  # behind the first lines of a file, which tell its kind
             return self._formats.lines
         return self._formats.splitter(file.uri)
-
-    def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
-        try:
-            yield from stored
-        except AccessError as exc:
-            raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def _counted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         for piece in stored:
@@ -193,44 +201,43 @@ class FileWalk:
             # A single object may have another owner or key; the caller decides whether all access is refused.
             raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
-    def _walk(
-        self, index: int, file: ManifestFile, opening: Future[Opened], rejects: RejectsWriter, read: ReadFile[T]
-    ) -> WalkedFile[T]:
+    def _walk(self, index: int, file: ManifestFile, opening: Future[Opened], read: ReadFile[T]) -> WalkedFile[T]:
         change = ""
         for start in range(MAX_STARTS if self._any_version else 1):
             try:
                 opened = self._open(file) if start else opening.result()
-                return self._read(index, file, opened, rejects, read)
+                return self._read(index, file, opened, read)
             except ObjectChanged as exc:
                 change = f"replaced while it was read: {exc}"
             except ObjectNotFound as exc:
-                return _quarantined(index, file, FileError(FileStatus.MISSING, f"deleted while it was read: {exc}"))
+                error = FileError(FileStatus.MISSING, f"deleted while it was read: {exc}")
+                return WalkedFile(index, _quarantined(file, error), None)
             except LinkRefused as exc:
-                return _quarantined(index, file, FileError(FileStatus.FORBIDDEN, str(exc)))
+                return WalkedFile(index, _quarantined(file, FileError(FileStatus.FORBIDDEN, str(exc))), None)
             except FileError as exc:
-                return _quarantined(index, file, exc)
-        return _quarantined(index, file, FileError(FileStatus.CHANGED, change))
+                return WalkedFile(index, _quarantined(file, exc), None)
+        return WalkedFile(index, _quarantined(file, FileError(FileStatus.CHANGED, change)), None)
 
-    def _read(
-        self, index: int, file: ManifestFile, opened: Opened, rejects: RejectsWriter, read: ReadFile[T]
-    ) -> WalkedFile[T]:
+    def _read(self, index: int, file: ManifestFile, opened: Opened, read: ReadFile[T]) -> WalkedFile[T]:
         codec = "none" if file.grown else sniff(opened.first[:SNIFF_BYTES])
         spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
-            opened_file = OpenedFile(index, file.uri, file.origin_uri, opened, codec, _path_values(file))
+            path_values = PathValues(file.path_columns) if file.path_columns else None
+            opened_file = OpenedFile(index, file.uri, file.origin_uri, opened, codec, path_values)
             counts, found = read(opened_file, in_whole_file(file.grown, spool.add))
             self._check_kind(file, counts, spool)
-            spool.move_to(rejects)
+            spool.move_to(self._rejects)
         except FileError as exc:
-            samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
-            walked: WalkedFile[T] = _quarantined(
-                index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec, samples=samples
+            samples = spool.move_samples_to(self._rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
+            report = _quarantined(
+                file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec, reject_rows=samples
             )
+            walked: WalkedFile[T] = WalkedFile(index, report, None)
         else:
-            walked = WalkedFile(index, _report(file, opened, codec, counts, spool), found)
+            walked = WalkedFile(index, _compacted(file, opened, codec, counts, spool), found)
         finally:
             spool.close()
-        self.scratch.kept_bytes = rejects.size_bytes
+        self.scratch.kept_bytes = self._rejects.size_bytes
         return walked
 
     def _check_kind(self, file: ManifestFile, counts: LineCounts, spool: RejectSpool) -> None:
@@ -243,17 +250,25 @@ class FileWalk:
             raise FileError(FileStatus.NOT_NDJSON, f"no line is a record; the first reject {spool.kind.words}")
 
 
-def _path_values(file: ManifestFile) -> PathValues | None:
-    return PathValues(file.path_columns) if file.path_columns else None
+def _report(file: ManifestFile, status: FileStatus, **found: Any) -> FileReport:
+    return FileReport(
+        uri=file.uri,
+        status=status,
+        source_uri=file.source_uri or "",
+        rejected_as=file.rejected_as or "",
+        path_columns=file.path_columns or {},
+        range=file.grown,
+        **found,
+    )
 
 
-def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
+def _compacted(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
     digest = file.grown.digest if file.grown else ""
     # A blank line is never rejected, so those of redriven lines stand for other lines of the file that they are from.
     padding = counts.blank_lines if file.source_uri else 0
-    return FileReport(
-        uri=file.uri,
-        status=FileStatus.COMPACTED,
+    return _report(
+        file,
+        FileStatus.COMPACTED,
         size_bytes=opened.size_bytes,
         etag=opened.etag,
         digest=opened.digest.of_whole(opened.size_bytes) if opened.digest else digest,
@@ -267,35 +282,10 @@ def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, 
         rejects=counts.rejects,
         unkept_rejects=dict(spool.unkept),
         reject_rows=spool.kept_rows,
-        source_uri=file.source_uri or "",
-        rejected_as=file.rejected_as or "",
-        path_columns=file.path_columns or {},
-        range=file.grown,
     )
 
 
-def _quarantined(
-    index: int,
-    file: ManifestFile,
-    error: FileError,
-    *,
-    size_bytes: int = 0,
-    etag: str = "",
-    codec: str = "none",
-    samples: int = 0,
-) -> WalkedFile[T]:
-    """The outcome of a file that cannot be read to its end."""
-    report = FileReport(
-        uri=file.uri,
-        status=FileStatus(error.status),
-        detail=error.message,
-        size_bytes=size_bytes,
-        etag=etag or (file.grown and file.etag) or "",
-        codec=codec,
-        reject_rows=samples,
-        source_uri=file.source_uri or "",
-        rejected_as=file.rejected_as or "",
-        path_columns=file.path_columns or {},
-        range=file.grown,
-    )
-    return WalkedFile(index, report, None)
+def _quarantined(file: ManifestFile, error: FileError, *, etag: str = "", **found: Any) -> FileReport:
+    """The report on a file that cannot be read to its end."""
+    etag = etag or (file.grown and file.etag) or ""
+    return _report(file, FileStatus(error.status), detail=error.message, etag=etag, **found)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from threading import Lock
@@ -142,7 +142,6 @@ class Opened:
         start: The byte from which on it is read.
         etag_now: The version that is read, if it is a later one that begins with all bytes of the one asked for.
         digest: Of what was last read of it; None on S3, whose ETags tell contents apart.
-        read: None; see `OpenedRange`.
     """
 
     uri: str
@@ -152,16 +151,11 @@ class Opened:
     start: int = 0
     etag_now: str = ""
     digest: ContentDigest | None = None
-    read: None = None
 
     @property
     def is_part(self) -> bool:
         """Whether the file has other bytes beside those that are read."""
         return bool(self.start) or bool(self.etag_now and self.etag_now != self.etag)
-
-    def pieces(self, store: InputStore, pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
-        """Read all of its bytes; see `read_ranges`."""
-        return read_ranges(store, self, pool)
 
 
 def range_bytes(uri: str) -> int:
@@ -283,3 +277,10 @@ def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> 
             yield opened.first
         for reading in chain(begun, reads):
             yield reading.result()
+
+
+@contextmanager
+def reading(store: InputStore, opened: Opened) -> Iterator[Iterator[bytes]]:
+    """The bytes as in `read_ranges`, read in threads that end with the block."""
+    with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(store, opened, pool)) as pieces:
+        yield pieces

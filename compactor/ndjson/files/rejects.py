@@ -190,7 +190,7 @@ class RejectsWriter:
     """Writes one Parquet file of rejects to local disk. Creates it with the first row."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._writer: pq.ParquetWriter | None = None
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
@@ -199,7 +199,7 @@ class RejectsWriter:
     @property
     def size_bytes(self) -> int:
         """The bytes on disk, and those to come."""
-        return self._pending_bytes + (self._path.stat().st_size if self._writer is not None else 0)
+        return self._pending_bytes + (self.path.stat().st_size if self._writer is not None else 0)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows; small batches share a row group."""
@@ -209,12 +209,18 @@ class RejectsWriter:
         if self._pending_bytes >= _ROW_GROUP_BYTES:
             self._flush()
 
+    def finish(self) -> None:
+        """Complete the file."""
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
     def _flush(self) -> None:
         if not self._pending:
             return
         if self._writer is None:
             self._writer = pq.ParquetWriter(
-                self._path, REJECTS_SCHEMA, compression="snappy", use_dictionary=_REPEATING, write_statistics=_REPEATING
+                self.path, REJECTS_SCHEMA, compression="snappy", use_dictionary=_REPEATING, write_statistics=_REPEATING
             )
         self._writer.write_table(pa.Table.from_batches(self._pending))
         self._pending, self._pending_bytes = [], 0
@@ -226,6 +232,6 @@ class RejectsWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if kind is None:
-            self._flush()
-        if self._writer is not None:
+            self.finish()
+        elif self._writer is not None:
             self._writer.close()

@@ -1,13 +1,12 @@
 """Passes the elements of JSON arrays and documents to a judge, each as one line, and counts them."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from compactor.core.errors import FileError
-from compactor.ndjson.line_splitting import DecodedPieces
-from compactor.ndjson.lines import LineCounts, Receiver, Reject
+from compactor.ndjson.line_splitting import Splitting
+from compactor.ndjson.lines import LineCounts, Receiver
 
 _STRING = rb'"(?:[^"\\]++|\\.|)*+"'
 _FLAT = rb'[^"{}\[\]]++|' + _STRING
@@ -170,53 +169,32 @@ def split_elements(pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
         FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `unreadable`: the file ends within an
             element or an array; or what the judge raises.
     """
-    splitting = _Splitting(receiver)
-    for piece in pieces:
-        splitting.feed(piece)
-    return splitting.finish()
+    return _ElementSplitting(receiver).run(pieces)
 
 
-class _Splitting:
-    """The state between two pieces."""
+class _ElementSplitting(Splitting):
+    format = "json"
 
     def __init__(self, receiver: Receiver) -> None:
-        self._receiver = receiver
+        super().__init__(receiver)
         self._scanner = ElementScanner(receiver.limits.max_line_bytes)
-        self._pieces = DecodedPieces(receiver.limits)
-        self._elements = 0
         self._over_long = False
         self._block: list[Element] = []
         self._held_bytes = 0
-        self._rejects: Counter[str] = Counter()
-        self._reject_rows = 0
 
-    def feed(self, piece: bytes) -> None:
-        for element in self._scanner.feed(self._pieces.without_bom(piece)):
+    def _split(self, piece: bytes) -> None:
+        for element in self._scanner.feed(piece):
             self._add(element)
 
-    def finish(self) -> LineCounts:
-        for element in (*self._scanner.feed(self._pieces.rest()), *self._scanner.finish()):
+    def _finish(self) -> None:
+        for element in self._scanner.finish():
             self._add(element)
         self._pass_on()
         if self._scanner.is_open:
-            raise FileError(
-                "unreadable", f"it ends within an array or element after element {self._elements}: truncated"
-            )
-        rejected = self._rejects.total()
-        return LineCounts(
-            decoded_bytes=self._pieces.decoded_bytes,
-            lines=self._elements,
-            blank_lines=0,
-            records=self._elements - rejected,
-            rejected_lines=rejected,
-            rejects=dict(self._rejects),
-            reject_rows=self._reject_rows,
-            has_bom=bool(self._pieces.bom_bytes),
-            format="json",
-        )
+            raise FileError("unreadable", f"it ends within an array or element after element {self.lines}: truncated")
 
     def _add(self, element: Element) -> None:
-        if element.ends and not self._over_long and len(element.data) <= self._receiver.limits.max_line_bytes:
+        if element.ends and not self._over_long and len(element.data) <= self._limits.max_line_bytes:
             self._block.append(element)
             self._held_bytes += len(element.data) + 1
             if self._held_bytes >= self._receiver.block_bytes or len(self._block) == _MAX_HELD:
@@ -224,12 +202,12 @@ class _Splitting:
             return
         self._pass_on()
         if not self._over_long:
-            self._elements += 1
-            self._rejects["line_too_long"] += 1
-        size = self._receiver.limits.max_line_bytes
+            self.lines += 1
+            self.rejects["line_too_long"] += 1
+        size = self._limits.max_line_bytes
         for at in range(0, len(element.data), size):
             raw = element.data[at : at + size].replace(b"\n", b"\r")
-            self._reject(self._elements, element.offset + at, "line_too_long", raw)
+            self._reject(self.lines, element.offset + at, "line_too_long", raw)
         self._over_long = not element.ends
 
     def _pass_on(self) -> None:
@@ -239,13 +217,9 @@ class _Splitting:
             return
         judged = self._receiver.judge(b"".join(_line(element.data) for element in block))
         for line, _, reason, raw in judged.refused:
-            self._rejects[reason] += 1
-            self._reject(self._elements + line + 1, block[line].offset, reason, raw)
-        self._elements += len(block)
-
-    def _reject(self, number: int, offset: int, reason: str, raw: bytes) -> None:
-        self._reject_rows += 1
-        self._receiver.on_reject(Reject(number, self._pieces.bom_bytes + offset, reason, raw))
+            self.rejects[reason] += 1
+            self._reject(self.lines + line + 1, block[line].offset, reason, raw)
+        self.lines += len(block)
 
 
 def _line(element: bytes) -> bytes:

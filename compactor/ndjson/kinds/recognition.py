@@ -8,12 +8,9 @@ from itertools import islice
 import orjson
 
 from compactor.core.rules.next_steps import READ_AS_JSON
-from compactor.ndjson.inspection import BLANK, refusals
+from compactor.ndjson.inspection import BLANK, MAX_DEPTH, refusals
 from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
 from compactor.ndjson.line_splitting import BOM
-
-MAX_DEPTH = 1024
-"""Levels of arrays and objects: the limit of orjson."""
 
 MAX_TOKENS = 8192
 """How many strings, numbers, brackets and commas are looked at. What follows counts as cut off."""

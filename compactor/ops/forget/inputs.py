@@ -2,8 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, replace
 
 from compactor.core.documents.changes import (
@@ -27,7 +25,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import parse_fields
 from compactor.ledger.state import State
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
-from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file, read_ranges
+from compactor.ndjson.files.object_reading import open_file, reading
 from compactor.ndjson.grok import DecoderOf, no_decoder
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.kinds.formats import recorded_splitter
@@ -218,7 +216,7 @@ class InputEraser:
         try:
             opened = open_file(self.state.store, ManifestFile(uri=file.uri), any_version=True)
             lines = _Lines(self.wanted)
-            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.state.store, opened, pool)) as data:
+            with reading(self.state.store, opened) as data:
                 inspect_lines(
                     decode(sniff(opened.first[:SNIFF_BYTES]), data),
                     limits,

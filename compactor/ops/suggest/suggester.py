@@ -1,8 +1,6 @@
 """Profiles files to suggest a schema file, for `compactor schema suggest` and `compact --types infer`."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -13,7 +11,7 @@ from compactor.core.layout import folder
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.text.formatting import count
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
-from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file, read_ranges
+from compactor.ndjson.files.object_reading import open_file, reading
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.ndjson.profiling import profile_file
@@ -145,7 +143,7 @@ class SchemaSuggester:
         try:
             opened = open_file(self.store, ManifestFile(uri=info.uri, etag=info.etag), any_version=True)
             codec = sniff(opened.first[:SNIFF_BYTES])
-            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
+            with reading(self.store, opened) as stored:
                 read_bytes = profile_file(
                     decode(codec, stored),
                     limits,

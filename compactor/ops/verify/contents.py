@@ -6,7 +6,7 @@ The engine does not keep the order of rows. So each side is reduced to the numbe
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
@@ -25,7 +25,7 @@ from compactor.ledger.accounts.account import Account
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ndjson.codecs import decode
-from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file
+from compactor.ndjson.files.object_reading import open_file, reading
 from compactor.ndjson.grok import DecoderOf, GrokSplitter, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Reject, Splitter, in_whole_file
@@ -190,7 +190,7 @@ class DeepVerifier:
         try:
             opened = open_file(self.state.store, file.as_input(), any_version=False, again=True)
             split, refused = self._splitting(commit, file, refused)
-            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.state.store, pool)) as stored:
+            with reading(self.state.store, opened) as stored:
                 pieces = decode(file.codec, self._counted(stored))
                 placed = in_whole_file(file.range, on_reject)
                 found = lines.read(pieces, limits, split=split, refused=refused, on_reject=placed)

@@ -99,7 +99,7 @@ def test_a_clean_file_is_read_where_it_is(store):
     (uri,) = put(store, clean=GOOD)
     result = run(store, uri)
     (file,) = result.files
-    assert (file.index, file.readable_uri, file.keys) == (0, uri, ("a", "b"))
+    assert (file.index, file.readable_uri, file.new_keys) == (0, uri, ("a", "b"))
     assert file.report.model_dump() == {
         "uri": uri,
         "status": FileStatus.COMPACTED,
@@ -401,7 +401,7 @@ def test_declared_discovery_leaves_the_lines_to_the_engine(store):
     """Without full discovery, Spark gets the original, and no keys are found; lines of other values are rejected."""
     uris = put(store, file=b'{"a":1}\n\n{broken\n{}\n', mixed=b'{"a":1}\n[{},{}]\n')
     file, mixed = run(store, *uris, discovery="declared").files
-    assert (file.readable_uri, file.keys, file.report.records, file.report.blank_lines) == (uris[0], (), 3, 1)
+    assert (file.readable_uri, file.new_keys, file.report.records, file.report.blank_lines) == (uris[0], (), 3, 1)
     assert (mixed.report.records, mixed.report.rejects) == (1, {"not_an_object": 1})
     assert store.read(mixed.readable_uri) == b'{"a":1}\n'
 
@@ -538,7 +538,7 @@ def test_a_file_whose_folders_give_columns_gets_a_copy(store):
     file = named(store, uri).model_copy(update={"path_columns": {"year": "2026"}})
     result = run(store, file)
     [read] = result.files
-    assert (read.keys, read.has_further_keys, read.report.path_columns) == (
+    assert (read.new_keys, read.has_further_keys, read.report.path_columns) == (
         ("year", "a", "b"),
         False,
         file.path_columns,

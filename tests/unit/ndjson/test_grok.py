@@ -40,7 +40,7 @@ def read(
     good: list[bytes] = []
     found = inspect_lines(pieces, limits, on_reject=rejects.append, on_good=good.append, split=GrokSplitter(decoder))
     records = [json.loads(line) for block in good for line in block.splitlines()]
-    assert (found.records, found.reject_rows) == (len(records), len(rejects))
+    assert found.records == len(records)
     assert found.records + found.rejected_lines + found.blank_lines == found.lines
     return found, records, rejects
 
