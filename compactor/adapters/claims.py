@@ -1,11 +1,11 @@
-"""Claims as a journal of objects: for a state on S3 without a table. Exact for any number of concurrent planners.
+"""Claims as a journal of objects, for a state on S3 without a table. Exact for any number of concurrent planners.
 
 Each entry is a create-only object with the next number, so all planners agree on the order of entries. A planner whose
 number is taken reads that entry and tries the next number. Entries never change and are never deleted. The journal is
 meant for back-fills, where one entry claims a whole manifest.
 
-An index tells which entries claim a key, block by block. So a planner reads the entries of the keys that it asks for,
-and those behind the last block that is in the index.
+An index, built block by block, lists the entries that claim a key. So a planner reads only the entries of its keys, and
+those after the last indexed block.
 """
 
 import re
@@ -28,10 +28,11 @@ from compactor.ledger.history.run_levels import RunLevels, digest_of
 
 @dataclass(frozen=True, slots=True)
 class StreamClaims:
-    """A `ClaimTable` for one stream. Keys are the same for all streams, so that a file belongs to one of them.
+    """A `ClaimTable` for one stream. Streams share all keys, so that a file belongs to one of them.
 
-    Holders of this stream are plain ids. Those of another stream are as `of_stream` names them, also those that claimed
-    before the settings had streams, whose stream has no name.
+    Holders of this stream are plain ids. Holders of other streams have the form of `of_stream`, including those from
+    before
+    the settings had streams, whose stream has an empty name.
     """
 
     claims: ClaimTable
@@ -51,14 +52,13 @@ class StreamClaims:
         return self._seen(self.claims.get_many(keys))
 
     def _kept(self, holder: str) -> str:
-        """A holder as the table has it."""
+        """The holder as the table stores it."""
         stream, separator, plain = holder.rpartition(":")
         if not separator:
             return of_stream(self.stream, holder)
         return of_stream(stream, plain) if stream else plain
 
     def _seen(self, claims: dict[str, Claim]) -> dict[str, Claim]:
-        """Claims as this stream sees them."""
         own = of_stream(self.stream, "")
 
         def holder(kept: str) -> str:
@@ -74,17 +74,17 @@ _NAME = re.compile(r"(\d{12})\.json")
 
 @dataclass(slots=True)
 class JournalClaims:
-    """`compactor.core.ports.ClaimTable` in a folder of objects, which ends with `/`."""
+    """A `compactor.core.ports.ClaimTable` in a folder of objects. The folder ends with `/`."""
 
     store: ObjectStore
     folder: str
     _index: RunLevels = field(init=False)
     _late: "deque[tuple[int, ClaimsEntry]]" = field(default_factory=deque)
-    """The entries behind the index, by number."""
+    """The entries after the index, by number."""
     _late_claims: dict[str, tuple[int, Claim]] = field(default_factory=dict)
     """Their claims, each with the number of its entry."""
     _free: set[str] = field(default_factory=set)
-    """Keys that were asked for and that no entry before them claims."""
+    """Keys that were looked up in the index and that no entry claims."""
     _entries: int | None = None
     _lock: Lock = field(default_factory=Lock)
 
@@ -127,7 +127,7 @@ class JournalClaims:
             return {key: claim for key in keys if (claim := self._claim(key, indexed)) is not None}
 
     def _claim(self, key: str, indexed: Mapping[str, Claim]) -> Claim | None:
-        """The claim of a key, by the entries behind the index, else by what was found before."""
+        """The claim of a key by the entries after the index, else by the index."""
         late = self._late_claims.get(key)
         return late[1] if late is not None else indexed.get(key)
 
@@ -140,7 +140,7 @@ class JournalClaims:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Read the entries behind the last known one; at first, behind the index."""
+        """Read the entries after the last known one; at first, those after the index."""
         if self._entries is None:
             self._entries = self._indexed_entries()
         last = self._uri(self._entries) if self._entries else None
@@ -151,7 +151,7 @@ class JournalClaims:
             self._apply(number, entry)
 
     def _indexed_entries(self) -> int:
-        """How many entries the index has. One of another journal is forgotten, as after this one was deleted."""
+        """How many entries the index covers. The index of a deleted journal is forgotten."""
         number = self._index.upto * BLOCK_ENTRIES
         if number:
             try:
@@ -164,7 +164,7 @@ class JournalClaims:
         return 0
 
     def _indexed(self, keys: Sequence[str]) -> dict[str, Claim]:
-        """The claims of some keys by the entries that the index has, as far as later ones do not tell."""
+        """The indexed claims of keys that later entries do not claim."""
         asked = {key for key in keys if key not in self._free and key not in self._late_claims}
         if not asked:
             return {}
@@ -177,7 +177,7 @@ class JournalClaims:
         return found
 
     def _extend_index(self) -> None:
-        """Add the blocks of entries that are whole to the index. What fails here is done by a later call."""
+        """Add full blocks of entries to the index. A later call repeats what fails here."""
         with suppress(TryAgainError, AccessError):
             while len(self._late) >= BLOCK_ENTRIES:
                 block = list(islice(self._late, BLOCK_ENTRIES))
@@ -189,7 +189,7 @@ class JournalClaims:
                     self._settle(number, entry)
 
     def _settle(self, number: int, entry: ClaimsEntry) -> None:
-        """Leave the claims of an entry to the index, which has it now."""
+        """Forget the claims of an entry that the index has now."""
         # guard: a key that a block of claims has is not free once the block is in the index
         self._free.difference_update(entry.keys)
         for key in entry.keys:

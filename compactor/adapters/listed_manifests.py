@@ -1,4 +1,4 @@
-"""Streams new manifests from listings of the watched prefix, without Spark."""
+"""Finds new manifests by listing the watched prefix, without Spark."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from compactor.core.rules.shares import in_turns
 class ListedManifests:
     """A `compactor.job.service.ManifestSource` that lists the prefix in a thread, and delivers each object once.
 
-    A flood of manifests whose names differ in numbers alone leaves others every second turn, or more.
+    If many manifests have names that differ only in numbers, the others still get at least every second turn.
 
     The watched folder ends with `/`. After a listing without new manifests it pauses for `poll_seconds`.
     """
@@ -32,7 +32,6 @@ class ListedManifests:
         self._thread: threading.Thread | None = None
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
         for event in (self._stopped, self._ended, self._idle):
             event.clear()
         self._error = None
@@ -40,18 +39,15 @@ class ListedManifests:
         self._thread.start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait for the stream to end; raises the error that ended it."""
         ended = self._ended.wait(timeout_seconds)
         if ended and self._error is not None:
             raise self._error
         return ended
 
     def is_idle(self) -> bool:
-        """Whether the last listing had no new manifests."""
         return self._idle.is_set()
 
     def stop(self) -> None:
-        """End the stream after the batch in flight."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()

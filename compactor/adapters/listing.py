@@ -1,10 +1,10 @@
-"""The order and the starting point of listings, equal for every store."""
+"""The order and the starting point of listings, the same for every store."""
 
 from compactor.core.layout import canonical
 
 
 def sort_key(name: str) -> bytes:
-    """The UTF-8 bytes of a name. Python decodes names on a disk that are not UTF-8 with surrogates."""
+    """The UTF-8 bytes of a name. Python decodes local names that are not UTF-8 with surrogates."""
     return name.encode("utf-8", "surrogateescape")
 
 

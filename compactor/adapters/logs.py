@@ -1,4 +1,4 @@
-"""The clusters of Kafka and the sources of Kinesis in the settings: how a process reaches them."""
+"""Connects to the Kafka clusters and Kinesis sources of the settings."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ def kafka_of(
     *,
     with_columns: bool = False,
 ) -> KafkaLog:
-    """The topics of the clusters of the settings.
+    """The topics of the clusters in the settings.
 
     Args:
         clusters: The properties of each cluster, as librdkafka names them.
@@ -29,7 +29,7 @@ def kafka_of(
         with_columns: Whether records have their key, timestamp and headers.
 
     Raises:
-        SettingsError: There are none.
+        SettingsError: The settings name no cluster.
         ExtraMissing: The client is not installed.
     """
     if not clusters:
@@ -41,7 +41,7 @@ def kafka_of(
 
 
 def kinesis_of(sources: Mapping[str, Mapping[str, str]], spec: StoreSpec) -> Log:
-    """The streams of the sources, with the region and the endpoint of the settings where a source has none."""
+    """The streams of the sources. A source without region or endpoint has those of the settings."""
     # boto3 is slow to load, and only planning needs it.
     from compactor.adapters.aws.kinesis import KinesisStreams, Source  # noqa: PLC0415
 
@@ -54,5 +54,5 @@ def kinesis_of(sources: Mapping[str, Mapping[str, str]], spec: StoreSpec) -> Log
 
 
 def stray_rules(sources: Mapping[str, Mapping[str, str]]) -> dict[str, "Strays"]:
-    """By source, what becomes of packed records that hash to another shard."""
+    """By source, what to do with packed records that hash to another shard."""
     return {name: "drop" if given.get("strays") == "drop" else "keep" for name, given in sources.items()}

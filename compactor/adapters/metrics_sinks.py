@@ -11,9 +11,10 @@ from compactor.telemetry.logs import log_event
 
 
 def metrics_sink(settings: Settings, clock: Clock, *, sums_shards: bool = True) -> MetricsSink:
-    """The sink that the settings name. What a stream emits also counts for its job, so that alarms see all streams.
+    """The sink that the settings name.
 
-    So does what a shard emits, unless `sums_shards` is false.
+    Metrics of a stream count for its job as well, so that alarms cover all streams. So do those of a shard, unless
+    `sums_shards` is false.
 
     Raises:
         AccessError: AWS cannot be reached, for example because no region is set.
@@ -40,12 +41,11 @@ def metrics_sink(settings: Settings, clock: Clock, *, sums_shards: bool = True) 
 
 @dataclass(frozen=True, slots=True)
 class LogMetrics:
-    """Logs each set of values as one event."""
+    """Logs each set of values as one event; a distribution as count, p50 and p99."""
 
     namespace: str
 
     def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
-        """Log the values; a distribution as count, p50 and p99."""
         shown = {name: _shown(value) for name, value in values.items()}
         log_event("metrics.emitted", namespace="/".join((self.namespace, *about.values())), values=shown)
 
@@ -57,7 +57,7 @@ class DroppedMetrics:
     """Drops all metrics."""
 
     def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
-        """Drop the values."""
+        """Do nothing."""
 
     def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - part of the port; nothing is ever pending
         return True

@@ -1,4 +1,4 @@
-"""Lists the files of a source of `compact`, and what of it cannot be listed: forbidden folders, and links."""
+"""Lists the files of a source of `compact`, and what cannot be listed: forbidden folders, and links."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,6 @@ class SourceListing:
     confined: Sequence[str]
 
     def __call__(self, source: SourcePlace) -> Iterator[ObjectInfo | LeftOut]:
-        """Yield the files below a source, and then what cannot be listed."""
         if source.names:
             yield from filter(None, map(self._named, source.texts))
         elif is_s3(source.folder):

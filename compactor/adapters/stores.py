@@ -23,14 +23,14 @@ _CHUNK_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StoreSpec:
-    """How to connect to the stores and to AWS. Driver, executors and functions exchange this value instead of a store.
+    """How to connect to the stores and to AWS. Driver, executors and functions exchange this value, not a store.
 
     Attributes:
         region: None to take it from the environment.
         endpoint_url: Endpoint other than AWS; None for AWS.
-        attempts: Most times that one request is sent; None for the default of the job.
+        attempts: How often a request is sent at most; None for the default of the job.
         confined: Local folders that symbolic links in them must not lead out of.
-        state: The local folder of the state, below which files with lines of the input are private.
+        state: The local folder of the state, in which files with lines of the input are private.
     """
 
     region: str | None = None
@@ -73,7 +73,7 @@ def _open(spec: StoreSpec, _process_id: int) -> ObjectStore:
 
 
 class RoutedStore:
-    """Passes each call to the store of its URI. It connects to AWS at the first `s3://` URI."""
+    """Passes each call to the store of its URI. Connects to AWS at the first `s3://` URI."""
 
     def __init__(self, spec: StoreSpec) -> None:
         self._spec = spec
@@ -141,7 +141,7 @@ OnRead = Callable[[int], None]
 
 
 class WatchedReads(RoutedStore):
-    """A `RoutedStore` that counts bytes of input read below some prefixes. Input that is read again counts once."""
+    """A `RoutedStore` that counts the bytes of input read below some prefixes. Repeated reads count once."""
 
     def __init__(self, spec: StoreSpec, prefixes: Sequence[str], on_read: OnRead) -> None:
         super().__init__(spec)

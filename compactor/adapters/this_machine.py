@@ -1,4 +1,4 @@
-"""What the doctor judges about this machine: its Spark, its folders for scratch files, its disks."""
+"""What the doctor checks of this machine: Spark, scratch folders and disks."""
 
 import os
 import shutil
@@ -25,13 +25,13 @@ def find_spark() -> SparkFound | None:
 
 
 def scratch_folders(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The folders that Spark and Python write scratch files to, unless the settings name others."""
+    """The folders that Spark and Python write scratch files to by default."""
     named = env.get("SPARK_LOCAL_DIRS") or env.get("LOCAL_DIRS") or ""
     return tuple(filter(None, named.split(","))) or (tempfile.gettempdir(),)
 
 
 def disk_of(path: str) -> Disk:
-    """The disk of a path, or of its nearest folder that exists; an `AccessError` if it does not tell its free space."""
+    """The disk of a path, or of its nearest existing parent; `AccessError` if its free space is unknown."""
     there = next(each for each in (Path(path), *Path(path).parents, Path("/")) if each.exists())
     try:
         status = os.statvfs(there)

@@ -1,7 +1,8 @@
 """The columns file: a Parquet file without rows that has every column of the output, and sorts before all other files.
 
-pandas and pyarrow take the columns of a folder from its first file, and drop further ones without an error. Polars and
-DuckDB take them from there, too, and refuse files that differ from it, unless told to fill in nulls.
+pandas and pyarrow take the columns of a folder from its first file, and silently drop further ones. Polars and DuckDB
+do
+so, too, and refuse files that differ from it unless told to fill in nulls.
 """
 
 import io
@@ -23,7 +24,7 @@ from compactor.schema.schema import METADATA_TYPES, RETIRED_TYPE, SchemaVersion,
 
 @dataclass(slots=True)
 class ColumnsFile:
-    """Keeps the columns file as wide as the output. The registry is the truth; the file can be made again from it.
+    """Keeps the columns file as wide as the output. The file can be made again from the registry.
 
     An output with a single schema version has no such file: all its files have the same columns.
 
@@ -40,10 +41,11 @@ class ColumnsFile:
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def cover(self, version: int) -> None:
-        """Have the file hold the columns of a schema version. This comes before files with these columns are visible.
+        """Add the columns of a schema version, before files with these columns become visible.
 
         Processes that know different versions may write at the same time, and the last one wins. So a process that has
-        written looks for a newer version, and then writes again. If it dies in between, the next process does.
+        written
+        looks for a newer version, and then writes again. If it dies in between, the next process does.
         """
         with self._lock:
             while version > self._covered:
@@ -57,7 +59,7 @@ class ColumnsFile:
         return self.registry.latest()
 
     def _write(self, version: SchemaVersion) -> None:
-        """Write the file wherever it lacks a column. It keeps those that are in no version: former metadata columns."""
+        """Write the file wherever it lacks a column. Keeps columns that are in no version: former metadata columns."""
         place = self.layout.columns_file(self.partition)
         found = {place: b""}
         # Under other settings it had other folders. It may sort before this one there, so it is kept up to date, too.
@@ -81,7 +83,7 @@ class ColumnsFile:
 
 
 def _schema(data: bytes) -> pa.Schema:
-    """The columns of a stored file; none of one that is damaged or gone."""
+    """The columns of a stored file; empty if it is damaged or missing."""
     try:
         return pq.read_schema(io.BytesIO(data))
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""The port of the engines, which turn the lines of a manifest into Parquet. Callers do not know which engine runs."""
+"""The port of the engines, which turn the lines of a manifest into Parquet. Callers do not depend on the engine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,12 +49,14 @@ class RowPlan:
 
     Attributes:
         target_file_bytes: The size of a file at which the next one begins.
-        rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait for the columns
-            of those that may get one.
+        rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait until keys that
+            may
+            get a column have one.
         key_limits: Which keys without a column to collect. All others go to the rescued data in any case.
         held_bytes: Bytes of records to hold back from the output, so that their file can be withdrawn.
-        pages_bytes: Bytes of the pages of all columns together. The length of a file counts those in the making before
-            they are compressed, so they have to be a small part of it.
+        pages_bytes: Bytes of the unfinished pages of all columns together. The length of a file counts these
+            uncompressed,
+            so they have to be a small part of it.
     """
 
     manifest_id: str
@@ -84,8 +86,8 @@ class StageRequest:
         stored_ratio: Parquet bytes per stored byte, for an engine that plans before it decodes; or None.
         manifests_in_flight: Number of manifests being processed at once, including this one.
         on_inspected: The engine calls it when every line has been read and all rejects are staged.
-        place: Where it writes the files of rows instead, if it can: under their final names, in a folder of the attempt
-            in the output. It ends with `/`; empty to stage them.
+        place: A folder of the attempt in the output, for an engine that can write files of rows there under their final
+            names. Ends with `/`; empty to stage them.
     """
 
     manifest: Manifest
@@ -102,7 +104,6 @@ class StageRequest:
     place: str = ""
 
     def row_plan(self, schema: SchemaVersion, rules: EngineRules, **further: Any) -> RowPlan:
-        """How to write the rows with the columns of a schema version."""
         return RowPlan(
             manifest_id=self.manifest.manifest_id,
             date=date.fromisoformat(self.manifest.date),
@@ -121,8 +122,8 @@ class StagedOutput:
 
     Attributes:
         schema: The version whose columns it has. Older than that of the commit if no row has a key that came later.
-        partition: The value of each field of `Staged.partition_by` that all its rows have.
-        holds_others: Its rows have other values than `partition`, which are None: those of too many partitions.
+        partition: The value of each field of `Staged.partition_by` in all its rows.
+        holds_others: Its rows have different values than `partition`, which are None: there were too many partitions.
     """
 
     uri: str
@@ -140,14 +141,13 @@ class Staged:
         schema: The version with a column for every key that may have one.
         outputs: The Parquet files of rows, in the order in which they will be numbered.
         rejects: URIs of the Parquet files of rejects, in the order in which they will be numbered.
-        rescued_values: Number of values that do not fit the type of their column and are in the rescued data instead.
+        rescued_values: Number of values in the rescued data because they do not fit the type of their column.
         redone_bins: Number of bins that had to be written again because of new keys.
         refused_keys: Number of keys that got no column, at least.
-        partition_by: How the rows are divided; empty if they are not.
-        unparsed_times: Number of rows whose value is no time where one was expected.
-        partition_rows: The rows of each partition, as they were counted before they were divided; not those that
-            outputs have which hold others.
-        are_partition_rows_exact: Whether there are as many, and not more.
+        partition_by: How the rows are partitioned; empty if they are not.
+        unparsed_times: Number of rows with a value that is not a time where one was expected.
+        partition_rows: The rows of each partition, counted before the split; without outputs that hold others.
+        are_partition_rows_exact: Whether these numbers are exact, and not lower bounds.
     """
 
     reports: tuple[FileReport, ...]
@@ -175,7 +175,7 @@ class Engine(Protocol):
         """The engine's name in the ledger."""
 
     def is_healthy(self) -> bool:
-        """Whether the engine still works. Asked after an unexpected error. Never raises."""
+        """Whether the engine still works. Called after an unexpected error. Never raises."""
 
     def stage(self, request: StageRequest) -> Staged:
         """Make one attempt. May be called from several threads at once.

@@ -15,7 +15,7 @@ from compactor.schema.field_ids import RESCUED_KEY_ID, RESCUED_VALUE_ID
 from compactor.schema.schema import RESCUED_TYPE
 
 FIELD_ID = b"PARQUET:field_id"
-"""How Arrow calls the id of a column among its metadata."""
+"""Arrow's name of the id of a column, in its metadata."""
 
 _NAMES = {
     pa.string(): "string",
@@ -90,10 +90,11 @@ class StoredFile(io.RawIOBase):
 
 
 class StoredParquet(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is not typed
-    """A stored Parquet file, which the thread reads that asks for it.
+    """A stored Parquet file, read in the thread that asks for it.
 
-    Arrow's own threads would call Python for each read, and still hold what it gave them when the process ends. Python
-    ends a thread that calls it then, and C++ takes that for a crash: the process would end with SIGABRT, its work done.
+    Arrow's own threads would call Python for each read, and still hold the results when the process ends. Python then
+    ends a
+    thread that calls it, which C++ takes for a crash: the process would end with SIGABRT although its work is done.
     """
 
     def iter_batches(self, *args: Any, use_threads: bool = False, **options: Any) -> Iterator[pa.RecordBatch]:
@@ -105,10 +106,7 @@ class StoredParquet(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is not typ
 
 
 def open_parquet(store: ObjectStore, uri: str) -> tuple[StoredParquet, int]:
-    """Open a stored Parquet file for reading.
-
-    Returns:
-        The file, and its size in bytes.
+    """Open a stored Parquet file for reading. Returns also its size in bytes.
 
     Raises:
         StagingError: It is missing, truncated, or not a Parquet file.
@@ -167,7 +165,7 @@ def arrow_type(name: str) -> pa.DataType:
 
 
 def arrow_field(name: str, type_: str, field_id: int) -> pa.Field:
-    """A column of a file, by its type there; with an id unless that is 0."""
+    """A column of a file, by its type; with an id unless that is 0."""
     if type_ == RESCUED_TYPE:
         key = _numbered(pa.field("key", pa.string(), nullable=False), RESCUED_KEY_ID)
         found = pa.map_(key, _numbered(pa.field("value", pa.string()), RESCUED_VALUE_ID))

@@ -11,7 +11,7 @@ from compactor.core.ports import ObjectStore, ObjectWriter
 
 @contextmanager
 def writing(uri: str) -> Iterator[None]:
-    """Report a failed write as trouble of the store, so that the input file being read is not blamed for it."""
+    """Report a failed write as trouble of the store, so that it is not blamed on the input file being read."""
     try:
         yield
     except (ObjectNotFound, ObjectChanged) as exc:
@@ -35,20 +35,20 @@ class RowsPlace:
 
     @classmethod
     def final(cls, folder: str, compression: str) -> "RowsPlace":
-        """A folder in the output, whose files readers see as they are."""
+        """A folder in the output, where readers see the files."""
         return cls(folder, in_place=True, ending=f".{compression}.parquet")
 
     def uri(self, name: str, partition: str = "") -> str:
         """The place of a file.
 
         Args:
-            name: Its name without an ending, which no other file of the attempt has.
-            partition: The folders of the partition of its rows, which only files in place have.
+            name: Its name without an ending, unique in the attempt.
+            partition: The folders of the partition of its rows; only used in place.
         """
         return f"{self.folder}{partition if self.in_place else ''}{name}{self.ending}"
 
     def writer(self, store: ObjectStore, uri: str) -> AbstractContextManager[ObjectWriter]:
-        """Write a file here as its bytes come; see `ObjectStore.writer` and `ObjectStore.new_writer`."""
+        """See `ObjectStore.writer` and `ObjectStore.new_writer`."""
         return store.new_writer(uri) if self.in_place else store.writer(uri)
 
     def put(self, store: ObjectStore, uri: str, data: bytes) -> None:
@@ -72,9 +72,7 @@ class RowsPlace:
                 writer.write(data)
 
     def take(self, store: ObjectStore, source: str, uri: str) -> None:
-        """Write a file here that is a copy of another one. In place, its bytes pass through this process.
-
-        Not every store of tables can copy an object.
+        """Copy a file to this place. In place, its bytes pass through this process: not every store can copy an object.
 
         Raises:
             ObjectNotFound: There is no `source`.

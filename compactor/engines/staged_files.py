@@ -1,4 +1,4 @@
-"""Verifies the staged files against the engine's report, before they may be published, and counts what did not fit."""
+"""Verifies the staged files against the engine's report before they may be published, and counts misfits."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ _BATCH_ROWS = 65_536
 
 
 def misfits_by_column(store: ObjectStore, staged: Staged) -> dict[str, int]:
-    """How many values of each typed column are in the rescued data. Reads their keys alone, and nothing if all fit.
+    """Count the values of each typed column in the rescued data. Reads only their keys, and nothing if all fit.
 
     Raises:
-        StagingError: A staged file cannot be read, or has another number of such values than the engine counted.
+        StagingError: A staged file cannot be read, or has a different number of such values than the engine counted.
     """
     if not staged.rescued_values:
         return {}
@@ -42,7 +42,6 @@ def misfits_by_column(store: ObjectStore, staged: Staged) -> dict[str, int]:
 
 
 def _rescued_keys(store: ObjectStore, uri: str) -> Counter[str]:
-    """How often each key is in the rescued data of a file."""
     file, _ = open_parquet(store, uri)
     leaf = _leaf_of_keys(file)
     keys = Counter[str]()
@@ -59,7 +58,7 @@ def _rescued_keys(store: ObjectStore, uri: str) -> Counter[str]:
 
 
 def _leaf_of_keys(file: pq.ParquetFile) -> str | None:
-    """The path of the map's keys; engines name the parts of a map differently."""
+    """The path of the map's keys. Engines name the parts of a map differently."""
     for number in range(len(file.schema)):
         leaf = file.schema.column(number)
         if leaf.max_repetition_level and leaf.path.partition(".")[0] == RESCUED_COLUMN:
@@ -122,7 +121,6 @@ def _check_rows(where: str, what: str, files: Sequence[ParquetFacts], expected: 
 
 
 def _check_partitions(where: str, staged: Staged, files: Sequence[ParquetFacts]) -> None:
-    """Each partition has the rows that were counted before they were divided."""
     found = Counter[PartitionValues]()
     for output, file in zip(staged.outputs, files, strict=True):
         if not output.holds_others:

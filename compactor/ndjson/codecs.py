@@ -1,4 +1,4 @@
-"""Detects how a file is compressed, by its content and never by its name, and decodes it."""
+"""Detects the compression of a file from its content, never from its name, and decodes it."""
 
 import bz2
 import io
@@ -30,7 +30,7 @@ _ZLIB_WINDOW = 15
 _INFLATE_ERROR: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # declared as if it were an instance
 
 _PADDING_BYTES = {"gzip": 1, "xz": 4}
-"""Zero bytes that may follow a member, in multiples of these: gzip's own program ignores any number of them."""
+"""Zero bytes may follow a member, in multiples of these. The gzip program ignores any number of them."""
 
 _ZLIB_FIRST_BYTES = tuple(bytes([window << 4 | 8]) for window in range(8))  # deflate, with windows up to 32 KiB
 _ZLIB_PRESET_DICTIONARY = 0x20
@@ -83,7 +83,7 @@ def _is_zlib(head: bytes) -> bool:
 
 
 def _is_corrupt_zlib(head: bytes) -> bool:
-    """Whether bytes that do not inflate begin as encoders begin: with a header, a block that exists, and no text."""
+    """Whether bytes that do not inflate look like the output of an encoder: a header, a valid block, no text."""
     is_block = len(head) > _ZLIB_HEADER_BYTES and head[_ZLIB_HEADER_BYTES] >> 1 & 3 != _ZLIB_NO_BLOCK
     return head[:1] == _ZLIB_USUAL_BYTE and is_block and not _is_text(head[:_ZLIB_START_BYTES])
 
@@ -99,9 +99,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def decode(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Decode a file into pieces of at most `MAX_PIECE_BYTES`.
-
-    Consecutive members, streams or frames are one file.
+    """Decode a file into pieces of at most `MAX_PIECE_BYTES`. Consecutive members, streams or frames are one file.
 
     Args:
         codec: One of `CODECS`.
@@ -130,8 +128,6 @@ def _unreadable(codec: str, offset: int, what: object) -> FileError:
 
 
 class _Decompressor(Protocol):
-    """The interface that the decompressors of `bz2` and `lzma` share."""
-
     @property
     def eof(self) -> bool: ...
     @property
@@ -217,7 +213,7 @@ def _check_padding(codec: str, padding: int, offset: int) -> None:
 
 
 class _ChunkReader(io.RawIOBase):
-    """Presents chunks to Arrow as a file. Keeps an error of the source, which is not to be reported as corrupt data."""
+    """Presents chunks to Arrow as a file. Keeps an error of the source, so that it is not reported as corrupt data."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         super().__init__()
@@ -299,7 +295,7 @@ def _decompressed(group: list[bytes], offset: int) -> Iterator[bytes]:
 
 
 def _chunks(pieces: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """Every chunk: its offset, its type, and its bytes including the header. Skippable chunks have only the header."""
+    """Yield the offset, type and bytes of every chunk, header included. Skippable chunks have only the header."""
     held = bytearray()
     offset, skip = 0, 0
     for piece in pieces:

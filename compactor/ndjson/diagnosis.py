@@ -1,4 +1,4 @@
-"""Says what is wrong with a rejected line, and where in the line."""
+"""Explains what is wrong with a rejected line, and where."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _EXPECTED = {
     "Illegal trailing comma before end of object": "no comma behind the last value",
     "Illegal trailing comma before end of array": "no comma behind the last value",
 }
-"""What Python's parser has against a line, in words."""
+"""What each error of Python's parser expects, in words."""
 
 _KINDS = {b"[": "an array", b'"': "a string", b"t": "a boolean", b"f": "a boolean", b"n": "null"}
 
@@ -35,7 +35,7 @@ class Fault:
     """What is wrong with a line.
 
     Attributes:
-        offset: The byte of the line that it is about, from 0, or the end of the line; None if none is known.
+        offset: The byte of the line at fault, from 0, or the end of the line; None if unknown.
         message: What was found, and what was expected.
     """
 
@@ -44,7 +44,7 @@ class Fault:
 
 
 def json_fault(line: bytes) -> Fault | None:
-    """The first fault of a line, which is valid UTF-8, by RFC 8259; None if none is found."""
+    """The first fault of a line by RFC 8259; None if none is found. The line must be valid UTF-8."""
     text = line.decode()
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_number)
@@ -61,7 +61,7 @@ def json_fault(line: bytes) -> Fault | None:
 
 
 class _NoNumberError(ValueError):
-    """The name of what some languages take for a number."""
+    pass
 
 
 def _no_number(name: str) -> NoReturn:
@@ -76,10 +76,10 @@ def diagnosed(line: bytes, reason: str, *, length_bytes: int | None = None, max_
     """Find out what is wrong with a line.
 
     Args:
-        line: Its bytes, without the line feed; of a line that is too long, the first ones are enough.
+        line: Its bytes, without the line feed; the first ones are enough of a line that is too long.
         reason: Why it was rejected, one of `REASONS`.
         length_bytes: The length of the whole line, if `line` is only a part of it.
-        max_line_bytes: The limit of a line that is too long.
+        max_line_bytes: The limit, for a line that is too long.
     """
     if reason == "line_too_long":
         length = len(line) if length_bytes is None else length_bytes
@@ -99,7 +99,7 @@ def diagnosed(line: bytes, reason: str, *, length_bytes: int | None = None, max_
 
 
 def column_of(line: bytes, offset: int) -> int:
-    """The column of a byte, in characters from 1. What is no UTF-8 counts as one character a byte."""
+    """The column of a byte, in characters from 1. A byte that is not UTF-8 counts as one character."""
     return len(line[:offset].decode(errors="surrogateescape")) + 1
 
 

@@ -1,4 +1,4 @@
-"""Passes lines of text to a judge as lines of JSON, and what it says of them back as if they were the text."""
+"""Turns lines of text into lines of JSON for a judge, and maps its verdicts back to the text."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -16,10 +16,11 @@ class Decoded(NamedTuple):
     """The records of some lines of a block.
 
     Attributes:
-        end: Where in the block the next line begins.
-        json: A line for each of them: its record, or nothing if it is blank or refused.
-        refused: The lines that are no records: the number of each among them, from 0; the places of its first byte and
-            of its line feed in the block; and the reason, one of `compactor.ndjson.inspection.REASONS`.
+        end: Where the next line begins in the block.
+        json: One line for each of them: its record, or empty if it is blank or refused.
+        refused: The lines that are not records: the number of each among them, from 0; the offsets of its first byte
+            and of
+            its line feed in the block; and the reason, one of `compactor.ndjson.inspection.REASONS`.
     """
 
     end: int
@@ -29,10 +30,10 @@ class Decoded(NamedTuple):
 
 
 class LineDecoder(Protocol):
-    """Matches lines. The same line has the same outcome on every machine."""
+    """Matches lines. The same line has the same result on every machine."""
 
     def decode(self, block: bytes, start: int) -> Decoded:
-        """Decode at least one of the lines from a byte on, and as many as fit into a record or a few million bytes.
+        """Decode at least one line from a byte on, and as many as fit into a record or a few million bytes.
 
         Raises:
             StagingError: The decoder has a fault.
@@ -44,7 +45,7 @@ class OpenDecoder(Protocol):
 
     @property
     def rules(self) -> GrokRules:
-        """What decides the outcome."""
+        """What decides the result."""
 
     def open(self) -> LineDecoder:
         """The decoder of this process.
@@ -68,20 +69,21 @@ def no_decoder(_rules: GrokRules) -> OpenDecoder:
 
 
 MAX_COSTLY_LINES = 1_000
-"""The most lines of a file that may take too many steps. Each costs as much time as thousands of others."""
+"""The most lines of a file that may exceed the limit of steps. Each takes as much time as thousands of others."""
 
 FREE_SECONDS = 10.0
 SECONDS_PER_MB = 1.0
-"""What matching the lines of a file may cost in CPU time, beside and for each 10^6 bytes: some 40 times as much as
-patterns of common logs take. Time ends a file and no line, so that a line has the same outcome on every machine."""
+"""The CPU time that matching a file may take: a fixed part, and one for each 10^6 bytes, some 40 times what
+patterns of common logs take. Time quarantines a file but never a line, so a line has the same result on every machine.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GrokSplitter:
-    """A `compactor.ndjson.lines.Splitter` whose judge gets the records of lines instead of the lines.
+    """A `compactor.ndjson.lines.Splitter` whose judge gets records instead of lines.
 
     Attributes:
-        is_bounded: Whether a file may cost only so much time. What was read once within it is read again without.
+        is_bounded: Whether to limit the time of a file. A file that was read within the limit is read again without it.
     """
 
     decoder: OpenDecoder
@@ -92,7 +94,7 @@ class GrokSplitter:
         """As `compactor.ndjson.line_splitting.split_lines`.
 
         Raises:
-            FileError: `too_many_rejects`, too, if too many lines take too many steps; `too_costly`.
+            FileError: Also `too_many_rejects` if too many lines take too many steps; `too_costly`.
         """
         judging = _Judging(self.decoder.open(), receiver.judge, self.seconds if self.is_bounded else None)
         return split_lines(pieces, replace(receiver, judge=judging.judge))
@@ -151,7 +153,7 @@ class _Judging:
 
 
 def _in_block(block: bytes, start: int, first: int, decoded: Decoded, refused: list[Refused]) -> list[Refused]:
-    """What was refused of some lines of a block: by the decoder, and by the judge of their records."""
+    """The refused lines of a part of a block: those that the decoder refused, and those that the judge refused."""
     found = [(first + number, at, reason, block[at:end]) for number, at, end, reason in decoded.refused]
     if refused:
         lines = block[start : decoded.end].split(b"\n")

@@ -17,15 +17,16 @@ MAX_DEPTH = 1024
 
 
 class NewKeys:
-    """The keys without a column, and which of the others there are.
+    """Collects keys without a column, and notes which keys with a column occur.
 
     Args:
         columns: The keys that have a column.
         limits: Which other keys to collect.
 
     Attributes:
-        known: The keys that need no closer check. The caller adds those of a record, and calls `collect` if any is new,
-            until `is_complete`.
+        known: The keys that need no closer check. The caller adds the keys of each record, and calls `collect` if any
+            is
+            new, until `is_complete`.
         has_further: Some keys were not collected: they are too long for a column, or there were too many.
     """
 
@@ -48,11 +49,11 @@ class NewKeys:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no record can add anything: so many keys were collected as may be, and there are others."""
+        """Whether further records add nothing: the limit of keys is reached, and there are others."""
         return self.has_further and len(self._collected) >= self._limits.max_keys
 
     def collect(self, keys: Iterable[str]) -> None:
-        """Collect the keys of a record that may become columns, and forget the others."""
+        """Collect the keys of a record that may become columns; forget the others."""
         for key in keys:
             if key in self._columns or key in self._collected:
                 continue
@@ -77,7 +78,8 @@ REASONS = {
 
 Discovery = Literal["full", "declared"]
 """`full` parses every line. `declared` checks only the start and the length of a line: it finds no keys, takes a line
-that begins with a brace for a record, and leaves the proof to the engine."""
+that begins with a brace for a record, and leaves the proof to the engine.
+"""
 
 BLANK = b" \t\r"
 """The characters of a blank line, which may also surround a record."""
@@ -95,7 +97,7 @@ class Inspected(LineCounts):
 
     Attributes:
         keys: Top-level keys without a column that may become one, in first-seen order.
-        has_further_keys: Some keys have no column and were not collected: they are too long, or there were too many.
+        has_further_keys: Some keys without a column were not collected: they are too long, or there were too many.
         present_keys: The keys with a column that some record may have.
     """
 
@@ -117,14 +119,15 @@ def inspect_lines(
     split: Splitter = split_lines,
     block_bytes: int = BLOCK_BYTES,
 ) -> Inspected:
-    """Classify every line of a file. Holds as much of it as its splitter, and a bounded number of keys.
+    """Classify every line of a file. Memory is bounded by the splitter and by the number of keys.
 
     Args:
         pieces: The decoded bytes, split anywhere.
         limits: The longest line and the largest file.
         on_reject: Receives every reject, in the order of the file.
-        on_good: Receives all records byte for byte, in blocks of whole lines, each line with its line feed. A last line
-            without a line feed gets one; blank lines and the byte order mark are left out.
+        on_good: Receives all records byte for byte, in blocks of whole lines, each with its line feed. A last line
+            without
+            a line feed gets one; blank lines and the byte order mark are left out.
         refused: Records, stripped of white space, to reject as `parsers_disagree`.
         discovery: Whether to parse every line.
         known_keys: The keys that have a column.
@@ -152,8 +155,6 @@ def refusals(lines: Sequence[bytes]) -> Iterator[tuple[int, str]]:
 
 
 class _Inspection:
-    """Classifies the lines of a file and collects their keys."""
-
     def __init__(
         self,
         on_good: Callable[[bytes], object] | None,
@@ -226,7 +227,7 @@ class _Inspection:
         return faults
 
     def _separated(self, lines: list[bytes], faults: list[tuple[int, str]]) -> Judged:
-        """Separate the lines with faults from the others, which go to `on_good`."""
+        """Pass the records to `on_good`, and return the lines with faults."""
         start, done, blank_lines = 0, 0, 0
         good: list[bytes] = []
         refused: list[Refused] = []
@@ -283,7 +284,6 @@ def _fault_of_start(line: bytes) -> str | None:
 
 
 def _fault(line: bytes, error: orjson.JSONDecodeError) -> str:
-    """Why a line could not be parsed."""
     if not line.strip(BLANK):
         return BLANK_LINE
     try:

@@ -53,7 +53,7 @@ class Limits:
 
     @classmethod
     def of(cls, settings: "Settings") -> "Limits":
-        """Those of the settings."""
+        """The limits in the settings."""
         rejects = RejectLimits(
             settings.input.max_rejected_lines,
             max_bytes=MAX_REJECTED_BYTES,
@@ -150,7 +150,7 @@ class LineCounts:
 
 
 def in_whole_file(part: FileRange | None, on_reject: Callable[[Reject], None]) -> Callable[[Reject], None]:
-    """What receives the rejects of a range of a file, and passes them on with their places in the whole file."""
+    """Wrap the receiver of the rejects of a range, so that it gets their places in the whole file."""
     if part is None:
         return on_reject
     lines, length_bytes = part.lines_before, part.from_byte
@@ -163,5 +163,6 @@ def in_whole_file(part: FileRange | None, on_reject: Callable[[Reject], None]) -
 
 
 Splitter = Callable[[Iterable[bytes], Receiver], LineCounts]
-"""Passes all lines or elements of a decoded file, which comes in pieces, to a receiver, and counts them; see
-`compactor.ndjson.line_splitting.split_lines`."""
+"""Passes all lines or elements of a decoded file to a receiver, and counts them; see
+`compactor.ndjson.line_splitting.split_lines`.
+"""

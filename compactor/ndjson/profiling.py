@@ -1,4 +1,4 @@
-"""Profiles the records of files, as inspection finds them."""
+"""Profiles the records of files."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -13,7 +13,7 @@ _BLOCK_BYTES = 64 * 1024  # small, because a sample ends with a block
 
 
 class _EnoughRead(Exception):
-    """Ends the reading of a file."""
+    pass
 
 
 def profile_file(
@@ -32,12 +32,12 @@ def profile_file(
     Args:
         pieces: The decoded bytes, split anywhere.
         limits: The longest line and the largest file.
-        profile: Where to add them.
-        split: What splits the file.
+        profile: Receives the records.
+        split: Splits the file.
         file: The number of the file, for the places of examples.
         max_records: How many to read; None for all.
-        max_bytes: After how many bytes of lines no further one is read; None for no limit.
-        path_values: Values that its path gives to all of its records, unless a record has the key itself.
+        max_bytes: Stop after so many bytes of lines; None for no limit.
+        path_values: Values that its path adds to each record that lacks the key.
 
     Returns:
         How many bytes of lines were read.
@@ -52,8 +52,6 @@ def profile_file(
 
 
 class _Reading:
-    """Adds the lines of one file, block by block."""
-
     def __init__(
         self,
         profile: TableProfile,
@@ -73,7 +71,6 @@ class _Reading:
         self._over_long = 0  # the last over-long line
 
     def judge(self, block: bytes) -> Judged:
-        """Add a block of whole lines."""
         lines = block.split(b"\n")[:-1]
         reasons = dict(refusals(lines))
         for index, line in enumerate(lines):
@@ -91,7 +88,7 @@ class _Reading:
         return Judged(len(lines), 0, ())
 
     def note_over_long(self, reject: Reject) -> None:
-        """Count a line that is too long; it is rejected in pieces, and no block has it."""
+        """Count a line that is too long. It is rejected in pieces, and no block contains it."""
         if reject.line_number != self._over_long:
             self._over_long = self._line = reject.line_number
             self._profile.other_lines += 1

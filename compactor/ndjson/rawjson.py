@@ -17,7 +17,7 @@ _COMMA = re.compile(r"[ \t\r\n]*+,")
 
 
 Source = Literal["null", "string", "word", "nested"]
-"""What stands in a line for a value: null, a string, a number or boolean, or an object or array."""
+"""How the line writes a value: null, a string, a number or boolean, or an object or array."""
 
 
 def texts(line: bytes) -> dict[str, str | None]:
@@ -34,7 +34,7 @@ def texts(line: bytes) -> dict[str, str | None]:
 
 
 def values(line: bytes) -> dict[str, tuple[Source, str]]:
-    """The texts of a line as in `texts`, each with what stands in the line for it."""
+    """The texts of a line as in `texts`, each with how the line writes it."""
     return {key: (source, text) for key, source, text in _fields(line)}
 
 
@@ -51,7 +51,6 @@ def _fields(line: bytes) -> Iterator[tuple[str, Source, str]]:
 
 
 def _value(source: str, start: int) -> tuple[Source, str, int]:
-    """What begins at `start`, its text, and the position after it."""
     if source[start] in "{[":
         end = _end_of_container(source, start)
         return "nested", source[start:end], end

@@ -11,12 +11,12 @@ _NAME = re.compile("[\t\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{1,255}")
 """The names that a column may have [Glue API, Column]."""
 
 _HIVE_TYPES = {"long": "bigint", "timestamp_ntz": "timestamp", "timestamp_ns": "timestamp"}
-"""Types that have another name in Hive."""
+"""Types that have a different name in Hive."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """The columns of a table as the catalog has them.
+    """The columns of a table in the catalog.
 
     Attributes:
         types: The Hive type of each column, by name and in order.
@@ -29,11 +29,11 @@ class TableColumns:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How a table differs from a schema version. Columns that only the table has are no difference.
+    """How a table differs from a schema version. Columns that only the table has do not count.
 
     Attributes:
         missing: The Hive type of each column that the table lacks, by name.
-        other_types: The type in the table and the expected one, by column; a table never changes a type by itself.
+        other_types: The type in the table and the expected one, by column. Only a person can change a type.
     """
 
     missing: Mapping[str, str]
@@ -45,7 +45,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class OtherType:
-    """A column whose type in a table is not that of the output."""
+    """A column whose type in a table differs from the output."""
 
     column: str  # its name
     found: str  # its type in the table
@@ -54,7 +54,7 @@ class OtherType:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was done to a table to give it the columns of a schema version."""
+    """The result of giving a table the columns of a schema version."""
 
     table: str  # the table, as database.table
     version: int  # schema version; 0 if there is none yet
@@ -70,7 +70,7 @@ class CatalogTable(Protocol):
         """The database and the table, as `database.table`."""
 
     def columns(self) -> TableColumns:
-        """The columns that the table has now.
+        """The current columns of the table.
 
         Raises:
             AccessError: There is no such table, or it may not be read.
@@ -78,10 +78,10 @@ class CatalogTable(Protocol):
         """
 
     def add(self, wanted: Mapping[str, str]) -> Drift:
-        """Add the columns that are missing behind the existing ones, and change nothing else.
+        """Add missing columns after the existing ones, and change nothing else.
 
         Returns:
-            How the table differed; what was missing is there now.
+            How the table differed before.
 
         Raises:
             AccessError: There is no such table, or it may not be changed.
@@ -92,8 +92,8 @@ class CatalogTable(Protocol):
 def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> dict[str, str]:
     """The Hive type of each column of the output, by name: of a row's origin, of each key, of rescued values.
 
-    The catalog does not distinguish case: of two names that differ only in it, the first one has the column. Names that
-    the catalog refuses are left out, for it would refuse the others with them; only `exact` names can be so.
+    The catalog ignores case: of two names that differ only in it, the first one has the column. Names that the catalog
+    refuses are left out, because it would refuse all others with them; only `exact` names can be such.
     """
     columns = {name: METADATA_TYPES[name] for name in metadata_names(metadata_columns)}
     for each in schema.columns:
@@ -104,7 +104,7 @@ def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) ->
 
 
 def table_columns(table: Mapping[str, Any]) -> TableColumns:
-    """The columns of a table as GetTable answers with it, or as TableInput has it."""
+    """The columns of a table from an answer of GetTable, or from a TableInput."""
     return TableColumns(
         {each["Name"].lower(): each.get("Type", "") for each in table.get("StorageDescriptor", {}).get("Columns", ())},
         frozenset(each["Name"].lower() for each in table.get("PartitionKeys", ())),
@@ -112,7 +112,7 @@ def table_columns(table: Mapping[str, Any]) -> TableColumns:
 
 
 def drift(found: TableColumns, wanted: Mapping[str, str]) -> Drift:
-    """How a table differs from the wanted columns.
+    """Compare a table with the wanted columns.
 
     Names are unique in a table, so a column named like a partition key can only be read from the files.
     """
@@ -128,6 +128,6 @@ def drift(found: TableColumns, wanted: Mapping[str, str]) -> Drift:
 
 
 def published(table: str, version: int, differed: Drift) -> Published:
-    """What was done to a table that differed from a schema version in this way."""
+    """Describe how a drift was resolved."""
     others = tuple(OtherType(name, found, expected) for name, (found, expected) in differed.other_types.items())
     return Published(table, version, tuple(differed.missing), others)

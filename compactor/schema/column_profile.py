@@ -1,4 +1,4 @@
-"""Counts the values of a column by what they look like, in bounded memory. No I/O."""
+"""Counts the values of a column by shape, in bounded memory. No I/O."""
 
 import re
 from collections import Counter
@@ -24,7 +24,8 @@ Shape = Literal[
 ]
 """What a value looks like. `integer` is beyond 64 bits; `number` has a fraction, an exponent, or is -0.
 `distant_timestamp` is beyond the years of a `timestamp_ns`; `nanoseconds` has digits beyond microseconds; `local_time`
-is a time without a zone, which is no instant."""
+has no zone, so it is not an instant.
+"""
 
 NUMBERS: tuple[Shape, ...] = ("long", "integer", "number")
 INSTANTS: tuple[Shape, ...] = ("timestamp", "distant_timestamp", "nanoseconds")
@@ -41,10 +42,9 @@ _FORMAT_FRACTION = len(".sssssssss")  # further digits are zeros
 
 
 def shape_of(source: str, text: str) -> Shape:
-    """What a value that is not null looks like.
+    """The shape of a value that is not null.
 
-    A JSON string is never a number or a boolean: `"007"` and `"12345"` are codes as well as numbers, and only their
-    writer knows.
+    A JSON string is never a number or a boolean: `"007"` and `"12345"` may be codes or numbers.
     """
     if source == "nested":
         return "nested"
@@ -71,7 +71,7 @@ def _shape_of_text(text: str) -> Shape:
 
 
 def is_exact_double(text: str) -> bool:
-    """Whether the shortest spelling of the nearest double is this number, so that nothing of it is lost."""
+    """Whether the shortest spelling of the nearest double is this number, so that no digit is lost."""
     if _SURELY_DOUBLE.fullmatch(text):
         return True
     parts = significant(text)
@@ -98,22 +98,14 @@ SHOWN_CHARACTERS = 60
 
 
 class Place(NamedTuple):
-    """Where a value stands. Places have the order in which they are read.
-
-    Attributes:
-        line: From 1.
-    """
+    """Where a value stands. Places sort in the order in which they are read; lines count from 1."""
 
     file: int
     line: int
 
 
 class Example(NamedTuple):
-    """A value as the line has it; a long one is cut.
-
-    Attributes:
-        text: The source text; of a string, its decoded text.
-    """
+    """A value as the line has it; the decoded text of a string. A long one is cut."""
 
     place: Place
     text: str
@@ -126,7 +118,7 @@ class Digits:
 
     Attributes:
         whole: The most digits before the point.
-        scale: The most digits behind it.
+        scale: The most digits after it.
         beyond_double: How many a double would change.
         beyond_decimal: How many a decimal of any precision would change: -0, and those with huge exponents.
     """
@@ -138,7 +130,6 @@ class Digits:
     beyond_decimal: int = 0
 
     def add(self, example: Example, text: str) -> None:
-        """Add a number."""
         parts = significant(text)
         if parts is None or (parts[0] and not parts[1]):
             self.beyond_decimal += 1
@@ -156,9 +147,9 @@ class ColumnProfile:
     """The values of one key.
 
     Attributes:
-        shapes: How many of the others have each shape.
-        examples: The first of each shape.
-        formats: How many times have each format.
+        shapes: Number of values of each shape, without nulls.
+        examples: The first value of each shape.
+        formats: Number of times of each format.
     """
 
     nulls: int = 0
@@ -169,7 +160,7 @@ class ColumnProfile:
 
     @property
     def values(self) -> int:
-        """How many values are not null."""
+        """Number of values that are not null."""
         return self.shapes.total()
 
     def add(self, place: Place, source: str, text: str) -> None:
@@ -193,10 +184,10 @@ class TableProfile:
 
     Attributes:
         max_keys: The most keys to count; it bounds the memory.
-        records: How many lines are records.
-        other_lines: How many are neither records nor blank.
+        records: Number of lines that are records.
+        other_lines: Number of lines that are neither records nor blank.
         columns: By key, in first-seen order.
-        has_further_keys: There were keys beyond `max_keys`, which are not counted.
+        has_further_keys: There were more than `max_keys` keys; the rest is not counted.
     """
 
     max_keys: int

@@ -1,7 +1,7 @@
 """The column types: their spelling, and the value of a text in each type. No I/O.
 
-Only the text of a value counts, so the JSON string "5" and the number 5 are the same value. The patterns have the same
-meaning in Python's and Java's regular expressions if the whole text has to match.
+Only the text of a value counts, so the JSON string "5" and the number 5 are the same value. The patterns match whole
+texts, and have the same meaning in Python's and Java's regular expressions.
 """
 
 import math
@@ -17,7 +17,8 @@ from compactor.core.text.json_numbers import LONG_BITS, MAX_PRECISION, NUMBER, s
 
 Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz", "timestamp_ns"]
 """A `timestamp` is an instant, to the microsecond; a `timestamp_ns` one to the nanosecond, of the years 1677 to 2262. A
-`timestamp_ntz` is a time without a zone, to the microsecond."""
+`timestamp_ntz` is a time without a zone, to the microsecond.
+"""
 
 Epoch = Literal["seconds", "milliseconds"]
 """The unit of a number that is a timestamp: the time since 1970-01-01T00:00:00Z."""
@@ -36,7 +37,7 @@ EPOCH_PRECISION = 18
 """Enough digits for any number of seconds or milliseconds in the years 0001 to 9999, down to a microsecond."""
 
 LONG = r"(?:0|-?[1-9][0-9]{0,18})"
-"""Integers in their only allowed spelling. Some of those with 19 digits exceed 64 bits."""
+"""Integers in their only valid spelling. Some of those with 19 digits exceed 64 bits."""
 
 DATE = r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
 """A date, which may not exist, such as 2023-02-30."""

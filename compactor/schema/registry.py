@@ -28,7 +28,7 @@ _NO_BUCKETS = ("double", "boolean")
 def partition_faults(
     fields: Sequence[PartitionField], declared: Sequence[DeclaredColumn], *, has_table: bool
 ) -> Iterator[str]:
-    """Each reason why partitions cannot be told by the columns of the schema file."""
+    """Yield each reason why the columns of the schema file do not suffice to partition rows."""
     types = {column.key: column.type for column in declared}
     for field in fields:
         found = types.get(field.key)
@@ -44,7 +44,7 @@ def partition_faults(
 
 
 def name_faults(names: Sequence[str], schema: SchemaVersion, declared: Sequence[DeclaredColumn]) -> Iterator[str]:
-    """Each folder of partitions that has the name of a column: readers take the one for the other, or refuse both."""
+    """Yield a fault for each partition folder with the name of a column, which readers confuse or refuse."""
     columns = {column.name.lower() for column in schema.columns} | {column.name.lower() for column in declared}
     for name in names:
         if name.lower() in columns:
@@ -62,8 +62,8 @@ class SchemaRegistry:
 
     Args:
         declared: The columns of the schema file, which come first in the next version.
-        reserved: Names of folders of partitions, which no column may have.
-        rescued_keys: Keys that get a column only if they are declared: what is not of the input has them.
+        reserved: Names of partition folders, which no column may have.
+        rescued_keys: Keys that get a column only if they are declared, because they are not from the input.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class SchemaRegistry:
         return self._latest
 
     def refresh(self) -> None:
-        """Look for a newer version of another process, such as one that made room."""
+        """Look for a newer version of another process, which may have retired columns."""
         latest = self.latest()
         if self._store.stat(self._layout.schema(latest.version + 1)) is not None:
             self._latest = self._newest_stored()
@@ -137,15 +137,14 @@ class SchemaRegistry:
         return KeyLimits(min(room, self._allowed(latest, max_new)))
 
     def used(self, schema: SchemaVersion) -> ColumnsUsed:
-        """How many of the columns for keys a version has taken."""
         return ColumnsUsed(len(schema.keys), self.limits.max_columns)
 
     def covering(
         self, keys: Mapping[str, str], manifest_id: str, *, rescued_from: str = "", max_new: int | None = None
     ) -> SchemaVersion:
-        """Return a version with the declared columns and those of these keys that get one; create it if there is none.
+        """Return a version with the declared columns and those of these keys that get one; create it if necessary.
 
-        If another driver adds keys at the same time, the second one to write builds on the version of the first.
+        If two drivers add keys at the same time, the second one to write builds on the version of the first.
 
         Args:
             keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
@@ -179,7 +178,7 @@ class SchemaRegistry:
                 self._latest = self._newest_stored()
 
     def retire(self, names: Sequence[str]) -> SchemaVersion:
-        """Create a version without these columns, which gives their places back.
+        """Create a version without these columns, which frees their places.
 
         Raises:
             SettingsError: Lists every column that cannot be retired.
@@ -216,9 +215,9 @@ class SchemaRegistry:
 
 
 class ManifestColumns:
-    """The columns of one attempt at a manifest.
+    """The columns of one attempt at a manifest: a `compactor.engines.engine.ColumnsFor`.
 
-    The manifest that begins the table has the limit of the day alone.
+    The first manifest of a table is limited only by the limit of a day.
     """
 
     def __init__(self, registry: SchemaRegistry, manifest_id: str) -> None:
@@ -233,16 +232,9 @@ class ManifestColumns:
 
     @property
     def key_limits(self) -> KeyLimits:
-        """Which of its keys may become columns now."""
         return self._registry.key_limits(self._max_new)
 
     def __call__(self, keys: Mapping[str, str], *, rescued_from: str = "") -> SchemaVersion:
-        """Return a version with a column for each of these keys that may have one; create it if necessary.
-
-        Args:
-            keys: In first-seen order, each with the URI of the first file that has it.
-            rescued_from: The first file with keys that can get no column; empty if there is none.
-        """
         schema = self._registry.covering(keys, self._manifest_id, rescued_from=rescued_from, max_new=self._max_new)
         if schema.manifest_id == self._manifest_id:
             new = [column for column in schema.columns if column.added_in == schema.version]

@@ -13,7 +13,7 @@ from compactor.core.results import as_document
 from compactor.schema.column_types import ColumnType, Epoch, parse_type
 
 FILE_DATE = "file_date"
-"""The metadata column with the date of the manifest, which is that of the folder."""
+"""The metadata column with the date of the manifest, which is also the date of the folder."""
 
 RETIRED_TYPE = "string"
 """The type of every retired column: no other column can be retired."""
@@ -41,7 +41,7 @@ _UNSAFE = re.compile(r"[^a-z0-9_]")
 Names = Literal["safe", "exact"]
 
 COUNTED_KEYS = 1_000
-"""How many keys are collected beyond those that can become columns, so that refused ones are counted."""
+"""How many keys are collected beyond those that can become columns, so that refused keys are counted."""
 
 
 MAX_KEY_CHARACTERS = 256
@@ -67,12 +67,7 @@ class KeyLimits:
 
 @dataclass(frozen=True, slots=True)
 class ColumnLimits:
-    """How many columns keys may get.
-
-    Attributes:
-        max_columns: In all.
-        max_new_per_day: With all manifests of one UTC day.
-    """
+    """How many columns keys may get: in all, and with all manifests of one UTC day."""
 
     max_columns: int
     max_new_per_day: int = 20_000
@@ -96,7 +91,7 @@ class ColumnsUsed:
 
     @property
     def is_nearly_full(self) -> bool:
-        """Whether a person should make room, or find out which producer takes it."""
+        """Whether a person should retire columns, or find the producer that adds them."""
         return self.max_columns > 0 and self.columns >= NEARLY_FULL * self.max_columns
 
 
@@ -117,7 +112,7 @@ class Column(Document):
         type: The type, such as `string` or `decimal(10,2)`.
         epoch: The unit of numbers in a timestamp column.
         source_uri: The first input file that had the key; empty for a column of the schema file.
-        field_id: The number by which tables know the column for ever, from 1.
+        field_id: The permanent number of the column in tables, from 1.
     """
 
     key: str | None
@@ -157,13 +152,13 @@ class DeclaredColumn:
 
 @as_document(omits=("retired_in", "field_id"))
 class RetiredColumn(Document):
-    """A column whose place was given back. Files of older versions have it; its key and its name get no other column.
+    """A column that was removed. Files of older versions have it; its key and name get no new column.
 
     Attributes:
         key: The JSON key, whose values go to the rescued data from then on.
         name: The name in the Parquet files of older versions.
         retired_in: The first schema version without it.
-        field_id: The number by which tables know the column for ever, from 1.
+        field_id: The permanent number of the column in tables, from 1.
     """
 
     key: str
@@ -192,7 +187,6 @@ class SchemaVersion(Document):
 
     @property
     def keys(self) -> frozenset[str]:
-        """The JSON keys that have a column."""
         return frozenset(column.key for column in self.columns if column.key is not None)
 
     def keys_up_to(self, keys: Collection[str]) -> tuple[str, ...]:
@@ -202,12 +196,11 @@ class SchemaVersion(Document):
 
     @property
     def retired_keys(self) -> frozenset[str]:
-        """The keys of retired columns, which get no column any more."""
         return frozenset(column.key for column in self.retired)
 
     @property
     def last_field_id(self) -> int:
-        """The field id of the newest column; 0 if there is none. A version names all columns that there ever were."""
+        """The field id of the newest column; 0 if there is none. A version lists all columns, retired ones included."""
         return len(self.columns) + len(self.retired)
 
     def continues(self, older: "SchemaVersion") -> bool:
@@ -232,7 +225,6 @@ class SchemaVersion(Document):
 
     @property
     def has_rescued(self) -> bool:
-        """Whether there is a column of rescued data."""
         return any(column.key is None for column in self.columns)
 
 
@@ -268,7 +260,7 @@ def extend(
         declared: The columns of the schema file. They precede new keys and are exempt from `max_columns`.
         names: The naming rule for columns.
         max_columns: The most columns that keys get; further keys share the column of rescued data.
-        max_new: The most columns that keys get now; None if that is not limited.
+        max_new: The most columns that keys get now; None for no limit.
         manifest_id: The manifest that has the keys.
         now: The time of the new version.
         reserved: Names that no key gets, such as those of folders that readers see as columns.
@@ -344,7 +336,7 @@ def without(schema: SchemaVersion, names: Sequence[str], *, now: datetime) -> Sc
 
 
 def retirement_faults(schema: SchemaVersion, names: Sequence[str], declared: Iterable[DeclaredColumn]) -> Iterator[str]:
-    """Each reason why one of these columns cannot be retired."""
+    """Yield each reason why one of these columns cannot be retired."""
     columns = {column.name: column for column in schema.columns}
     retired = {column.name: column for column in schema.retired}
     declared_keys = {each.key for each in declared}
@@ -363,7 +355,7 @@ def retirement_faults(schema: SchemaVersion, names: Sequence[str], declared: Ite
 
 
 def contradictions(schema: SchemaVersion, declared: Iterable[DeclaredColumn]) -> Iterator[str]:
-    """Each way in which declared columns would change an existing column, none of which may ever change."""
+    """Yield each way in which declared columns would change an existing column; columns never change."""
     by_key = {column.key: column for column in schema.columns if column.key is not None}
     by_name = {column.name: column for column in schema.columns}
     retired = {text: column for column in schema.retired for text in (column.key, column.name)}
@@ -391,8 +383,10 @@ def column_name(key: str, used: Collection[str], *, names: Names) -> str:
     """The name of a key's column.
 
     `safe` names consist of ASCII lower case letters, digits and `_`, which Athena and the Glue catalogue accept; any
-    other character becomes `_`. `exact` names are the key itself. With either rule, a name that is taken gets the
-    suffix `__2`, `__3` and so on, and the name of the empty key is `_`.
+    other
+    character becomes `_`. `exact` names are the key itself. With either rule, a name that is taken gets the suffix
+    `__2`,
+    `__3` and so on, and the name of the empty key is `_`.
     """
     wanted = _UNSAFE.sub("_", key.lower())[:_NAME_MAX_CHARACTERS] if names == "safe" else key
     wanted = wanted or EMPTY_KEY_NAME
@@ -404,7 +398,7 @@ def column_name(key: str, used: Collection[str], *, names: Names) -> str:
 
 
 def metadata_names(wanted: Collection[str]) -> tuple[str, ...]:
-    """The metadata columns of the settings, in the order that the output has them."""
+    """The metadata columns of the settings, in the order of the output."""
     return tuple(name for name in METADATA_COLUMNS if name in wanted)
 
 

@@ -26,7 +26,7 @@ def parse_schema_file(
         uri: The schema file, for messages.
         names: The naming rule for columns: with `safe`, names that are not safe are faults.
         max_columns: The most columns allowed.
-        refused: Types that no column may have by the settings, each with the settings that it needs.
+        refused: Types that the settings rule out, each with the settings that it needs.
 
     Raises:
         SettingsError: Lists every fault of the file.
@@ -85,7 +85,6 @@ def _tables(data: bytes, uri: str, max_columns: int) -> tuple[list[Mapping[str, 
 
 
 def _faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]:
-    """The faults of a single column."""
     for field in table:
         if field not in _FIELDS:
             yield f"{where}.{field}: unknown key -> expected one of {', '.join(_FIELDS)}"
@@ -124,7 +123,7 @@ def _is_type(text: str) -> bool:
 
 
 def _repeats(field: str, values: list[Any]) -> Iterator[str]:
-    """The strings that several columns share. Other values are reported as faults of their own."""
+    """Yield a fault for each string that several columns share. Other values are faults in themselves."""
     counts = Counter(value for value in values if isinstance(value, str))
     for value, count in counts.items():
         if count > 1:

@@ -1,4 +1,4 @@
-"""The schema registry as settings describe it, with the columns of a schema file, of a pattern, and of topics."""
+"""Builds the schema registry from the settings, with the columns of a schema file, of a pattern, and of topics."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,7 @@ def recorded_versions(
     declared: Sequence[DeclaredColumn] = (),
     reserved: Sequence[str] = (),
 ) -> SchemaRegistry:
-    """The recorded versions; see `SchemaRegistry` for what was declared and is reserved."""
+    """The recorded versions; see `SchemaRegistry` for the arguments."""
     schema = settings.schema
     return SchemaRegistry(
         store,
@@ -43,17 +43,17 @@ def recorded_versions(
 def new_versions(
     settings: Settings, store: ObjectStore, clock: Clock, recorded: SchemaRegistry, captures: Mapping[str, str]
 ) -> SchemaRegistry:
-    """The versions for making new ones, with the columns that the settings declare.
+    """A registry that creates versions with the columns that the settings declare.
 
     Args:
         settings: They name the schema file and the columns of topics.
         store: Holds both.
-        clock: Gives new versions their date.
+        clock: Dates new versions.
         recorded: The recorded versions.
         captures: The type of the column of each key of the pattern of lines; empty if the pattern gives none.
 
     Raises:
-        SettingsError: The schema file or the pattern has faults, or partitions cannot be told by its columns.
+        SettingsError: The schema file or the pattern has faults, or its columns do not suffice to partition rows.
     """
     declared: tuple[DeclaredColumn, ...] = ()
     if file := settings.schema.file:
@@ -101,14 +101,14 @@ def with_declared(
     """The columns of the schema file, and one for each other key of a setting, in its order.
 
     Args:
-        declared: Those of the schema file.
+        declared: The columns of the schema file.
         types: The type of the column of each key; empty if the setting gives none.
-        names: How columns are named.
-        recorded: Columns that there are keep their names, and their types if the setting gives none.
+        names: The naming rule for columns.
+        recorded: Existing columns keep their names, and their types if the setting gives none.
         setting: The setting, such as `input.grok`, whose captures are keys.
 
     Raises:
-        SettingsError: The setting gives a key another type than the schema file or the column that there is.
+        SettingsError: The setting gives a key a different type than the schema file or the existing column.
     """
     by_key = {column.key: column for column in declared}
     there: dict[str, Column] = {column.key: column for column in recorded.columns if column.key is not None}

@@ -1,4 +1,4 @@
-"""Chooses the types of columns by their profile, and writes a schema file that says what each rests on. No I/O."""
+"""Chooses the types of columns by their profile, and writes a schema file with the evidence for each. No I/O."""
 
 import re
 from collections import Counter
@@ -65,8 +65,10 @@ def infer(profile: ColumnProfile, *, has_nanoseconds: bool = True) -> Inferred:
     """The type of a column.
 
     A `long` holds plain integers. Other numbers are a `double` if each is the shortest spelling of one, and a decimal
-    where digits would be lost. Instants are a `timestamp` if microseconds hold them, else a `timestamp_ns`. What none
-    can hold, and values of different kinds, stay strings.
+    where
+    digits would be lost. Instants are a `timestamp` if microseconds hold them, else a `timestamp_ns`. Values that fit
+    none of
+    these, and values of different kinds, stay strings.
     """
     kinds = Counter[str]()
     for shape, values in profile.shapes.items():
@@ -147,7 +149,7 @@ def suggestion(
         profile: Has at least one column.
         rules: What the file may hold.
         header: Comment lines to begin with.
-        file_name: The name of a file by its number in the places of examples.
+        file_name: Returns the name of a file by its number in the places of examples.
     """
     lines = [*(_comment(line) for line in header)]
     used = set(RESERVED_NAMES)
@@ -173,7 +175,7 @@ def suggestion(
 
 
 def _found(column: ColumnProfile, inferred: Inferred, file_name: Callable[[int], str]) -> Iterator[str]:
-    """What was found of a column, in lines."""
+    """Describe a column, in lines."""
     found = f"{count(column.values, 'value')}, {column.nulls:,} null"
     misfits = sum(each.values for each in inferred.misfits)
     if inferred.narrower:
@@ -205,7 +207,7 @@ def _comment(line: str) -> str:
 
 
 def _toml(text: str) -> str:
-    """A string in TOML, in which all that acts on a terminal or cannot be seen is escaped."""
+    """A string in TOML. Characters that act on a terminal or are invisible are escaped."""
     return _NOT_ASCII.sub(lambda found: _escaped(found[0]), toml(text))
 
 

@@ -1,4 +1,4 @@
-"""Asks AWS, or a stand-in, for what the settings name. Reads only, and gives up soon."""
+"""Looks up in AWS, or a stand-in, what the settings name. Reads only, and gives up soon."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 
 from compactor.adapters.aws.clients import aws_session
-from compactor.adapters.aws.errors import error_code, translated
+from compactor.adapters.aws.errors import answered_code, error_code, translated
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.ops.doctor.findings import Absent
 
@@ -35,11 +35,11 @@ _REFUSED = {
 """The codes with which S3 refuses the credentials themselves [S3 API, error responses]."""
 
 _CRASHED = "500"
-"""S3 itself may answer so, and so does a stand-in that cannot handle a request without signature."""
+"""S3 itself may send this, and so may a stand-in that cannot handle an unsigned request."""
 
 
 class Connection(Protocol):
-    """Where AWS, or its stand-in, is, and how long a request may take: `StoreSpec` is one."""
+    """How to connect to AWS or its stand-in: `StoreSpec` is one."""
 
     @property
     def region(self) -> str | None: ...
@@ -104,7 +104,7 @@ class AwsAccount:
         except StoreUnavailable:
             raise
         except CompactorError as exc:
-            code = error_code(exc.__cause__) if isinstance(exc.__cause__, ClientError) else ""
+            code = answered_code(exc)
             if code in _MISSING:
                 return Absent.MISSING
             if code in _DENIED:

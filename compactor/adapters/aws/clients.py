@@ -1,4 +1,4 @@
-"""Makes clients of AWS. Credentials come from where AWS tools find them: environment, profile, role."""
+"""Makes AWS clients. Credentials come from where AWS tools find them: environment, profile, role."""
 
 from functools import cache, partial
 from typing import Any
@@ -31,7 +31,8 @@ def aws_client(
     """A client that is safe to share between threads, but not between processes.
 
     The first arguments are fields of `compactor.adapters.stores.StoreSpec`. Unsigned requests need no credentials.
-    Clients of one session share its credentials; by default each has its own session.
+    Clients of
+    one session share its credentials; by default each has its own session.
 
     Raises:
         AccessError: There is no region, or the environment is set up wrong.
@@ -53,7 +54,7 @@ def aws_client(
 
 
 def aws_session() -> Session:
-    """A new session, in the environment of the moment, but for the folders of models: they are those of the first one.
+    """A new session in the current environment. All sessions share the folders of models of the first one.
 
     Raises:
         BotoCoreError: The environment is set up wrong.
@@ -68,7 +69,7 @@ def aws_session() -> Session:
 
 @cache
 def _models() -> Loader:
-    """AWS's descriptions of its services, for all clients of this process: each would read them for 50 ms."""
+    """AWS's descriptions of its services, shared by all clients: reading them takes 50 ms."""
     loader: Loader = get_session().get_component("data_loader")
     return loader
 

@@ -1,4 +1,4 @@
-"""Sends measurements to CloudWatch from a separate thread, so that no batch waits for them or fails with them."""
+"""Sends metrics to CloudWatch from a separate thread, so that no batch waits for them or fails with them."""
 
 import threading
 import time
@@ -36,7 +36,7 @@ class Datum:
     """At most `MAX_VALUES` values of one metric at one time, each with its number of occurrences.
 
     Attributes:
-        about: Dimensions beside those of the job, with which alone it is sent; none for what is sent with all sets.
+        about: Dimensions to send in addition to those of the job, instead of all dimension sets; empty for none.
     """
 
     name: str
@@ -88,9 +88,9 @@ def _parts(counts: Mapping[float, int]) -> Iterator[tuple[tuple[float, int], ...
 
 
 def first_request(data: Iterable[Datum], *, copies: int = 1) -> list[Datum]:
-    """As many data from the head of a queue as fit into one request, and at least one if there is any.
+    """The longest head of a queue that fits into one request; at least one element if there is any.
 
-    `copies` says how often each is in the request, with other dimensions each time.
+    Each is sent `copies` times, with different dimensions.
     """
     request: list[Datum] = []
     size_bytes = _DATUM_BYTES  # for the namespace and the rest of the envelope
@@ -128,7 +128,7 @@ def metric_statistic(
 
 
 MAX_QUEUED = 20_000
-"""Metrics that may wait while CloudWatch is away: several hours of them, in about 20 MB."""
+"""The most metrics that wait while CloudWatch is away: several hours of them, in about 20 MB."""
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -150,20 +150,21 @@ _WRONG = {
 """Answers to an invalid request, without the `Exception` that some protocols append. No retry helps."""
 
 _Answer = Literal["taken", "refused", "none"]
-"""The answer to a request."""
 
 
 @dataclass(kw_only=True)
 class CloudWatchMetrics:
-    """Sends measurements to CloudWatch in order, with a boto3 client as `cloudwatch_client` makes it.
+    """Sends metrics to CloudWatch in order.
 
     While CloudWatch cannot be reached they wait in a queue, and the oldest are dropped when it is full. Drops are
-    counted, in the log and in the metric `MetricsDropped`.
+    counted, in
+    the log and in the metric `MetricsDropped`.
 
     Attributes:
-        dimensions: Of every metric.
+        client: A boto3 client as `cloudwatch_client` makes it.
+        dimensions: The dimensions of every metric.
         stream: The value of a further dimension `Stream`; each metric is then sent with it and without it, because
-            CloudWatch adds up no dimensions. Empty if there is none.
+            CloudWatch does not aggregate over dimensions. Empty if there is none.
         shard: The value of a further dimension `Shard`, in the same way.
         sums_shards: Whether to send metrics without that dimension, too; without a shard they have no other.
     """
@@ -189,13 +190,12 @@ class CloudWatchMetrics:
 
     @property
     def dimension_sets(self) -> list[Mapping[str, str]]:
-        """The dimensions that each metric is sent with, set by set."""
+        """The sets of dimensions that each metric is sent with."""
         of_all = [self.dimensions] if self.sums_shards or not self.shard else []
         further = {"Stream": self.stream, "Shard": self.shard}
         return [*of_all, *({**self.dimensions, name: value} for name, value in further.items() if value)]
 
     def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
-        """Queue the values with the current time."""
         try:
             data, unfit = measured(values, self.clock.now(), about)
         except Exception as exc:  # noqa: BLE001 - no measurement is worth a batch
@@ -235,7 +235,7 @@ class CloudWatchMetrics:
                 self._pause(failures)
 
     def _next_batch(self) -> tuple[list[Datum], Datum | None]:
-        """Wait for the next request: data from the queue, and the number of dropped values if it was not sent yet."""
+        """Wait for the next request: data from the queue, and the number of drops that CloudWatch does not know yet."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._queue))
             now = self.clock.now()
@@ -285,7 +285,7 @@ class CloudWatchMetrics:
             self._lost_values += _values_of(self._queue.popleft())
 
     def _forget_until(self, moment: datetime) -> None:
-        """Drop values that are so old that CloudWatch would refuse the request."""
+        """Drop values so old that CloudWatch would refuse the request."""
         while self._queue and self._queue[0].at < moment:
             self._lost_values += _values_of(self._queue.popleft())
 

@@ -31,7 +31,7 @@ class DynamoClaims:
 
     Attributes:
         table: A table with the string partition key `pk`, and `expires_at` as its time-to-live attribute.
-        ttl_days: The time to live of a claim, which has to be longer than an event may be late or repeated.
+        ttl_days: The time to live of a claim, longer than an event may be late or repeated.
         sleep: Waits before a retry that the client does not make by itself.
     """
 
@@ -72,8 +72,9 @@ class DynamoClaims:
         """Write a claim if the condition holds.
 
         Returns:
-            `claim` itself if it was written; else the existing claim. That may equal `claim`: the client retries a
-            request whose answer was lost, and the retry meets what the first request wrote.
+            `claim` itself if it was written; else the existing claim. That may equal `claim`: if an answer was lost,
+                the client's
+            retry meets what the first request wrote.
         """
         item = {
             "pk": {"S": key},
@@ -113,7 +114,7 @@ class DynamoClaims:
         raise StoreUnavailable(f"claims in table {self.table}: some were not returned in each of {_TRIES} tries")
 
     def _each(self, items: Iterable[S], do: Callable[[S], T]) -> dict[S, T]:
-        """The result of a function for every distinct item, several called at a time."""
+        """Call a function for every distinct item, several at a time; return the result of each."""
         distinct = list(dict.fromkeys(items))
         if len(distinct) <= 1:
             return {item: do(item) for item in distinct}

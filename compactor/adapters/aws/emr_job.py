@@ -1,9 +1,11 @@
 """Lists, starts and cancels the runs of the job on EMR Serverless.
 
-An application has no definition of a job, and runs as many jobs as it may: so each start names everything, and does
-nothing while a run of this name lives. Two starts at once send the same token, by which EMR Serverless knows that they
-are one. Runs are of mode BATCH, for EMR Serverless itself "always retries" a run of mode STREAMING [EMR Serverless User
-Guide, Job resiliency], and only the control plane restarts the job.
+An application has no job definition and no limit of runs: so each start names everything, and does nothing while a run
+of
+this name is alive. Concurrent starts send the same token, so that EMR Serverless makes one run. Runs have mode BATCH,
+because EMR Serverless "always retries" a run of mode STREAMING [EMR Serverless User Guide, Job resiliency], and only
+the
+control plane restarts the job.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +21,7 @@ from compactor.settings.sections import Emr
 _PAGE_RUNS = 50  # the limit of ListJobRuns [EMR Serverless API]
 _HISTORY = timedelta(days=15)
 _TOKEN_SECONDS = 600
-"""How long a start that nothing came of is repeated under one token, which then may stand for other arguments."""
+"""How long a failed start is repeated under one token. A token is valid only for the same arguments."""
 
 STATES: Mapping[str, JobState] = {
     "SUBMITTED": JobState.WAITING,
@@ -42,9 +44,9 @@ class EmrJob:
     """The job on one application.
 
     Attributes:
-        name: The name of its runs. Others of the application are left alone.
+        name: The name of its runs. Other runs of the application are left alone.
         shard: The shard of the job; empty if it works on all manifests.
-        defined_at: When those settings were written, which counts as a deployment; None if it is unknown.
+        defined_at: When the settings were written, which counts as a deployment; None if unknown.
     """
 
     emr: Any
@@ -112,7 +114,7 @@ class EmrJob:
 
 
 def spark_submit_parameters(wanted: Emr) -> str:
-    """The options of spark-submit: the archive with its Python, as AWS's guide names them, and the properties."""
+    """The options of spark-submit: the archive with its Python, as in AWS's guide, and the properties."""
     properties = {
         "spark.archives": f"{wanted.archive}#environment",
         "spark.emr-serverless.driverEnv.PYSPARK_DRIVER_PYTHON": _PYTHON,

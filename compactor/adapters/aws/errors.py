@@ -1,4 +1,4 @@
-"""Translates errors of AWS into the compactor's own."""
+"""Translates AWS errors into the compactor's own."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -63,7 +63,7 @@ _NOT_VALID = {
     "TokenRefreshRequired",
     "UnrecognizedClientException",
 }
-"""Answers about the credentials, or the clock, of who asks."""
+"""Refusals of the caller's credentials or clock."""
 
 _NO_CREDENTIALS: tuple[tuple[type[BotoCoreError], str], ...] = (
     (exceptions.PartialCredentialsError, "incomplete AWS credentials: {} is not set"),
@@ -72,7 +72,7 @@ _NO_CREDENTIALS: tuple[tuple[type[BotoCoreError], str], ...] = (
     (exceptions.SSOError, "the AWS session is not valid: run aws sso login"),
     (exceptions.TokenRetrievalError, "the AWS session is not valid: run aws sso login"),
 )
-"""What a client raises without an answer of AWS. The braces stand for what it calls `cred_var` or `profile`."""
+"""What a client raises without an answer from AWS. The braces stand for `cred_var` or `profile` of the error."""
 
 _SET_UP_WRONG = (
     exceptions.ConfigNotFound,
@@ -84,7 +84,7 @@ _SET_UP_WRONG = (
 
 
 def pause_before_try(failures: int, *, first_seconds: float = 0.2, longest_seconds: float = 5.0) -> float:
-    """Seconds to wait, after a number of failures from 1, before a retry that the client does not make by itself."""
+    """Seconds to wait, after a number of failures from 1, before a retry that the client does not make itself."""
     chance = random.random()  # noqa: S311 - only spreads pauses
     return pause_seconds(failures, first_seconds=first_seconds, longest_seconds=longest_seconds, chance=chance)
 
@@ -94,8 +94,13 @@ def error_code(exc: ClientError) -> str:
     return str(exc.response.get("Error", {}).get("Code", ""))
 
 
+def answered_code(error: CompactorError) -> str:
+    """The code of the AWS answer that a translated error is about; empty if there was no answer."""
+    return error_code(error.__cause__) if isinstance(error.__cause__, ClientError) else ""
+
+
 def error_for(code: str, message: str, status: int) -> CompactorError:
-    """The compactor's error for a code of AWS and an HTTP status, which is 0 if it is unknown."""
+    """The compactor's error for an AWS code and an HTTP status, which is 0 if it is unknown."""
     if code in _NOT_FOUND or code in _ARCHIVED:
         return ObjectNotFound(message)
     if code in _CHANGED:
@@ -107,7 +112,7 @@ def error_for(code: str, message: str, status: int) -> CompactorError:
 
 @contextmanager
 def translated(place: str) -> Iterator[None]:
-    """Turn errors of AWS and of the network into the compactor's own, about a URI, table or service."""
+    """Translate errors of AWS and of the network, about a URI, table or service."""
     try:
         yield
     except (ClientError, BotoCoreError, Boto3Error, HTTPError) as exc:
@@ -121,7 +126,7 @@ def translated_pages(place: str, pages: Iterable[dict[str, Any]]) -> Iterator[di
 
 
 def own_error(place: str, error: Exception) -> Exception:
-    """The compactor's own error for one of AWS or of the network; any other error as it is."""
+    """The compactor's error for one of AWS or of the network; any other error unchanged."""
     if isinstance(error, ClientError):
         code = error_code(error)
         detail = error.response.get("Error", {}).get("Message", "")

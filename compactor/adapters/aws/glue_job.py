@@ -66,7 +66,7 @@ class GlueJob:
 
 
 def _ends_before(page: Sequence[JobRun], since: datetime) -> bool:
-    """Whether no later page can hold a run since then, as this page goes back in time past it."""
+    """Whether no later page can hold a run since then: this page, newest first, goes back past it."""
     if len(page) < 2 or page[-1].started_at >= since:  # noqa: PLR2004 - one run has no order
         return False
     return page[0].started_at > page[-1].started_at

@@ -1,4 +1,4 @@
-"""Adds columns to a table of the Glue Data Catalog, and changes nothing else of it."""
+"""Adds columns to a table of the Glue Data Catalog, and changes nothing else."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _INPUT = {
     "TargetTable",
     "ViewDefinition",
 }
-"""What UpdateTable takes of the table that GetTable answers with [Glue API, TableInput]. It replaces all of these."""
+"""The fields of a GetTable answer that UpdateTable takes, and replaces all of [Glue API, TableInput]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class GlueTable:
         return found
 
     def _write(self, found: Mapping[str, Any], missing: Mapping[str, str]) -> bool:
-        """Add columns to the version of the table that was read; returns whether it was still that version."""
+        """Add columns to the version of the table that was read; return whether it was still that version."""
         storage = found.get("StorageDescriptor", {})
         added = [{"Name": name, "Type": kind} for name, kind in missing.items()]
         table = {key: value for key, value in found.items() if key in _INPUT}

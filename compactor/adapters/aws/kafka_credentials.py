@@ -1,4 +1,4 @@
-"""What clients of Kafka need of AWS: secrets of Secrets Manager, and tokens by which IAM lets them into MSK."""
+"""AWS credentials for Kafka clients: secrets of Secrets Manager, and IAM tokens for MSK."""
 
 import json
 import time
@@ -14,8 +14,6 @@ from compactor.core.extras import need
 
 
 class _Given(CredentialProvider):
-    """Gives credentials that were found."""
-
     def __init__(self, found: Credentials) -> None:
         super().__init__()
         self._found = found
@@ -25,17 +23,17 @@ class _Given(CredentialProvider):
 
 
 def token(region: str, session: Session | None = None) -> tuple[str, float]:
-    """Make a token of the credentials that AWS finds.
+    """Make an IAM token for MSK.
 
     Args:
-        region: That of the cluster.
+        region: The region of the cluster.
         session: Has the credentials; by default those of the environment, the profile or the role.
 
     Returns:
-        The token, and when it ends, in seconds since 1970.
+        The token, and when it expires, in seconds since 1970.
 
     Raises:
-        CredentialsMissing: There are none.
+        CredentialsMissing: There are no credentials.
         CompactorError: They cannot be read or renewed.
     """
     need("msk")
@@ -52,7 +50,7 @@ def token(region: str, session: Session | None = None) -> tuple[str, float]:
 
 
 KEPT_SECONDS = 60.0
-"""How long a secret is kept in memory: each range that is read has a client with secrets of its own."""
+"""How long a secret is cached: every reader of a range has its own client, which needs the secrets."""
 
 _REGION = 3  # the part of an ARN
 _ATTEMPTS, _TIMEOUT_SECONDS = 3, 10.0  # a reader of a range waits for it
@@ -61,11 +59,11 @@ _lock = Lock()
 
 
 def secret_of(reference: str, *, is_fresh: bool = False, session: Session | None = None) -> str:
-    """The text of a secret; with `#key` behind its ARN, that of a key of the JSON object that it is.
+    """The text of a secret; with `#key` after its ARN, the text under that key of its JSON object.
 
     Args:
         reference: The ARN of the secret, with or without a key.
-        is_fresh: Whether to ask even if an answer is kept.
+        is_fresh: Whether to bypass the cache.
         session: Has the credentials; by default those of the environment, the profile or the role.
 
     Raises:
@@ -82,7 +80,7 @@ def secret_of(reference: str, *, is_fresh: bool = False, session: Session | None
 
 
 def _asked_again(arn: str, session: Session | None, known: str | None) -> str:
-    """The text of a secret. If AWS does not answer, the one that is known is more likely right than none."""
+    """The text of a secret. If AWS does not answer, the known text is more likely right than none."""
     try:
         return _asked(arn, session)
     except StoreUnavailable:

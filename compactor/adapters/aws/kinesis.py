@@ -1,4 +1,4 @@
-"""Streams of Kinesis on AWS: `compactor.core.logs.ports.Log`. A shard is polled, or read by enhanced fan-out."""
+"""Kinesis streams on AWS: a `compactor.core.logs.ports.Log`. A shard is polled, or read by enhanced fan-out."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -28,11 +28,11 @@ _BUSY = {"ResourceInUseException", "LimitExceededException"}  # a subscription e
 
 @dataclass(slots=True)
 class Pace:
-    """How often shards are asked, by whatever readings of this process.
+    """Limits how often all readers of this process call each shard.
 
     Attributes:
         call_seconds: The least time between two calls.
-        throttled_tries: After so many refusals in a row, throttling is trouble that outlasts this reading.
+        throttled_tries: After so many throttled calls in a row, the reading fails.
     """
 
     call_seconds: float = 1 / _CALLS_PER_SECOND
@@ -42,13 +42,13 @@ class Pace:
     _free_at: dict[str, float] = field(default_factory=dict)
 
     def wait(self, place: str) -> None:
-        """Wait until a shard may be asked again."""
+        """Wait until a shard may be called again."""
         pause = self._free_at.get(place, 0.0) - self.now()
         if pause > 0:
             self.sleep(pause)
 
     def took(self, place: str, length_bytes: int) -> None:
-        """Note an answer of a shard, which holds up the next call of any reading."""
+        """Note the length of an answer of a shard, which delays its next call."""
         self._free_at[place] = self.now() + max(self.call_seconds, length_bytes / _SHARD_BYTES_PER_SECOND)
 
 
@@ -206,7 +206,7 @@ def _subscription(client: Any, consumer_arn: str, partition_id: str, at: int, sl
 
 @contextmanager
 def _reading(place: str) -> Iterator[None]:
-    """Translate errors about a shard. One that is gone since it was listed is passing trouble."""
+    """Translate errors about a shard. A shard that has disappeared since it was listed is passing trouble."""
     with translated(place):
         try:
             yield

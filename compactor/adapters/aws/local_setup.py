@@ -1,4 +1,4 @@
-"""AWS on a local stand-in: its resources, and a function that is fed from a queue as Lambda feeds it."""
+"""AWS on a local stand-in: its resources, and a function that is fed from a queue as by Lambda."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Handler = Callable[[Mapping[str, Any], object], Mapping[str, Any]]
 
 @dataclass(slots=True)
 class Fed:
-    """How often a function was called, with how many messages, and how many of them it reported as failed."""
+    """Number of calls of a function, of their messages, and of the messages that it reported as failed."""
 
     batches: int = 0
     messages: int = 0
@@ -25,7 +25,8 @@ class Fed:
 def feed(client: Any, queue_url: str, handler: Handler, *, batch_size: int = 1000) -> Fed:
     """Call a function with up to `batch_size` messages of a queue at a time, until none is visible.
 
-    Messages that its partial batch response names come again after their visibility timeout; the others are deleted.
+    Messages that its partial batch response reports as failed return after their visibility timeout; the others are
+    deleted.
     """
     fed = Fed()
     visible = _visible(client, queue_url)
@@ -91,7 +92,7 @@ def make_claims_table(name: str, *, region: str, endpoint_url: str) -> None:
 
 
 def make_event_queue(name: str, bucket: str, *, region: str, endpoint_url: str) -> str:
-    """Create a queue that an existing bucket announces its new objects on, and return its URL."""
+    """Create a queue, have an existing bucket announce its new objects there, and return its URL."""
     queues: Any = sqs_client(region, endpoint_url)
     with translated(f"queue {name}"):
         url: str = queues.create_queue(QueueName=name)["QueueUrl"]

@@ -1,12 +1,14 @@
-"""Has a client refuse answers that end within their head.
+"""Makes a client reject answers that end within their head.
 
 `http.client` takes the end of a connection for the end of a head. A length of 2048 may then read as 20, an error may
-lack its code, and an answer whose length is missing has no body: an empty object, or a listing of none.
+lack
+its code, and an answer without a length has no body: an empty object, or an empty listing.
 
-A tracer may have put classes of its own in the place of botocore's. Those that extend botocore's are extended in turn.
-With any others the client works as boto3 makes it, but refuses answers that tell no length. As botocore refuses a body
-that is shorter than told, no cut answer with a body counts then. What may count is a cut answer to HEAD: the size of an
-object, up to its last digit.
+A tracer may have replaced botocore's classes. Classes that extend botocore's are extended in turn. With any others the
+client works as boto3 makes it, but rejects answers without a length. As botocore rejects a body that is shorter than
+its
+length, no truncated answer with a body counts then. A truncated answer to HEAD may count: the size of an object could
+lack its last digits.
 """
 
 from collections.abc import Callable
@@ -27,9 +29,9 @@ _WITHOUT_A_BODY = (204, 304)  # [RFC 9110]
 
 
 def require_whole_heads(client: Any) -> None:
-    """Have a boto3 client take an answer that ends within its head for a connection that broke, and so ask again.
+    """Have a boto3 client treat an answer that ends within its head as a broken connection, and retry.
 
-    Where its classes of connections are not botocore's own, nor extend them, it is logged once what is left unchecked.
+    If its connection classes neither are botocore's own nor extend them, log once that heads are unchecked.
     """
     session = http_session_of(client)
     manager: Any = getattr(session, "_manager", None)
@@ -50,7 +52,7 @@ def _extends_botocore(pool: Any) -> bool:
 
 @cache
 def _whole(pool: Any) -> Any:
-    """A class of pools whose connections refuse answers that end within their heads, made from another."""
+    """A class of pools whose connections reject answers that end within their heads, derived from another."""
 
     class Connection(_WholeHeads, pool.ConnectionCls):  # type: ignore[misc]
         pass
@@ -67,7 +69,7 @@ def _tell_unchecked() -> None:
 
 
 def _require_length(operation_model: Any, response_dict: Any, **_: object) -> None:
-    """Refuse an answer that tells no length in any way, which may end anywhere."""
+    """Reject an answer that states no length in any way, because it may end anywhere."""
     told = {name.lower() for name in response_dict["headers"]}
     has_body = response_dict["status_code"] not in _WITHOUT_A_BODY and operation_model.http.get("method") != "HEAD"
     if has_body and not told & {"content-length", "transfer-encoding"}:
@@ -75,13 +77,11 @@ def _require_length(operation_model: Any, response_dict: Any, **_: object) -> No
 
 
 def http_session_of(client: Any) -> Any:
-    """What makes the connections of a boto3 client; None if this release of botocore keeps it elsewhere."""
+    """The object that makes a boto3 client's connections; None if this botocore release keeps it elsewhere."""
     return getattr(getattr(client, "_endpoint", None), "http_session", None)
 
 
 class _Head:
-    """The file of an answer, while its head is read."""
-
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self.last_line = b""
@@ -92,7 +92,7 @@ class _Head:
 
 
 def _begin(answer: Any) -> None:
-    """Read the head of an answer; refuse it if it ends early."""
+    """Read the head of an answer; reject it if it ends early."""
     del answer.begin  # it is this function, so that the answer refers to itself
     head = answer.fp = _Head(answer.fp)
     try:
@@ -110,7 +110,7 @@ def _answer(make: Callable[..., Any], *arguments: Any, **options: Any) -> HTTPRe
 
 
 class _WholeHeads:
-    """Of a connection: refuses answers that end within their head."""
+    """Makes a connection reject answers that end within their head."""
 
     response_class: Callable[..., Any]
 
@@ -124,7 +124,7 @@ class _WholeHeads:
             self.response_class = HTTPResponse
 
     def _consume_headers(self, received: BinaryIO) -> None:
-        """Read on after `100 Continue`; botocore would do so for ever where a connection ends."""
+        """Skip a `100 Continue`. botocore would loop for ever when a connection ends."""
         while (line := received.readline()) not in (b"\r\n", b"\n"):
             if not line:
                 raise RemoteDisconnected(_MESSAGE)

@@ -1,4 +1,4 @@
-"""One change of a table: prepared on the state that it was read in, and sent once."""
+"""One change of a table: prepared on the state in which the table was read, and sent once."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -36,8 +36,6 @@ _NO_PARTITIONS = TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT
 
 
 class _Mixed(_SnapshotProducer[Any]):
-    """Writes a manifest for each specification."""
-
     def _manifests(self) -> list[ManifestFile]:
         added, by_spec = self._added_data_files, defaultdict[int, list[DataFile]](list)
         for file in added:
@@ -88,7 +86,7 @@ class MixedOverwrite(_Mixed, _OverwriteFiles):
 
 
 class MixedReplace(MixedOverwrite):
-    """Replaces files by others with the same rows: readers that follow the table may pass over it."""
+    """Replaces files by others with the same rows: readers that follow the table may ignore it."""
 
     def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
         made = super()._summary(snapshot_properties)
@@ -99,7 +97,7 @@ _LAST_ADDED = -1
 
 
 class Change(Transaction):
-    """Updates of a table that hold together or not at all.
+    """Updates of a table that take effect together or not at all.
 
     pyiceberg would send a transaction again after a conflict, and delete the manifests of one that it believes to have
     failed. `send` does neither: a conflict may be the answer to a second delivery of a change that is in the table.
@@ -122,9 +120,9 @@ class Change(Transaction):
 
     @property
     def table_metadata(self) -> TableMetadata:
-        """The table with what is staged. No one changes it.
+        """The table with what is staged; read-only.
 
-        pyiceberg applies all updates each time, and asks for it some twenty times a change.
+        Cached, because pyiceberg applies all updates each time, and asks for it some twenty times a change.
         """
         if not self._updates:
             return self._table.metadata
@@ -133,7 +131,7 @@ class Change(Transaction):
         return self._applied[1]
 
     def use_schema(self, schema: Schema) -> None:
-        """Give the table these columns, with the ids that they have."""
+        """Give the table these columns, with their ids."""
         same = next((each for each in self._table.metadata.schemas if each == schema), None)
         if same is None:
             self._stage((AddSchemaUpdate(schema_=schema), SetCurrentSchemaUpdate(schema_id=_LAST_ADDED)))
@@ -141,11 +139,11 @@ class Change(Transaction):
             self._stage((SetCurrentSchemaUpdate(schema_id=same.schema_id),))
 
     def use_partitions(self, spec: PartitionSpec) -> None:
-        """Partition the files of this and later changes so."""
+        """Partition the files of this and later changes in this way."""
         self._stage((AddPartitionSpecUpdate(spec=spec), SetDefaultSpecUpdate(spec_id=_LAST_ADDED)))
 
     def use_specs(self, added: Sequence[PartitionSpec], default: int) -> bool:
-        """Give the table further specifications of partitions, and one to write by; return whether that changed."""
+        """Add partition specifications, and set the default one; return whether the default changed."""
         if added:
             last = AssertLastAssignedPartitionId(last_assigned_partition_id=self._table.metadata.last_partition_id)
             self._stage(tuple(AddPartitionSpecUpdate(spec=spec) for spec in added), (last,))
@@ -162,13 +160,13 @@ class Change(Transaction):
         *,
         keeps_rows: bool = False,
     ) -> int:
-        """Make a snapshot with further files and without others, also for none of both: the table has to move on.
+        """Make a snapshot with files added and removed. It may have the same files: the table has to move on.
 
         Args:
-            added: The further files.
-            removed: Files that are there.
-            notes: What the snapshot says of itself.
-            keeps_rows: Whether the former have the rows of the latter.
+            added: The new files.
+            removed: Files that are in the table.
+            notes: The summary of the snapshot.
+            keeps_rows: Whether the added files have the rows of the removed ones.
 
         Returns:
             Its id.
@@ -183,7 +181,7 @@ class Change(Transaction):
     def _producer(
         self, added: Sequence[DataFile], removed: Collection[DataFile], notes: dict[str, str], *, keeps_rows: bool
     ) -> _SnapshotProducer[Any]:
-        """What makes the snapshot: pyiceberg's own, unless some files have other partitions than the table by now."""
+        """The producer of the snapshot: pyiceberg's own, unless some files have other partitions than the table now."""
         metadata = self.table_metadata
         if keeps_rows and added and removed:
             io = self._table.io
@@ -220,7 +218,7 @@ class Change(Transaction):
         return merging.snapshot_id
 
     def expire(self, snapshot_ids: Collection[int]) -> None:
-        """Forget snapshots, as long as each branch and each tag is where it was."""
+        """Remove snapshots, provided that no branch or tag has moved."""
         refs = self._table.metadata.refs.items()
         others = ((name, ref.snapshot_id) for name, ref in refs if name != MAIN_BRANCH)
         # `_stage` would leave these out: it takes one requirement of each kind, and has that of the main branch.
@@ -228,12 +226,12 @@ class Change(Transaction):
         self._stage((RemoveSnapshotsUpdate(snapshot_ids=sorted(snapshot_ids)),))
 
     def remove_schemas(self, expired: Collection[int]) -> None:
-        """Forget schemas that nothing needs without these snapshots: each new column adds one, with all columns."""
+        """Remove schemas that nothing needs without these snapshots. Each new column adds a full schema."""
         if numbers := unneeded_schemas(self._table.metadata, expired):
             self._stage((RemoveSchemasUpdate(schema_ids=numbers),))
 
     def _counts(self, snapshot: Snapshot | None) -> tuple[int, int]:
-        """How many files the manifests of a snapshot have, and how many rows, by their list."""
+        """The number of files and of rows of a snapshot, by its manifest list."""
         manifests = snapshot.manifests(self._table.io) if snapshot else []
         files = sum((each.added_files_count or 0) + (each.existing_files_count or 0) for each in manifests)
         return files, sum((each.added_rows_count or 0) + (each.existing_rows_count or 0) for each in manifests)

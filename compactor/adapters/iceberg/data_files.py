@@ -1,4 +1,4 @@
-"""Entries of a table's manifests: made from the footers of Parquet files, and read back."""
+"""Manifest entries of a table: made from the footers of Parquet files, and read back."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -42,7 +42,7 @@ _EPOCH = date(1970, 1, 1)
 _NO_STATISTICS = MetricsMode(MetricModeTypes.NONE)
 
 MAX_COLUMNS_WITH_BOUNDS = 100
-"""Of how many columns the table keeps lowest and highest values: each costs room in every manifest [Java's default]."""
+"""How many columns have bounds in the table. Each takes room in every manifest [Java's default]."""
 
 
 def data_files(
@@ -53,12 +53,12 @@ def data_files(
     Args:
         io: Reads the files.
         metadata: The table.
-        schema: The columns that the table has with these files.
-        files: What the ledger says of them.
-        specs: The partitions of the table, to which this call adds those that the files need.
+        schema: The columns of the table, with those of these files.
+        files: The files as the ledger describes them.
+        specs: The partitions of the table; this call adds those that the files need.
 
     Raises:
-        OperatorError: A file is gone, differs from what the ledger says, or could not be read by means of its ids.
+        OperatorError: A file is missing, differs from the ledger, or could not be read by its ids.
         OSError: It cannot be read now.
     """
     entry = _Entries(io, metadata, schema, specs).entry
@@ -67,7 +67,7 @@ def data_files(
 
 
 def live_data_files(io: FileIO, snapshot: Snapshot) -> Iterator[DataFile]:
-    """The entries of all files with rows of a snapshot."""
+    """Yield the entries of all data files of a snapshot."""
     for manifest in snapshot.manifests(io):
         if manifest.content == ManifestContent.DATA:
             for entry in manifest.fetch_manifest_entry(io, discard_deleted=True):
@@ -75,7 +75,7 @@ def live_data_files(io: FileIO, snapshot: Snapshot) -> Iterator[DataFile]:
 
 
 def table_file(entry: DataFile, specs: dict[int, PartitionSpec]) -> TableFile:
-    """A file as the port describes it. A file in no partition by date, as a person may add one, has an empty date."""
+    """A file as the port describes it. A file without a date partition, as a person may add, has an empty date."""
     date_at = next(
         (at for at, field in enumerate(specs[entry.spec_id].fields) if field.source_id == METADATA_IDS[FILE_DATE]), None
     )
@@ -104,8 +104,6 @@ def _last(stream: InputStream, size_bytes: int, wanted_bytes: int) -> bytes:
 
 
 class _Entries:
-    """Makes entries of files for one commit."""
-
     def __init__(self, io: FileIO, metadata: TableMetadata, schema: Schema, specs: Specs) -> None:
         self._io = io
         self._specs = specs
@@ -149,7 +147,7 @@ class _Entries:
         return entry
 
     def _tail(self, file: TableFile) -> tuple[bytes, int]:
-        """The last bytes of a file, with the whole footer, and its length."""
+        """The last bytes of a file, with the whole footer, and the length of the file."""
         try:
             with self._io.new_input(file.uri).open() as stream:
                 size_bytes = stream.seek(0, 2)
@@ -166,7 +164,7 @@ class _Entries:
             ) from error
 
     def _ids_by_path(self, footer: pq.FileMetaData, uri: str) -> dict[str, int]:
-        """The field id of each column of a file. Readers find columns by these, so each has to be that of the table."""
+        """The field id of each column of a file. Readers find columns by id, so each has to match the table."""
         try:
             own = pyarrow_to_schema(footer.schema.to_arrow_schema())
         except (ValueError, TypeError) as error:
@@ -187,7 +185,7 @@ class _Entries:
         return dict(zip(paths, parquet_path_to_id_mapping(own).values(), strict=True))
 
     def _partition(self, statistics: DataFileStatistics, file: TableFile, spec: PartitionSpec) -> Record:
-        """The date of a file, which has to be a column of it, too: some readers take it from there."""
+        """The partition of a file. Its date has to be in a column as well, because some readers take it from there."""
         day, number = date.fromisoformat(file.date), METADATA_IDS[FILE_DATE]
         found = statistics.column_aggregates.get(number)
         bounds = {found.current_min, found.current_max} if found else set()

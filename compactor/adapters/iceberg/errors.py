@@ -33,16 +33,16 @@ _SET_UP_WRONG = {
     requests.exceptions.InvalidSchema: "an address that begins with http:// or https://",
 }
 _MAY_PASS = frozenset({408, 425, 429})
-"""Refusals that say "not now"."""
+"""Refusals that mean "not now"."""
 
 _CONFLICT, _NOT_FOUND = 409, 404
 
 
 class FileGone(StoreUnavailable):
-    """A file that the table names is not there: it is lost, or the table no longer names it.
+    """A file that the table names is missing: lost, or no longer named by the table.
 
     Attributes:
-        said: What the store says, with the whole name.
+        said: The message of the store, with the whole name.
     """
 
     def __init__(self, where: str, said: str) -> None:
@@ -52,13 +52,13 @@ class FileGone(StoreUnavailable):
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """Translate what goes wrong while nothing is changed: the catalog and its store are read, or files are prepared.
+    """Translate errors while nothing is changed: the catalog and its store are read, or files are prepared.
 
     Raises:
-        StoreUnavailable: They do not answer, or say "not now".
+        StoreUnavailable: They do not answer, or answer "not now".
         FileGone: They have no such file.
         AccessError: They refuse.
-        OperatorError: They answer with something that is not understood.
+        OperatorError: Their answer is not understood.
     """
     try:
         yield
@@ -73,7 +73,7 @@ def preparing(where: str) -> Iterator[None]:
     """As `reading`, for the files of one change.
 
     Raises:
-        TableRefused: Something is wrong with the change, or with the table: only another change tells.
+        TableRefused: Something is wrong with the change or the table; the next change will show which.
     """
     try:
         with reading(where):
@@ -83,10 +83,10 @@ def preparing(where: str) -> Iterator[None]:
 
 
 def refused_or_unknown(error: Exception, where: str) -> CompactorError:
-    """What a failed commit means. Whatever is not known to be a refusal may have changed the table.
+    """The error for a failed commit. Unless it is known to be a refusal, it may have changed the table.
 
     Args:
-        error: What the one request of the commit ended with.
+        error: The error of the commit request.
         where: The table and its catalog.
     """
     status = _status(error)
@@ -116,7 +116,7 @@ def _of_reading(error: Exception, where: str) -> CompactorError:
 
 
 def _of_one_change(error: OperatorError) -> OperatorError:
-    """An error as one of the change alone, unless it is of a kind that every change would meet."""
+    """Convert an error into one of the change alone, unless every change would meet it."""
     return TableRefused(str(error)) if type(error) is OperatorError else error
 
 
@@ -134,7 +134,7 @@ def _refusal(error: Exception, where: str, status: int) -> OperatorError:
 
 
 def _status(error: Exception) -> int | None:
-    """The HTTP status of the answer that an error of pyiceberg was made from."""
+    """The HTTP status of the answer that caused an error of pyiceberg."""
     cause = error if isinstance(error, requests.HTTPError) else error.__cause__
     if isinstance(cause, requests.HTTPError) and cause.response is not None:
         return int(cause.response.status_code)

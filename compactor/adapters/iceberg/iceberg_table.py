@@ -1,4 +1,4 @@
-"""The port of catalogs, with pyiceberg."""
+"""The port of table catalogs, with pyiceberg."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -40,7 +40,7 @@ from compactor.table.upkeep import TableFolder, TableHistory
 
 OWNER, FENCE, SCHEMA_VERSION = "compactor.owner", "compactor.batch", "compactor.schema-version"
 REFUSED = "compactor.refused-batch"  # not there before the first one
-"""The properties that the product needs. Unlike what a snapshot says of itself, they never expire."""
+"""The properties that the product needs. Unlike the summaries of snapshots, they never expire."""
 
 _TARGET, _TARGET_BYTES = "commit.manifest.target-size-bytes", str(1024 * 1024)  # 1 MB
 """How long manifests become: one commit in a hundred merges small ones into the last, and writes that one anew.
@@ -55,7 +55,7 @@ _SETTINGS = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
-"""What a table is created with; all but the second keep the cost of a commit flat."""
+"""The properties of a new table; all but the second keep the cost of a commit flat."""
 
 _TRIES = 5  # to complete a new table while others do the same
 
@@ -66,7 +66,7 @@ class IcebergTable:
 
     Attributes:
         name: The name of the table with its namespace: `lake.events`.
-        location: Where a new table keeps its metadata; empty where the catalog decides.
+        location: The folder for the metadata of a new table; empty if the catalog decides.
     """
 
     place: CatalogPlace
@@ -177,10 +177,10 @@ class IcebergTable:
             return removed(table, names) if table else 0
 
     def _at(self, head: TableHead) -> Table:
-        """The table as it is in the head that a change asserts.
+        """Load the table, in the state that a change is based on.
 
         Raises:
-            TableConflict: It is no longer so.
+            TableConflict: The table has changed since.
             OperatorError: Another program has raised its format to one that pyiceberg only reads.
         """
         table = self._load()
@@ -238,7 +238,7 @@ class IcebergTable:
         return table_columns(schema, self.metadata_columns)
 
     def _removed(self, table: Table, uris: Sequence[str]) -> list[DataFile]:
-        """The entries of files that go, of those that are there."""
+        """The entries of the files to remove that are in the table."""
         wanted, snapshot = set(uris), table.current_snapshot()
         entries = live_data_files(table.io, snapshot) if wanted and snapshot else ()
         return [entry for entry in entries if entry.file_path in wanted]
@@ -261,7 +261,7 @@ class IcebergTable:
 
     @contextmanager
     def _whole(self, table: Table) -> Iterator[None]:
-        """Tell files that a table has lost from those that went because it changed after it was read.
+        """Tell files that a table has lost from files that a change after the read removed.
 
         Raises:
             TableConflict: It has changed.
@@ -282,7 +282,7 @@ class IcebergTable:
         )
 
     def _created(self, owner: str) -> Table:
-        """The table without columns of its own, or the one that another process made first."""
+        """The table without its columns, or the table that another process made first."""
         catalog = self._catalog()
         properties = {**_SETTINGS, OWNER: owner}
         with reading(self._where):
@@ -295,10 +295,10 @@ class IcebergTable:
             return catalog.create_table(self.name, PLACEHOLDER, self.location or None, properties=properties)
 
     def _is_complete(self, table: Table) -> bool:
-        """Whether a table has its columns; false between the two steps that make one.
+        """Whether a table has its columns; false between the two steps that create one.
 
         Raises:
-            OperatorError: The compactor did not make it.
+            OperatorError: The compactor did not create it.
         """
         if OWNER not in table.properties:  # guard: a table that a person made is left alone
             raise OperatorError(

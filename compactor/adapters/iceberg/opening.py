@@ -1,6 +1,6 @@
-"""Opens catalogs: what the settings say, as properties of pyiceberg.
+"""Opens catalogs: translates the settings into properties of pyiceberg.
 
-Those of Glue and S3 Tables are as the documents of AWS give them. Neither was tried with an account of AWS.
+The properties of Glue and S3 Tables follow AWS's documentation. Neither was tried with an AWS account.
 """
 
 import re
@@ -24,9 +24,10 @@ _ANSWER_SECONDS = 60.0
 
 
 class PatientRestCatalog(RestCatalog):
-    """A client with time-outs, and without retries: an answer that was lost means that nothing is known of a commit.
+    """A client with time-outs, and without retries: if an answer is lost, the outcome of a commit is unknown.
 
-    It follows no redirect. On some of them the client would send a commit again as a GET, whose answer looks like that
+    It follows no redirect. After some redirects the client would send a commit again as a GET, whose answer looks like
+    that
     of a commit.
     """
 
@@ -46,7 +47,7 @@ class PatientRestCatalog(RestCatalog):
 Kind = Literal["rest", "glue", "s3tables", "sql"]
 
 NAME = "compactor"
-"""How this process calls the catalog; in a database it is part of the key of each table."""
+"""This process's name for the catalog; in a database it is part of the key of each table."""
 
 _USER = re.compile("//[^/@]*@")
 
@@ -59,10 +60,11 @@ class CatalogPlace:
     """Where a catalog is.
 
     Attributes:
-        kind: `rest`, or Glue's or S3 Tables' REST endpoint, which need signed requests, or `sql`: a database.
-        uri: The address: of a REST catalog, or a URL of SQLAlchemy; empty for the endpoint of the region.
-        warehouse: What the catalog calls the warehouse: for Glue the number of the account, for S3 Tables the ARN of
-            the bucket, for a database the folder of its tables.
+        kind: `rest`, or the REST endpoint of Glue or S3 Tables, which needs signed requests, or `sql`: a database.
+        uri: The address of a REST catalog, or a URL of SQLAlchemy; empty for the endpoint of the region.
+        warehouse: The catalog's name of the warehouse: for Glue the account number, for S3 Tables the ARN of the
+            bucket, for
+            a database the folder of its tables.
         properties: Further properties of pyiceberg, such as `s3.endpoint`.
     """
 
@@ -79,10 +81,11 @@ class CatalogPlace:
 
 
 def catalog_properties(place: CatalogPlace) -> dict[str, Any]:
-    """The properties by which pyiceberg opens a catalog.
+    """The properties with which pyiceberg opens a catalog.
 
-    What the settings do not say, such as a token, comes from pyiceberg's own configuration of a catalog of this name,
-    for instance from the variable `PYICEBERG_CATALOG__COMPACTOR__TOKEN`.
+    Properties that are not in the settings, such as a token, come from pyiceberg's own configuration of a catalog of
+    this
+    name, for instance from the variable `PYICEBERG_CATALOG__COMPACTOR__TOKEN`.
     """
     properties = {**_STORE, **configured(), **({"s3.region": place.region} if place.region else {})}
     if place.kind in {"glue", "s3tables"}:
@@ -102,7 +105,7 @@ def configured() -> dict[str, Any]:
 
 
 def open_catalog(place: CatalogPlace) -> Catalog:
-    """Open a catalog. One with REST is asked for its own configuration.
+    """Open a catalog. A REST catalog is asked for its configuration.
 
     Raises:
         StoreUnavailable: It does not answer.

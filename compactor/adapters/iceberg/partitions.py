@@ -1,4 +1,4 @@
-"""The partitions of a table in Iceberg's own terms: by the date of the files, and within it as their commits say."""
+"""The partitions of a table in Iceberg's terms: by the date of the files, then by the partitions in their commits."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from compactor.schema.schema import FILE_DATE
 from compactor.table.catalog import FilePartition, TableFile
 
 SPEC = "compactor.partition-spec"
-"""The property with the id of the default specification that the compactor gave the table; not there for the first."""
+"""The property with the id of the default specification that the compactor set; absent for the first."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_VALUE = object()
@@ -31,8 +31,9 @@ _Term = tuple[int, Transform[Any, Any], str]  # a field without its id: the sour
 class Specs:
     """The specifications of a table, to which a change may add some.
 
-    A file whose rows the table cannot tell apart, such as one from before a column had its type, is in the partition of
-    its date alone, as all files are without other partitions: readers then look for any value in it.
+    Files whose partition values the table cannot express, such as those from before a column had its type, are
+    partitioned
+    only by date: readers then search them for any value.
 
     Attributes:
         added: Specifications that the table lacks.
@@ -64,11 +65,11 @@ class Specs:
         return spec
 
     def values_of(self, file: TableFile, spec: PartitionSpec) -> list[object]:
-        """The values of a file for the fields of its specification behind the date."""
+        """The values of a file for the fields of its specification after the date."""
         return [_value(each) for each in file.partition] if len(spec.fields) > 1 else []
 
     def _can_tell(self, each: FilePartition) -> bool:
-        """Whether the table has the column, of a type for which it knows the partition."""
+        """Whether the table has the column, with a type that the transform supports."""
         known = {column.field_id: column.field_type for column in self.schema.fields}
         found = known.get(each.field_id)
         return found is not None and _transform(each).can_transform(found) and _value(each) is not _NO_VALUE
@@ -77,7 +78,7 @@ class Specs:
         return 1 + max(spec.spec_id for spec in (*self.metadata.specs().values(), *self.added))
 
     def _new_fields(self, wanted: Iterable[_Term]) -> Iterable[PartitionField]:
-        """Fields with the ids that they had in an earlier specification, or else with new ones."""
+        """Yield fields with their ids of an earlier specification, else with new ids."""
         fields = [each for spec in (*self.metadata.specs().values(), *self.added) for each in spec.fields]
         known = {(each.source_id, str(each.transform), each.name): each.field_id for each in fields}
         last = max([self.metadata.last_partition_id or 0, *known.values()])
@@ -104,7 +105,7 @@ def _transform(each: FilePartition) -> Transform[Any, Any]:
 
 
 def _value(each: FilePartition) -> object:  # noqa: PLR0911 - one for each transform and type
-    """The value as Iceberg stores it; `_NO_VALUE` for a text that is none."""
+    """The value as Iceberg stores it; `_NO_VALUE` for a text that is no value of the type."""
     if each.value is None:
         return None
     match each.transform:
@@ -128,7 +129,7 @@ def _days(day: date) -> int:
 
 
 def values_in(entry: DataFile, spec: PartitionSpec) -> PartitionValues | None:
-    """The values of a file behind the date, as its commit spells them; None for those of other types or programs."""
+    """The values of a file after the date, as its commit spells them; None for those of other types or programs."""
     if spec.fields[:1] != PARTITIONS.fields:
         return None
     texts = [_text(each.transform, entry.partition[at]) for at, each in enumerate(spec.fields) if at]

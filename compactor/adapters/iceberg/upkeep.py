@@ -1,4 +1,4 @@
-"""What upkeep reads of a table with pyiceberg, and the files in the folder of its metadata."""
+"""Reads what upkeep needs of a table with pyiceberg, and removes files from the folder of its metadata."""
 
 from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,13 +20,13 @@ from compactor.table.upkeep import MetadataFile, TableFolder, TableHistory, Tabl
 
 _IS_METADATA = (".metadata.json", ".metadata.json.gz")
 _KEEPS_ALL = "gc.enabled"
-"""Another catalog that has the table sets it to false: Java's own upkeep heeds it, too."""
+"""Set to false by another catalog that has the table. Java's own upkeep heeds it, too."""
 
 _NO_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 def history_of(table: Table) -> TableHistory:
-    """The snapshots of a table, what names them, and the manifests of the current one."""
+    """The snapshots and references of a table, and the manifests of the current snapshot."""
     metadata, current = table.metadata, table.current_snapshot()
     manifests = current.manifests(table.io) if current else []
     properties = TableProperties
@@ -44,7 +44,7 @@ def history_of(table: Table) -> TableHistory:
 
 
 def files_of_all_snapshots(table: Table) -> Iterator[str]:
-    """The files with rows of all snapshots; one that several manifests list comes several times."""
+    """The data files of all snapshots; a file in several manifests comes several times."""
     lists = {each.manifest_list: each for each in table.metadata.snapshots}
     manifests = dict[str, ManifestFile]()
     for found in map_ordered(lambda each: each.manifests(table.io), lists.values()):
@@ -71,7 +71,7 @@ def listed(table: Table) -> tuple[MetadataFile, ...] | None:
 
 
 def folder_of(table: Table, files: tuple[MetadataFile, ...], without: Collection[int]) -> TableFolder:
-    """Which of these files a table needs, or another one whose metadata is among them, as one that was dropped.
+    """Find which of these files the table needs, or a dropped table whose metadata is among them.
 
     The table was read after its files were listed. The snapshots in `without` count as expired.
     """
@@ -94,7 +94,7 @@ def folder_of(table: Table, files: tuple[MetadataFile, ...], without: Collection
 
 
 def removed(table: Table, names: Iterable[str]) -> int:
-    """Remove files from the folder; return how many were there."""
+    """Remove files from the folder; return how many existed."""
     folder = _folder(table)
 
     def remove(name: str) -> bool:
@@ -112,7 +112,7 @@ def _folder(table: Table) -> str:
 
 
 def _directly_named(metadata: TableMetadata) -> Iterator[str]:
-    """The files that metadata names, but for those of snapshots."""
+    """Yield the files that metadata names itself, without those of snapshots."""
     for entry in metadata.metadata_log:
         yield _name(entry.metadata_file)
     for statistics in (*metadata.statistics, *metadata.partition_statistics):
@@ -120,7 +120,7 @@ def _directly_named(metadata: TableMetadata) -> Iterator[str]:
 
 
 def _named_by(io: FileIO, snapshots: Iterable[Snapshot], *, lacks_some: bool = False) -> Iterator[str]:
-    """The files of snapshots, without those with rows. A list of manifests may be gone if `lacks_some`."""
+    """Yield the files of snapshots, without data files. With `lacks_some`, a manifest list may be missing."""
 
     def names(snapshot: Snapshot) -> list[str]:
         try:
@@ -135,7 +135,7 @@ def _named_by(io: FileIO, snapshots: Iterable[Snapshot], *, lacks_some: bool = F
 
 
 def _metadata(io: FileIO, uri: str) -> TableMetadata | None:
-    """The metadata in a file; None if it is no such file, or if it is gone."""
+    """The metadata in a file; None if it has none or is missing."""
     try:
         return FromInputFile.table_metadata(io.new_input(uri))
     except (ValidationError, ValueError, EOFError, BadGzipFile, FileNotFoundError):
@@ -153,5 +153,5 @@ def _time(snapshot: Snapshot) -> datetime:
 
 
 def _name(location: str) -> str:
-    """The name of a file, however the location of its folder is spelled. It has a random part, so no two are alike."""
+    """The name of a file, however its folder is spelled. It has a random part, so names are unique."""
     return location.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""The port of Kafka on real brokers, by librdkafka. The only package that imports `confluent_kafka`."""
+"""Kafka on real brokers, by librdkafka. The only package that imports `confluent_kafka`."""
 
 from compactor.core.extras import need
 

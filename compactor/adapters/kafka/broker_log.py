@@ -2,10 +2,11 @@
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicDescription
@@ -17,15 +18,17 @@ from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import Batch, LiveLog, Partition, TopicFacts
 
+T = TypeVar("T")
+
 _NOT_THE_TIP = 0.001
-"""How far behind the newest record an answer is at least that is not at the tip."""
+"""How far behind the newest record an answer is at least, unless it is at the tip."""
 
 
 class BrokerLog:
-    """The committed records of some clusters. Asks by one client for each cluster; each reading has its own.
+    """The committed records of some clusters. Has one client for requests to each cluster; each reading has its own.
 
-    Secrets may be rotated while this is there. So a client that asks is made anew once they are others, or once it has
-    failed: it would go on with those that it was made with.
+    Secrets may be rotated meanwhile. So a client for requests is made anew if its secrets have changed, or after it
+    failed.
 
     Args:
         with_columns: Whether records have their key, timestamp and headers.
@@ -42,45 +45,40 @@ class BrokerLog:
         self._lock = threading.Lock()
 
     def nodes(self, cluster: str) -> int:
-        """See `KafkaLog.nodes`."""
         with self._asking(cluster, f"kafka://{cluster}") as admin:
             asked = admin.describe_cluster(request_timeout=self._request_seconds)
             return len(asked.result().nodes)
 
     def inspect(self, topic: LogName) -> TopicFacts | None:
-        """See `KafkaLog.inspect`."""
-        with self._asking(topic.source, str(topic)) as admin:
-            try:
-                return _inspected(admin, topic.name, self._request_seconds)
-            except KafkaException as exc:
-                if exc.args[0].code() in NO_TOPIC:
-                    return None
-                raise
+        return self._unless_missing(topic, lambda admin: _inspected(admin, topic.name, self._request_seconds))
 
     def describe(self, log: LogName) -> LiveLog | None:
-        """See `Log.describe`."""
         found = self._described(log)
         # As Kafka spells ids; librdkafka takes the other alphabet of base 64, which has a slash.
         topic_id = "" if found is None else str(found.topic_id).replace("+", "-").replace("/", "_")
         return None if found is None else LiveLog(topic_id, tells_gaps=True)
 
     def _described(self, topic: LogName) -> TopicDescription | None:
+        asked, seconds = TopicCollection([topic.name]), self._request_seconds
+        return self._unless_missing(
+            topic, lambda admin: admin.describe_topics(asked, request_timeout=seconds)[topic.name].result()
+        )
+
+    def _unless_missing(self, topic: LogName, ask: Callable[[AdminClient], T]) -> T | None:
         with self._asking(topic.source, str(topic)) as admin:
-            asked = admin.describe_topics(TopicCollection([topic.name]), request_timeout=self._request_seconds)
             try:
-                return asked[topic.name].result()
+                return ask(admin)
             except KafkaException as exc:
                 if exc.args[0].code() in NO_TOPIC:
                     return None
                 raise
 
     def partitions(self, log: LogName) -> list[Partition]:
-        """See `Log.partitions`."""
         found = self._described(log)
         return [] if found is None else [Partition(str(each)) for each in sorted(each.id for each in found.partitions)]
 
     def read(self, log: LogName, partition_id: str, at: int, limit_bytes: int) -> Generator[Batch]:
-        """See `Log.read`. It ends at the last stable offset of when it began; its client is closed by then."""
+        """See `Log.read`. Ends at the last stable offset of its beginning, and closes its client."""
         partition, bounds = int(partition_id), self._bounds(log, int(partition_id))
         if bounds.end < at:
             raise cut_off(f"{log}/{partition}", bounds.end, at)
@@ -118,7 +116,7 @@ class BrokerLog:
         return Batch((), reached=bounds.end, is_held=bool(bounds.undecided))
 
     def _bounds(self, topic: LogName, partition: int) -> Bounds:
-        """Where a partition begins and ends now: what is decided, and what is written."""
+        """The current bounds of a partition."""
         earliest, stable, written = (
             self._offset(topic, partition, spec, level)
             for spec, level in (
@@ -131,7 +129,7 @@ class BrokerLog:
         return Bounds(earliest, end, max(written - end, 0))
 
     def _offset(self, topic: LogName, partition: int, spec: OffsetSpec, level: IsolationLevel) -> int:
-        """An offset of a partition. For a broker that is down and still the leader, librdkafka gives a negative one."""
+        """An offset of a partition. librdkafka returns a negative one if the leader is down."""
         asked = {TopicPartition(topic.name, partition): spec}
         with self._asking(topic.source, f"{topic}/{partition}") as admin:
             [answer] = admin.list_offsets(asked, isolation_level=level, request_timeout=self._request_seconds).values()
@@ -142,9 +140,9 @@ class BrokerLog:
 
     @contextmanager
     def _asking(self, cluster: str, where: str) -> Iterator[AdminClient]:
-        """Raise the errors of the port. Of refused credentials a request says only that it timed out.
+        """Translate errors. With refused credentials a request only times out, so the connection errors are checked.
 
-        The client is held for as long as it is asked: other requests end with it, should another thread give it up.
+        The client is kept while it is in use: if another thread discarded it, pending requests would end with it.
         """
         noted = self._errors.setdefault(cluster, NotedErrors())
         noted.clear()
@@ -188,15 +186,15 @@ class BrokerLog:
 
 
 def _behind_seconds(timestamp_ms: int | None) -> float:
-    """How long ago a record was made, as far as its producer tells; a little while at least, as others follow it."""
+    """The age of a record by its producer's timestamp; at least a little, as others follow it."""
     return max(time.time() - (timestamp_ms or 0) / 1000, _NOT_THE_TIP) if timestamp_ms else _NOT_THE_TIP
 
 
 def _inspected(admin: AdminClient, name: str, seconds: float) -> TopicFacts:
-    """Describe a topic: its partitions, the right to read it, and for how long it keeps records.
+    """Describe a topic: its partitions, the right to read it, and its retention.
 
     Raises:
-        KafkaException: It may not be described, or is not there.
+        KafkaException: There is no such topic, or it may not be described.
     """
     asked = admin.describe_topics(TopicCollection([name]), include_authorized_operations=True, request_timeout=seconds)
     found = asked[name].result()

@@ -1,4 +1,4 @@
-"""Turns errors of librdkafka into those of the port."""
+"""Translates errors of librdkafka."""
 
 import re
 import socket
@@ -29,7 +29,7 @@ OF_GROUP = frozenset(
         KafkaError.NOT_COORDINATOR,
     }
 )
-"""About the consumer group that librdkafka asks for in any case. A partition is read without one."""
+"""Errors of the consumer group that librdkafka always looks up. A partition is read without one."""
 
 END_OF_PARTITION = KafkaError._PARTITION_EOF
 _ADDRESS = re.compile(r"ssl://(?P<host>[^/\s]+):(?P<port>[0-9]+)/")
@@ -37,12 +37,12 @@ _PROBE_SECONDS = 3.0
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether a person must act on an error. A connection that ends within the handshake of TLS may be passing."""
+    """Whether a person must act on an error. A connection that ends within the TLS handshake may be passing."""
     return error.code() in _REFUSED or (error.code() == KafkaError._SSL and "certificate" in error.str())
 
 
 def error_of(where: str, error: KafkaError, properties: Mapping[str, object] = MappingProxyType({})) -> CompactorError:
-    """The error of the port for one of librdkafka, whose text holds no record."""
+    """The compactor's error for one of librdkafka. Its text contains no record."""
     said = f"{where}: {error.name()}: {error.str()}"
     if not is_refusal(error):
         return StoreUnavailable(said)
@@ -54,10 +54,10 @@ def error_of(where: str, error: KafkaError, properties: Mapping[str, object] = M
 
 
 def _fault_of_certificate(text: str, properties: Mapping[str, object]) -> str:
-    """Why the certificate of the broker that an error names is refused; empty if that cannot be told.
+    """Why the certificate of the broker in an error is refused; empty if unknown.
 
-    librdkafka does not tell an expired one from another host's. The authorities of the cluster are trusted, or those of
-    the machine.
+    librdkafka does not distinguish an expired certificate from one of another host. The authorities of the cluster are
+    trusted, or those of the machine.
     """
     found = _ADDRESS.search(text)
     if found is None:
@@ -76,25 +76,24 @@ def _fault_of_certificate(text: str, properties: Mapping[str, object]) -> str:
 
 
 class NotedErrors:
-    """Keeps the error that says most of those that the connections of a client met.
+    """Keeps the most informative error of a client's connections.
 
-    The last error of all is often that no broker is left, which says less than refused credentials.
+    The last error is often that no broker is left, which is less informative than refused credentials.
     """
 
     def __init__(self) -> None:
         self._error: KafkaError | None = None
 
     def note(self, error: KafkaError) -> None:
-        """Keep an error, unless the one that is kept says more; for `error_cb`."""
+        """Keep an error, unless the kept one is more informative; for `error_cb`."""
         if self._error is None or _weight(error) >= _weight(self._error):
             self._error = error
 
     def clear(self) -> None:
-        """Forget it."""
         self._error = None
 
     def refusal(self, where: str, properties: Mapping[str, object]) -> AccessError | None:
-        """The error of the port if a person must act on the one that is kept; else None."""
+        """The kept error if a person must act on it; else None."""
         if self._error is None or not is_refusal(self._error):
             return None
         found = error_of(where, self._error, properties)
@@ -102,7 +101,7 @@ class NotedErrors:
 
     @property
     def text(self) -> str:
-        """What the one that is kept says; empty if there is none."""
+        """The text of the kept error; empty if there is none."""
         return "" if self._error is None else f"{self._error.name()}: {self._error.str()}"
 
 
@@ -114,7 +113,7 @@ def _weight(error: KafkaError) -> int:
 
 @contextmanager
 def constructed(cluster: str) -> Iterator[None]:
-    """Raise a `SettingsError` if librdkafka refuses properties, without its own words: they may quote a secret."""
+    """Raise a `SettingsError` if librdkafka refuses properties, without its message, which may quote a secret."""
     try:
         yield
     except KafkaException as exc:
@@ -126,7 +125,7 @@ def constructed(cluster: str) -> Iterator[None]:
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Raise the errors of the port for those of librdkafka."""
+    """Translate errors of librdkafka."""
     try:
         yield
     except KafkaException as exc:

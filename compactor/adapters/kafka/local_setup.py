@@ -1,4 +1,4 @@
-"""Makes a topic on a broker of this machine, and writes values to it: for the demo."""
+"""Creates a topic on a broker of this machine, and writes values to it: for the demo."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ class TopicWriter:
         self._errors: list[KafkaError] = []
 
     def write(self, partition: int, values: Sequence[bytes]) -> None:
-        """Write values in their order, and wait until the broker has them.
+        """Write values in order, and wait until the broker has them.
 
         Raises:
             CompactorError: It refused one.

@@ -23,10 +23,10 @@ from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import LogRecord
 
 IDLE_SECONDS = 60.0
-"""How long brokers may give nothing, not even aborted records, before a reading fails."""
+"""How long brokers may deliver nothing, not even aborted records, before a reading fails."""
 
 REFUSED_SECONDS = 10.0
-"""How long one of several brokers may refuse credentials, or have a wrong certificate, while others give nothing."""
+"""How long one broker may refuse credentials or have a wrong certificate while the others deliver nothing."""
 
 _BATCH = 1_000
 _POLL_SECONDS = 0.2
@@ -34,12 +34,12 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a partition has: offsets from `earliest` up to and without `end`.
+    """The offsets of a partition: from `earliest` up to and without `end`.
 
     Attributes:
-        earliest: Retention removed all before it.
-        end: The last stable offset: what is before it is decided, so no open transaction is below it.
-        undecided: How many offsets are behind it: those of an open transaction, and all that came after its first.
+        earliest: Retention removed everything before it.
+        end: The last stable offset: no open transaction is below it.
+        undecided: The number of offsets after it: those of an open transaction, and all after its first.
     """
 
     earliest: int
@@ -48,15 +48,15 @@ class Bounds:
 
 
 class PartitionConsumer:
-    """A client that reads a partition from one offset to another. Nothing is committed for any group.
+    """A client that reads a partition from one offset to another. Commits nothing for any group.
 
     Args:
-        bounds_of: Tells where the partition begins and ends now.
+        bounds_of: Returns the current bounds of the partition.
         with_columns: Whether records have their key, timestamp and headers.
 
     Attributes:
-        position: The next offset that reading would have.
-        timestamp_ms: That of the last record; None if it has none.
+        position: The next offset to read.
+        timestamp_ms: The timestamp of the last record; None if it has none.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class PartitionConsumer:
             self._consumer = Consumer({**made, **CONSUMER, **callbacks})
 
     def records(self) -> Generator[Sequence[LogRecord]]:
-        """The records, some at a time. It ends before the end if retention has removed the next ones meanwhile.
+        """Yield the records, some at a time. Ends early if retention has removed the next ones meanwhile.
 
         Raises:
-            StoreUnavailable: For passing trouble.
+            StoreUnavailable: Passing trouble.
             AccessError: A person must act.
         """
         with translated(self._place):
@@ -111,13 +111,13 @@ class PartitionConsumer:
                 self._check_silence()
 
     def _messages(self) -> list[Message]:
-        """What the client has fetched, which is bounded in bytes; waits only if there is nothing."""
+        """What the client has fetched, bounded in bytes; waits only if there is nothing."""
         at_most = min(_BATCH, self._end - self.position)
         found: list[Message] = self._consumer.consume(at_most, timeout=0)
         return found or list(self._consumer.consume(1, timeout=_POLL_SECONDS))
 
     def _check_silence(self) -> None:
-        """Fail if nothing has come for too long: for less if a person must act on what the connections met."""
+        """Fail if nothing has come for too long; earlier if a person must act on a connection error."""
         silence = time.monotonic() - self._heard_at
         if silence > REFUSED_SECONDS:
             refusal = self._noted.refusal(self._place, self._properties)
@@ -129,7 +129,7 @@ class PartitionConsumer:
             raise self._silence()
 
     def _note_progress(self, statistics: str) -> None:
-        """Note how far the client has fetched: a long stretch of aborted records gives nothing else."""
+        """Note how far the client has fetched: a long stretch of aborted records delivers nothing else."""
         topics = json.loads(statistics).get("topics", {})
         found = topics.get(self._topic.name, {}).get("partitions", {}).get(str(self._partition), {})
         fetched_to = int(found.get("next_offset", 0))
@@ -137,11 +137,10 @@ class PartitionConsumer:
             self._fetched_to, self._heard_at = fetched_to, time.monotonic()
 
     def close(self) -> None:
-        """Close the client."""
         self._consumer.close()
 
     def _taken(self, messages: Sequence[Message]) -> list[LogRecord]:
-        """The records among messages. Others are about the partition, or behind the end."""
+        """The records among messages. Other messages are about the partition, or after the end."""
         records = list[LogRecord]()
         end, record, last = self._end, self._record, None
         for message in messages:  # about a third of the time of reading: no call is made twice
@@ -160,7 +159,7 @@ class PartitionConsumer:
         return records
 
     def _told(self, error: KafkaError | None, offset: int) -> None:
-        """Take a message that is no record."""
+        """Process a message that is not a record."""
         if error is None:
             raise StoreUnavailable(f"{self._place}: the brokers gave a record without an offset")
         if error.code() == END_OF_PARTITION:
@@ -173,7 +172,7 @@ class PartitionConsumer:
             raise error_of(self._place, error)
 
     def _check_removed(self) -> None:
-        """Raise unless it is retention that has removed the next record."""
+        """Raise unless retention has removed the next record."""
         bounds = self._bounds_of()
         if bounds.earliest > self._next:
             return
@@ -182,7 +181,6 @@ class PartitionConsumer:
         raise cut_off(self._place, bounds.end, self._end)
 
     def _silence(self) -> StoreUnavailable:
-        """Why nothing came for long."""
         bounds = self._bounds_of()
         if bounds.end < self._end:
             return cut_off(self._place, bounds.end, self._end)
@@ -191,11 +189,11 @@ class PartitionConsumer:
 
 
 class _OutOfRangeError(Exception):
-    """The brokers have no record at the next offset."""
+    pass
 
 
 def cut_off(place: str, end: int, had: int) -> StoreUnavailable:
-    """That a partition ends before offsets that it had, as after an unclean election of a leader."""
+    """A partition ends before offsets that it had, as after an unclean leader election."""
     return StoreUnavailable(
         f"{place}: it ends at offset {end}, and had some up to {had}: its log was cut off; what is written before that "
         "is not landed"

@@ -1,6 +1,6 @@
-"""The properties of the clients: those of the settings with their secrets, and those that a promise depends on.
+"""The properties of clients: those of the settings with their secrets, and those that a promise depends on.
 
-Clusters of Amazon MSK may let clients in by the rights that IAM gives, with tokens that are renewed.
+Clusters of Amazon MSK may authorise clients by IAM, with tokens that are renewed.
 """
 
 import os
@@ -33,10 +33,10 @@ CONSUMER: Mapping[str, str | int] = {
 
 
 def client_properties(cluster: str, given: Mapping[str, str], found: Mapping[str, str]) -> Properties:
-    """The properties of a client that asks about topics.
+    """The properties of a client.
 
     Raises:
-        CompactorError: The cluster lets in by IAM, and there are no valid credentials.
+        CompactorError: The cluster uses IAM, and there are no valid credentials.
     """
     by_iam: Properties = {}
     named = [key for key in ("sasl.mechanism", "sasl.mechanisms") if given.get(key) == MECHANISM]
@@ -46,22 +46,22 @@ def client_properties(cluster: str, given: Mapping[str, str], found: Mapping[str
 
 
 def resolved(cluster: str, given: Mapping[str, str], *, is_fresh: bool = False) -> dict[str, str]:
-    """The properties of a cluster with secrets in place of their references, as they are now.
+    """The properties of a cluster, with the current secrets in place of their references.
 
     Args:
         cluster: The name of the cluster.
         given: Its properties in the settings.
-        is_fresh: Whether to ask again for secrets that are kept in memory for a while.
+        is_fresh: Whether to bypass the cache of secrets.
 
     Raises:
-        SettingsError: A secret is not where its reference says.
+        SettingsError: There is no secret at a reference.
         CompactorError: A secret cannot be read.
     """
     return {key: _resolved(f"kafka.clusters.{cluster}.{key}", value, is_fresh=is_fresh) for key, value in given.items()}
 
 
 def has_changed(cluster: str, given: Mapping[str, str], before: Mapping[str, str]) -> bool:
-    """Whether secrets may be others by now than `resolved` found before; False if they may not be read."""
+    """Whether secrets may have changed since `resolved` returned `before`; False if they may not be read."""
     try:
         return resolved(cluster, given, is_fresh=True) != before
     except StoreUnavailable:
@@ -95,20 +95,20 @@ def _secret_of_aws(reference: str, *, is_fresh: bool) -> str:
 
 
 MECHANISM = "AWS_MSK_IAM"
-"""The `sasl.mechanism` of settings. It is the name in Java; librdkafka sends the tokens by OAUTHBEARER."""
+"""The `sasl.mechanism` in the settings, as in Java; librdkafka sends the tokens by OAUTHBEARER."""
 
 Token = tuple[str, float]
 TokenOf = Callable[[str], Token]
-"""Makes a token for a region; with when it ends, in seconds since 1970."""
+"""Makes a token for a region; returns also when it expires, in seconds since 1970."""
 
 _HOST = re.compile(r"\.kafka(?:-serverless)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?(?::|$)")
 
 
 def region_of(cluster: str, properties: Mapping[str, str]) -> str:
-    """The region of a cluster: by the names of its brokers, else that of the environment.
+    """The region of a cluster: from the names of its brokers, else from the environment.
 
     Raises:
-        SettingsError: Neither tells it.
+        SettingsError: Neither has it.
     """
     servers = properties.get("bootstrap.servers", "").split(",")
     found = next((match["region"] for each in servers if (match := _HOST.search(each.strip()))), "")
@@ -120,7 +120,7 @@ def region_of(cluster: str, properties: Mapping[str, str]) -> str:
 
 
 class Tokens:
-    """What asks for tokens, as a client of librdkafka calls it. The first one is made at once, so that errors are told.
+    """Makes tokens when librdkafka asks. The first one is made at once, so that errors are raised here.
 
     Raises:
         CompactorError: There are no credentials, or they are not valid.
@@ -131,7 +131,7 @@ class Tokens:
         self._first: Token | None = token_of(region)
 
     def __call__(self, _config: str) -> Token:
-        """The next token. An error is one of the connection, which librdkafka repeats."""
+        """The next token. An error counts as one of the connection, which librdkafka retries."""
         first, self._first = self._first, None
         try:
             return first or self._token_of(self._region)
@@ -140,7 +140,7 @@ class Tokens:
 
 
 def token_of_iam(region: str) -> Token:
-    """Make a token by the credentials of AWS."""
+    """Make an IAM token with the AWS credentials."""
     from compactor.adapters.aws.kafka_credentials import token  # noqa: PLC0415 - an extra, which few clusters need
 
     return token(region)

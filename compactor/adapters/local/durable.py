@@ -46,7 +46,7 @@ def remove_leftover(entry: os.DirEntry[str]) -> None:
 def translated(uri: str, *, writing: bool = False) -> Iterator[None]:
     """Translate errors of the operating system into the compactor's own.
 
-    If the object is written, an impossible name is a settings error; otherwise no such object exists.
+    On writing, an impossible name is a settings error; otherwise no such object exists.
     """
     try:
         yield
@@ -66,10 +66,10 @@ def translated(uri: str, *, writing: bool = False) -> Iterator[None]:
 
 
 def open_file(path: str, at: int | None = None) -> tuple[int, os.stat_result]:
-    """Open a file for reading; returns a descriptor, for the caller to close, and the file's status.
+    """Open a file for reading; return its status, and a descriptor for the caller to close.
 
     Args:
-        path: A path; or a name in an opened folder, which is no link.
+        path: A path; or a name in an opened folder, which must not be a link.
         at: The descriptor of that folder.
 
     Raises:
@@ -95,7 +95,7 @@ def sync(path: str) -> None:
 
 
 def begin_sync(handle: int, start: int, length: int) -> None:
-    """Have the disk begin to store written bytes, so that a later flush has less to wait for.
+    """Have the disk begin to store written bytes, so that a later flush takes less time.
 
     Linux does so on this advice, and keeps what is not stored yet in memory. Other systems may ignore it.
     """
@@ -135,7 +135,7 @@ def link(temporary: str, target: str) -> None:
 
     Raises:
         FileExistsError: Another file has it.
-        AccessError: The file system makes no hard links, and has no other way to tell which of two writers is first.
+        AccessError: The file system has no hard links, and no other way to decide which of two writers is first.
     """
     try:
         os.link(temporary, target)
@@ -152,8 +152,9 @@ def link(temporary: str, target: str) -> None:
 def placed(target: str, mode: int = SHARED, move: Callable[[str, str], None] = os.replace) -> Iterator[int]:
     """Open a new file under a temporary name beside its target and rename it when the block ends.
 
-    Missing folders are created. The rename replaces an existing target; `move` may be `link`, to fail if there is
-    one. If the block raises, the temporary file is deleted. Raises an OSError if the file cannot be written or renamed.
+    Missing folders are created. The rename replaces an existing target; with `link` as `move`, it fails instead. If the
+    block
+    raises, the temporary file is deleted. Raises an OSError if the file cannot be written or renamed.
     """
     folder = os.path.dirname(target)
     with ExitStack() as removing:
@@ -166,10 +167,10 @@ def placed(target: str, mode: int = SHARED, move: Callable[[str, str], None] = o
 
 
 def place_link(source: str, target: str, mode: int) -> None:
-    """Give a file that never changes a second name, in place of another file with that name.
+    """Give a file that never changes a second name, replacing any file with that name.
 
     Raises:
-        OSError: Among others because the file system makes no link here.
+        OSError: Among others because the file system cannot link here.
     """
 
     def linked(temporary: str) -> str:

@@ -1,4 +1,4 @@
-"""Opens files below folders that links must not lead out of: step by step, so that nothing changes after a check."""
+"""Opens files in folders that links must not lead out of: step by step, so that nothing changes after a check."""
 
 import errno
 import os
@@ -20,10 +20,10 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH  # with an ACL, the bits of the grou
 
 
 class OwnFolders:
-    """Asks the disk once for each folder: one whose owner can be trusted stays as it is.
+    """Checks whether only trusted users can change folders. Caches the answer for each folder.
 
     Args:
-        roots: Folders with files of others. The way to them is the operator's.
+        roots: Folders with files of others. The path to them is the operator's.
     """
 
     def __init__(self, roots: Sequence[str]) -> None:
@@ -32,7 +32,7 @@ class OwnFolders:
         self._own: dict[str, bool] = {}
 
     def hold(self, uri: str) -> bool:
-        """Return whether a file is no link, and only the job's user can change the folders from its root to it."""
+        """Whether a file is not a link, and only trusted users can change the folders from its root to it."""
         path = canonical(uri)
         root = root_of(path, self._roots)
         if root is None:
@@ -61,12 +61,12 @@ def _is_file(path: str) -> bool:
 
 
 def skipped_links(source: str, allowed_prefixes: Sequence[str]) -> dict[str, int]:
-    """How many links below a folder no listing follows, by the reason that plans give; none on S3."""
+    """Number of links below a folder that no listing follows, by the reason in plans; none on S3."""
     return dict(Counter(reason for _, reason in links_left_out(source, allowed_prefixes)))
 
 
 def links_left_out(source: str, allowed_prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The links below a folder that no listing follows, each with its reason; see `skipped_links`."""
+    """Yield the links below a folder that no listing follows, each with its reason."""
     roots = [canonical(each) for each in allowed_prefixes if not (is_s3(each) or is_log(each))]
     if is_s3(source) or root_of(canonical(source).rstrip("/"), roots) is None:
         return
@@ -118,33 +118,33 @@ _MAX_LINKS = 40  # what Linux allows in one path
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)  # O_PATH needs no right to list it
 
 Last = Callable[[str, int], T]
-"""Does something with a name in an opened folder; raises `OSError` if the name is a link, which it does not follow."""
+"""Handles a name in an opened folder; raises `OSError` if the name is a link, which it does not follow."""
 
 
 class _Leads(Exception):
-    """A name on the way is a link; `path` is where it leads."""
+    """A name on the path is a link; `path` is its target."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
 
 def root_of(path: str, roots: Sequence[str]) -> str | None:
-    """The longest of some folders that a path begins with; None if it does with none of them."""
+    """The longest of the given folders that contains a path; None if there is none."""
     found = [root for root in roots if path.startswith(root) and path[len(root) : len(root) + 1] in {"/", ""}]
     return max(found, key=len, default=None)
 
 
 def beneath(path: str, roots: Sequence[str], last: Last[T]) -> T:
-    """Do something with a file or folder, following only links that stay within the given folders.
+    """Handle a file or folder, following only links that stay within the given folders.
 
-    As with `openat2(RESOLVE_BENEATH)`, each folder on the way is opened by its name in the one before, without
-    following links, so that a link that takes its place meanwhile is found. A link from one of the folders into another
-    is followed.
+    As with `openat2(RESOLVE_BENEATH)`, each folder on the path is opened by its name in the one before, without
+    following
+    links, so that a link that replaces it meanwhile is found. A link from one of the folders into another is followed.
 
     Args:
         path: An absolute path in one of `roots`.
-        roots: Absolute paths of folders, or of single files; the way to them may have links.
-        last: What to do with the last name of the path.
+        roots: Absolute paths of folders, or of single files; the paths to them may have links.
+        last: Handles the last name of the path.
 
     Raises:
         LinkRefused: A link leads out of the folders.
@@ -198,7 +198,7 @@ def _walk(root: str, names: Sequence[str], last: Last[T]) -> T:
 
 
 def _names(path: str) -> list[str]:
-    """The names on a path. One that ends with a slash names a folder, and an empty one the folder that it starts at.
+    """The names in a path. A path that ends with a slash, or an empty one, names a folder.
 
     Raises:
         OSError: A name is `..`, which would climb out of a folder.

@@ -1,4 +1,4 @@
-"""What this machine tells: the time, who runs a command, and which processes still run."""
+"""Facts of this machine: the time, the user, and the running processes."""
 
 import getpass
 import os

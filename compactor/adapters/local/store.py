@@ -1,4 +1,4 @@
-"""Objects as files on a local disk or a disk that all machines of a cluster mount."""
+"""Objects as files on a local disk, or on a disk that all machines of a cluster mount."""
 
 # Names are used literally; pathlib would normalise them.
 # ruff: noqa: PTH108, PTH112, PTH114, PTH116, PTH120
@@ -44,15 +44,17 @@ class LocalStore:
     """Files under absolute paths or `file://` URIs, which are used literally.
 
     Listings follow symbolic links to files but not to folders. A copy on the same disk is a hard link, so files are
-    never written in place. Deleting a file removes the folders that become empty.
+    never
+    written in place. Deleting a file removes the folders that become empty.
 
     Args:
-        confined: Folders with files of others. Links that lead out of them are left out of listings and refused by all
-            methods that read.
-        state: The folder of the state, below which only the owner may read files that hold lines of the input.
+        confined: Folders with files of others. Links that lead out of them are left out of listings, and all methods
+            that
+            read refuse them.
+        state: The folder of the state, in which only the owner may read files that hold lines of the input.
 
     Raises:
-        OperatorError: Names on disks are not read as UTF-8 in the locale of this process.
+        OperatorError: The locale of this process does not read names of files as UTF-8.
     """
 
     def __init__(self, *, confined: Sequence[str] = (), state: str = "") -> None:
@@ -81,8 +83,8 @@ class LocalStore:
 
         Args:
             prefix: The folder.
-            start_after: Only files whose name sorts behind this one.
-            on_denied: Called with each folder below it that may not be read, in place of the error.
+            start_after: Only files whose name sorts after this one.
+            on_denied: Called with each folder below it that may not be read, instead of raising the error.
         """
         after = start_within(prefix, start_after)
         if after is not None:
@@ -164,7 +166,6 @@ class LocalStore:
         return True
 
     def _place(self, path: str, content: bytes | BinaryIO, move: Callable[[str, str], None] = os.replace) -> None:
-        """Write a file that is there when it is whole."""
         with durable.placed(path, self._mode(path), move) as handle, os.fdopen(handle, "wb", closefd=False) as file:
             if isinstance(content, bytes):
                 file.write(content)
@@ -204,7 +205,7 @@ class LocalStore:
         return durable.open_file(path)
 
     def _walk(self, prefix: str, after: bytes, on_denied: OnDenied | None) -> Iterator[ObjectInfo]:
-        """All files below a folder whose relative name sorts after `after`."""
+        """Yield all files below a folder whose relative name sorts after `after`."""
         # A stack of iterators, because folders may be deeper than Python's recursion limit.
         stack = [_entries(prefix, "")]
         while stack:
@@ -239,7 +240,7 @@ class LocalStore:
 
 @dataclass
 class LocalWriter:
-    """Writes a new file, whose temporary name is beside its target."""
+    """A new file under a temporary name beside its target."""
 
     uri: str
     handle: int
@@ -282,7 +283,7 @@ def _link_new(temporary: str, target: str) -> None:
 
 
 def _check_encoding() -> None:
-    """Refuse a locale in which a file has another name than in others: the file would be compacted once in each."""
+    """Refuse a locale that names files differently: they would be compacted once for each name."""
     encoding = sys.getfilesystemencoding()
     if encoding != "utf-8":
         raise OperatorError(
@@ -303,7 +304,7 @@ def _etag(status: os.stat_result) -> str:
 
 
 def _target(prefix: str, uri: str) -> str:
-    """The file that a link leads to, spelled like a prefix above it."""
+    """The target of a link, spelled like the prefix if it is below it."""
     root, path = os.path.realpath(_path(prefix)), os.path.realpath(_path(uri))
     below = path.removeprefix(root.rstrip("/") + "/")
     return prefix + below if below != path else path
@@ -322,7 +323,7 @@ def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
 
 
 def _bytes_from(file: FileIO, start: int, length: int, size: int) -> bytes:
-    """Bytes of a file; all from `start` on if `length` is negative. Takes no more memory than the file is long now."""
+    """Bytes of a file; all from `start` if `length` is negative. Takes no more memory than the current length."""
     file.seek(start)
     if length < 0:
         return file.readall()

@@ -12,8 +12,6 @@ from compactor.core.ports import Clock
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A change of state that Glue makes by itself, later."""
-
     at: datetime
     run_id: str
     state: JobState
@@ -78,7 +76,7 @@ class MemoryGlue:
         self._set(run_id, state, error)
 
     def expire(self, run_id: str, *, restart_after_seconds: float | None = 0) -> str:
-        """Let a living run expire, as Glue does after seven days; returns the id of its restart, made or not.
+        """Let a living run expire, as Glue does after seven days; return the id of its restart, made or not.
 
         Glue never restarts it if `restart_after_seconds` is None.
         """

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,12 +27,10 @@ class ManualClock:
         return self._now
 
     def set(self, moment: datetime) -> None:
-        """Set the time."""
         with self._lock:
             self._now = moment
 
     def advance(self, seconds: float) -> None:
-        """Move the time forward."""
         with self._lock:
             self._now += timedelta(seconds=seconds)
 
@@ -111,22 +109,18 @@ class MemoryStore:
         self.put(uri, path.read_bytes())
 
     @contextmanager
-    def writer(self, uri: str) -> Iterator["MemoryWriter"]:
+    def writer(self, uri: str, *, only_new: bool = False) -> Iterator["MemoryWriter"]:
         writer = MemoryWriter()
         yield writer
-        if not writer.is_aborted:
-            self.put(uri, bytes(writer.data))
-
-    @contextmanager
-    def new_writer(self, uri: str) -> Iterator["MemoryWriter"]:
-        writer = MemoryWriter()
-        yield writer
-        if writer.is_aborted:
-            return
         with self._lock:
-            if canonical(uri) in self._objects:
+            if writer.is_aborted:
+                return
+            if only_new and canonical(uri) in self._objects:
                 raise ObjectChanged(f"{uri}: another object is there; expected none")
             self.put(uri, bytes(writer.data))
+
+    def new_writer(self, uri: str) -> AbstractContextManager["MemoryWriter"]:
+        return self.writer(uri, only_new=True)
 
     def copy(self, source: str, target: str) -> None:
         with self._lock:

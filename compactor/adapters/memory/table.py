@@ -1,4 +1,4 @@
-"""A catalog with one table in memory. It refuses what a real one refuses, and answers as badly as it is told to."""
+"""A catalog with one table in memory. It refuses what a real one refuses, and fails as told."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """All that a commit replaces in one step."""
+    """The state that a commit replaces in one step."""
 
     head: TableHead
     files: dict[int, tuple[TableFile, ...]]  # of each snapshot that is not expired
@@ -37,7 +37,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Metadata:
-    """What a snapshot is made of, beside files with rows."""
+    """The metadata of a snapshot."""
 
     parent_id: int | None
     made_at: datetime
@@ -50,10 +50,10 @@ class MemoryTable:
     """One table. Thread-safe.
 
     Attributes:
-        answers: Called for each change, tells how it is answered.
-        exists: Tells whether there is a file to be added, whose footer a real catalog's client reads.
+        answers: Called for each change; returns how to answer it.
+        exists: Whether a file to be added exists, as a real catalog's client finds out from its footer.
         on_change: Called with the live files after each change of the table.
-        now: Tells the time, which snapshots and files of metadata get.
+        now: The time of snapshots and files of metadata.
         written: The files of metadata, with the time of each.
     """
 
@@ -142,7 +142,7 @@ class MemoryTable:
         return sum(self.written.pop(name, None) is not None for name in names)
 
     def land(self) -> bool:
-        """Make the first of the changes that are late; return whether it was made."""
+        """Make the first of the late changes; return whether it was made."""
         if not self._late:
             return False
         try:
@@ -152,13 +152,13 @@ class MemoryTable:
         return True
 
     def rewrite(self, rename: Callable[[TableFile], TableFile] = lambda file: file) -> None:
-        """Commit a snapshot as another program does that compacts files: by default with the same files."""
+        """Commit a snapshot as another program that compacts files; by default with the same files."""
         with self._lock:
             table = self._existing()
             self._replace(table.head, tuple(rename(file) for file in self._live(table)))
 
     def forget(self) -> None:
-        """Forget all snapshots but the current one, as another program does that expires them."""
+        """Remove all snapshots but the current one, as another program that expires them."""
         with self._lock:
             table = self._existing()
             self._forget({number for number in table.files if number != table.head.snapshot_id})
@@ -168,7 +168,7 @@ class MemoryTable:
         self._table = None
 
     def _written(self, head: TableHead, *, is_merged: bool = False) -> _Metadata:
-        """Write the files of metadata of a change, as its client does before it sends it."""
+        """Write the files of metadata of a change, as a client does before it sends the change."""
         with self._lock:
             table = self._table
             known = table.metadata.get(head.snapshot_id or 0) if table else None
@@ -182,7 +182,7 @@ class MemoryTable:
             return made
 
     def _answered(self, change: Callable[[], int]) -> int:
-        """Make a change, and answer as badly as it is told to."""
+        """Make a change, and answer as told."""
         answer = self.answers()
         if answer is Answer.UNAVAILABLE:
             raise TableCommitUnknown("the catalog answered 503")
@@ -227,7 +227,7 @@ class MemoryTable:
         self._table = _Table(table.head, files, table.batches, kept)
 
     def _at(self, head: TableHead) -> tuple[_Table, TableHead]:
-        """The table and its head of now, if it is at the snapshot of another head."""
+        """The table and its current head, if its snapshot is that of the given head."""
         table = self._table
         now = table.head if table else None
         if table is None or now is None or (now.table_id, now.snapshot_id) != (head.table_id, head.snapshot_id):

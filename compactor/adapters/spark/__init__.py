@@ -1,4 +1,4 @@
-"""The adapters for Spark, which alone import pyspark: the session, the engine, and the stream of manifests."""
+"""The adapters for Spark, the only importers of pyspark: the session, the engine, and the stream of manifests."""
 
 from compactor.core.extras import need
 

@@ -81,8 +81,9 @@ def _is(text: SparkColumn, pattern: str) -> SparkColumn:
 def _uncommon(text: SparkColumn, rule: Callable[[SparkColumn], SparkColumn]) -> SparkColumn:
     """Apply a rule for texts that few rows have.
 
-    Spark generates Java code for every expression, and a method of more than 8,000 bytes runs many times slower. For a
-    function applied to an array it generates none.
+    Spark generates Java code for every expression, and a method of more than 8,000 bytes runs many times slower. It
+    generates
+    none for a function applied to an array.
     """
     return F.transform(F.array(text), rule)[0]
 
@@ -149,7 +150,7 @@ def _any_timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
 
 
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
-"""The most bytes of unparsable lines that the driver collects. More of them mean a fault rather than odd lines."""
+"""The most bytes of unparsable lines that the driver collects. More indicate a fault rather than odd lines."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # sizes of files differ by at most one split
@@ -182,12 +183,14 @@ class ConvertTask:
 def convert(session: SparkSession, task: ConvertTask) -> int | None:
     """Convert the sources of a manifest in one pass.
 
-    Measured: failing at the first line that Spark cannot parse costs a fifth less than marking such lines. To observe
-    rows takes them out of the code that Spark generates, so only misfits are; the caller counts rows by the footers.
+    Measured: failing at the first line that Spark cannot parse costs a fifth less than marking such lines. Observed
+    rows
+    leave Spark's generated code, so only misfits are observed; the caller counts rows by the footers.
 
     Returns:
         The number of values that do not fit the type of their column; None if Spark could not parse some line, and the
-        output must not be used.
+            output
+        must not be used.
 
     Raises:
         StagingError: The source file of some row is unknown.
@@ -221,7 +224,7 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
 
 
 def _with_origins(rows: DataFrame, origins: DataFrame) -> DataFrame:
-    """The rows with the input file of each. Spark fails at a row whose file is unknown.
+    """Add the input file to each row. Spark fails at a row whose file is unknown.
 
     `_metadata.file_path` gives the same names, but makes Spark copy every row once more.
     """
@@ -231,13 +234,12 @@ def _with_origins(rows: DataFrame, origins: DataFrame) -> DataFrame:
 
 
 def _typed_positions(schema: SchemaVersion, keys: Sequence[str]) -> dict[int, Column]:
-    """The typed columns, by the position of their key."""
     by_key = {column.key: column for column in schema.columns if column.is_typed}
     return {number: by_key[key] for number, key in enumerate(keys) if key in by_key}
 
 
 def _with_values(rows: DataFrame, typed_positions: Mapping[int, Column]) -> DataFrame:
-    """The rows with the values of their typed columns, and the number of texts that do not fit."""
+    """Add the values of typed columns, and the number of texts that do not fit."""
     values = [typed(F.col(f"c{at}"), column.column_type).alias(f"v{at}") for at, column in typed_positions.items()]
     misfits = reduce(operator.add, [_is_misfit(at).cast("int") for at in typed_positions])
     # In two steps: Spark computes the values only once if they have names before they are used twice.
@@ -249,7 +251,7 @@ def _is_misfit(at: int) -> SparkColumn:
 
 
 def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
-    """Whether to coalesce: if requested, and if files will be of even size although it cannot divide splits."""
+    """Whether to coalesce: if requested, and if files will be even although splits cannot be divided."""
     if task.partitioning != "coalesce" or task.files == 1:
         return task.partitioning == "coalesce"
     return raw.rdd.getNumPartitions() >= task.files * _SPLITS_PER_FILE
@@ -299,7 +301,7 @@ def _reader(session: SparkSession, keys: Sequence[str], more_columns: Sequence[s
 
 
 def _unused_name(name: str, keys: Collection[str]) -> str:
-    """The name, with as many `'` behind it as make it none of the keys."""
+    """The name, with as many `'` appended as make it none of the keys."""
     while name in keys:
         name += "'"
     return name
@@ -315,13 +317,13 @@ def _origins(session: SparkSession, sources: Mapping[str, str]) -> DataFrame:
 
 
 def _shown(source: str) -> set[str]:
-    """The names that Spark may give the file of a source: it begins those of local files with one slash or three."""
+    """The names that Spark may give the file of a source. Names of local files begin with one slash or three."""
     encoded = hadoop_encoded(source)
     return {encoded, encoded.replace("file:///", "file:/", 1)}
 
 
 def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]:
-    """All columns of the output but strings that no line has."""
+    """All columns of the output but string columns that no line has."""
     position = {key: number for number, key in enumerate(keys)}
     metadata = {
         "_source_file": F.col("origin"),
@@ -340,9 +342,9 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
 
 
 def _with_null_columns(selected: DataFrame, task: ConvertTask) -> DataFrame:
-    """The output with those columns as well, in the order of the schema.
+    """Add those columns, in the order of the schema.
 
-    One call adds them all, where a call of its own for each would take the driver longer than many rows take Spark.
+    One call adds them all. One call each would take the driver longer than Spark takes for many rows.
     """
     found = {field.name: field for field in selected.schema}
     own = metadata_names(task.plan.metadata_columns)
@@ -384,6 +386,5 @@ def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
 
 
 def _present(pairs: Sequence[tuple[str, SparkColumn]]) -> SparkColumn:
-    """A map of the pairs whose value is not null."""
     every = F.map_from_arrays(F.array(*[F.lit(key) for key, _ in pairs]), F.array(*[value for _, value in pairs]))
     return F.map_filter(every, lambda _, value: value.isNotNull())

@@ -1,4 +1,4 @@
-"""The Spark engine: inspects in Python on the executors, converts in the JVM, and resolves their disagreements."""
+"""The Spark engine: inspects in Python on the executors, converts in the JVM, and resolves disagreements."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -33,16 +33,18 @@ from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion
 STORE_THREADS = 16
 ROUNDS = 5
 """How often an attempt inspects and converts: again to parse all lines, to gather keys without a column, to reject
-lines that Spark cannot parse, or because files change."""
+lines
+that Spark cannot parse, or because files change.
+"""
 
 MAX_OVERFLOW_KEYS = 1_000
-"""The most keys without a column that Spark is told one by one. With more of them, rows are made in Python."""
+"""The most keys without a column to pass to Spark one by one. With more, rows are made in Python."""
 
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Decoded bytes to sample from the first manifest, before any commit has measured a ratio."""
 
 _LARGEST_RATIO = 1.0
-"""Parquet bytes per decoded byte that a manifest has at most, if nothing was measured: JSON repeats every key."""
+"""The upper bound of Parquet bytes per decoded byte, if nothing was measured: JSON repeats every key."""
 
 _CONF = {
     # Query engines disagree about INT96, Spark's default.
@@ -54,7 +56,7 @@ _CONF = {
     # Nothing is filtered, and Spark would reset the filters of all columns before each row.
     "spark.sql.json.filterPushdown.enabled": "false",
 }
-"""Settings that hold whatever the defaults of the Spark session."""
+"""Settings that override the defaults of the Spark session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class _Conversion:
 
 @dataclass(frozen=True, slots=True)
 class _Converted:
-    """What Spark wrote: the staged files, all of their rows, and the values that do not fit their column's type."""
+    """What Spark wrote: the staged files, their rows, and the values that do not fit their column's type."""
 
     outputs: tuple[str, ...] = ()
     rows: int = 0
@@ -175,14 +177,14 @@ class SparkEngine:
         )
 
     def _with_rows(self, request: StageRequest, inspection: Inspection, schema: SchemaVersion) -> KeyPlan:
-        """Have inspection make rows for the columns of a schema, which stays from here on."""
+        """Have inspection make rows for the columns of a schema, which is final from here on."""
         ratio = request.ratio or _LARGEST_RATIO
         files = planned_files(inspection.decoded_bytes, ratio, self.rules.target_file_bytes)
         rows = request.row_plan(schema, self.rules)
         return KeyPlan(schema.keys, NO_NEW_KEYS, rows, tasks=files)
 
     def _convert(self, conversion: _Conversion, staging: str) -> _Converted | None:
-        """What inspection made, or else Spark makes; None if Spark could not parse some line."""
+        """What inspection made, else what Spark makes; None if Spark could not parse some line."""
         inspection = conversion.inspection
         written = tuple(uri for task in inspection.tasks for uri in task.outputs)
         rescued_values = inspection.rescued_values
@@ -210,7 +212,7 @@ class SparkEngine:
         return convert(self.session, task)
 
     def _planned_files(self, conversion: _Conversion, staging: str) -> int:
-        """The number of files to write. A sample is measured only where it can tell of more than one."""
+        """The number of files to write. A sample is measured only if there may be more than one."""
         planned = partial(
             planned_files, conversion.inspection.decoded_bytes, target_file_bytes=self.rules.target_file_bytes
         )
@@ -247,7 +249,7 @@ class SparkEngine:
         return [info for info in self.store.list(folder) if info.uri.endswith(".parquet")]
 
     def _changed(self, inspection: Inspection) -> list[int]:
-        """The indices of files that changed after inspection, so that Spark may have read another version."""
+        """The indices of files that changed after inspection, so that Spark may have read a different version."""
         originals = [file for file in inspection.files if file.readable_uri == file.report.uri]
         with ThreadPoolExecutor(STORE_THREADS) as pool:
             same = pool.map(self._is_same, [file.report for file in originals])
@@ -282,13 +284,14 @@ def _schema_for(request: StageRequest, inspection: Inspection) -> SchemaVersion:
 def _column_keys(conversion: _Conversion) -> tuple[str, ...]:
     """The keys of columns for Spark to read.
 
-    Columns that other manifests brought later, hundreds of them perhaps, then cost this one little. Keys are left out
-    by whole versions because Spark compiles code for each choice of them.
+    Columns that other manifests added later, perhaps hundreds, then cost this one little. Keys are left out by whole
+    versions
+    because Spark compiles code for each set of them.
     """
     return conversion.schema.keys_up_to({*conversion.inspection.present_keys, *conversion.inspection.new_keys})
 
 
 def _overflow(request: StageRequest, inspection: Inspection, schema: SchemaVersion) -> tuple[str, ...]:
-    """The keys that the files may have and the schema has no column for."""
+    """The keys that the files may have without a column in the schema."""
     keys = dict.fromkeys([*sorted(request.schema.keys), *inspection.new_keys])
     return tuple(key for key in keys if key not in schema.keys)

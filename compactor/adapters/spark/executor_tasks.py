@@ -1,4 +1,4 @@
-"""Runs plain Python tasks on Spark's executors: bins of the native engine, and the inspection of files."""
+"""Runs Python tasks on Spark's executors: bins of the native engine, and the inspection of files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,8 +107,10 @@ def inspect_on_executors(
     """Inspect all files of a manifest, and stage rejects and repaired copies.
 
     By file index, `refused` has lines to reject although inspection would accept them. Spark opens local files by name,
-    without a check where links lead: of those in folders of others, and of ranges of Kafka, it gets copies, which are
-    made of what inspection read.
+    and
+    does not check where links lead. So of files in folders of others, and of Kafka ranges, it gets copies of what
+    inspection
+    read.
 
     Raises:
         CompactorError: The error of a task, unchanged.
@@ -149,7 +151,7 @@ def run_tasks(
     *,
     description: str,
 ) -> list[R]:
-    """Run tasks on the executors, as many at once as there are cores; returns the results in the order of the tasks.
+    """Run tasks on the executors, one per core at a time; return the results in the order of the tasks.
 
     `work` has to be a function at module level, so that it can be pickled. Spark's UI shows the description.
 

@@ -19,7 +19,7 @@ _DENIED = re.compile(
     r"java\.nio\.file\.AccessDeniedException|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken"
     r"|NoAuthWithAWSException|UnknownStoreException|NoSuchBucket|AccessControlException"
 )
-"""What S3A and Hadoop report if a person must act."""
+"""Errors of S3A and Hadoop on which a person must act."""
 
 _PASSING = re.compile(
     r"SlowDown|AWSServiceThrottledException|AWSStatus500Exception|AWSServiceIOException|ApiCallTimeoutException"
@@ -27,7 +27,7 @@ _PASSING = re.compile(
     r"|Connection reset|Connection refused|NoHttpResponseException|ConnectionClosedException|RequestTimeout"
     r"|No space left on device"
 )
-"""What they report if waiting helps. A lost executor is not included: its data may have killed it."""
+"""Errors that pass by waiting. A lost executor is not included: its data may have killed it."""
 
 _STORAGE_MESSAGES = re.compile(
     r"(?:^|: )((?:java\.(?:nio\.file|net|io)|org\.apache\.hadoop|software\.amazon\.awssdk)\.[\w.$]+: [^\n]*)",
@@ -93,6 +93,5 @@ def summary(error: Exception) -> str:
 
 
 def _storage_message(text: str, pattern: re.Pattern[str]) -> str:
-    """The storage's message that contains a pattern."""
     said = next((line for line in _STORAGE_MESSAGES.findall(text) if pattern.search(line)), "")
     return f": {said}"[:_MESSAGE_MAX_CHARACTERS] if said else ""

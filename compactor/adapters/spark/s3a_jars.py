@@ -1,6 +1,6 @@
 """Downloads the jars of S3A, so that later starts need no Maven: `python -m compactor.adapters.spark.s3a_jars`.
 
-Each jar has to have the SHA-256 of `s3a_jars.sha256`, wherever it came from.
+Each jar must have its SHA-256 in `s3a_jars.sha256`, whatever its origin.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ def checksums() -> dict[str, str]:
 
 
 def jar_faults(folder: Path, expected: Mapping[str, str]) -> Iterator[str]:
-    """What is wrong with the jars in a folder: one is missing, unknown, or differs from its checksum."""
+    """Yield what is wrong with the jars in a folder: a jar is missing, unknown, or differs from its checksum."""
     found = {path.name: path for path in folder.glob("*.jar")}
     for name in sorted(found.keys() | expected.keys()):
         if name not in expected:
@@ -41,7 +41,7 @@ def jar_faults(folder: Path, expected: Mapping[str, str]) -> Iterator[str]:
 
 
 def fetch() -> int:
-    """Copy the jars of the pinned packages into this Python environment, unless it has them; returns how many."""
+    """Copy the jars of the pinned packages into this Python environment, unless it has them; return their number."""
     target, expected = s3a_jars_folder(), checksums()
     if not list(jar_faults(target, expected)):
         return len(expected)

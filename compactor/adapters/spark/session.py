@@ -41,7 +41,7 @@ def s3a_jar_properties() -> dict[str, str]:
 def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -> SparkSession:
     """Start Spark, or join the session that spark-submit or Glue has started.
 
-    Without a master, that of the environment is used, else `local[*]`. S3A is provided if the job `uses_s3`.
+    Without a master, the environment decides, else `local[*]`. S3A is provided if the job `uses_s3`.
     """
     # Workers must run the Python of the driver, whichever `python3` is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -72,7 +72,7 @@ def running_session() -> SparkSession | None:
 
 
 def session_beside(session: SparkSession, properties: Mapping[str, str]) -> SparkSession:
-    """A session on the same Spark, with properties of its own as far as they can differ from those of the first.
+    """A session on the same Spark, with its own properties as far as sessions can differ.
 
     Raises:
         SettingsError: The session is not one of this process.

@@ -1,4 +1,4 @@
-"""Watches the manifest prefix with a Spark file stream, which reports the names of new manifests only."""
+"""Watches the manifest prefix with a Spark file stream, which reports only the names of new manifests."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class StreamOrListing:
-    """A `compactor.job.service.ManifestSource`. Spark's file source fails for good at an object that it may not open.
+    """A `compactor.job.service.ManifestSource`: Spark's stream, or listings once the stream fails at an object.
 
-    The stream's error is raised as it is, so that the job starts its source again.
+    Spark's file source fails permanently at an object that it may not open. The error is raised unchanged, so that the
+    job
+    starts its source again.
 
     Attributes:
-        listing: Takes its place until the run ends.
+        listing: Replaces the stream until the run ends.
         manifests: The watched prefix; ends with `/`.
     """
 
@@ -41,11 +43,9 @@ class StreamOrListing:
     _lists: bool = False
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        """Start delivering micro-batches."""
         self._chosen().start(on_batch, once=once)
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait for the source to end; raises the error that ended it."""
         try:
             return self._chosen().wait(timeout_seconds)
         except Exception as exc:
@@ -56,11 +56,9 @@ class StreamOrListing:
             raise
 
     def is_idle(self) -> bool:
-        """Whether the last listing had no new manifests."""
         return self._chosen().is_idle()
 
     def stop(self) -> None:
-        """End the source."""
         self._chosen().stop()
 
     def _chosen(self) -> ManifestSource:
@@ -77,7 +75,7 @@ _NEVER = "36500d"
 """100 years: the file source must not skip a manifest because it saw a newer one first."""
 
 READ_SECONDS = 10.0
-"""How long a stream that is stopped may go on reading the names of a micro-batch."""
+"""How long a stopped stream may take to finish reading the names of a micro-batch."""
 
 
 def manifest_names(session: SparkSession, manifests: str, max_manifests_per_trigger: int) -> DataFrame:
@@ -97,7 +95,7 @@ def manifest_names(session: SparkSession, manifests: str, max_manifests_per_trig
 
 
 def uris_of(batch: DataFrame, manifests: str) -> list[str]:
-    """The canonical URIs of the manifests that a micro-batch has delivered.
+    """The canonical URIs of the manifests in a micro-batch.
 
     Raises:
         SettingsError: It has no column of names.
@@ -112,7 +110,7 @@ def uris_of(batch: DataFrame, manifests: str) -> list[str]:
 class SparkManifestSource:
     """Delivers new manifests in micro-batches, with Structured Streaming's file source.
 
-    The checkpoint is its own. A new stream lists the whole prefix again, and the ledger says what is left to do.
+    Each stream has its own checkpoint. A new stream lists the whole prefix again; the ledger knows what is left to do.
 
     Attributes:
         manifests: The watched prefix; ends with `/`.
@@ -131,7 +129,6 @@ class SparkManifestSource:
     _reading: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
         self._batch_error, self._is_stopping = None, False
         with loss_reported():
             self._query = self._started(on_batch, once=once)
@@ -156,7 +153,7 @@ class SparkManifestSource:
         return writer.trigger(processingTime=f"{self.trigger_interval_seconds} seconds").start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait for the stream to end; raises the error that ended it, a batch's own error without Spark's wrapping."""
+        """Wait for the end of the stream; raise the error that ended it, a batch's own error unwrapped."""
         if self._query is None:
             return True
         try:
@@ -169,7 +166,6 @@ class SparkManifestSource:
         raise error
 
     def is_idle(self) -> bool:
-        """Whether the last trigger found nothing new."""
         if self._query is None:
             return False
         with loss_reported():
@@ -179,7 +175,7 @@ class SparkManifestSource:
         return has_listed and not status["isDataAvailable"] and not status["isTriggerActive"]
 
     def stop(self) -> None:
-        """Stop the stream without waiting for a batch in flight. The checkpoint is of no use from here on."""
+        """Stop the stream without waiting for a batch in flight. The checkpoint is useless from then on."""
         self._is_stopping = True
         if self._query is not None:
             if self._reading.acquire(timeout=READ_SECONDS):  # Spark logs pages of errors if it is stopped meanwhile

@@ -27,7 +27,7 @@ class BinOutputs:
     """The output files of one pass over a bin. A context manager that aborts what was not committed.
 
     Args:
-        name: The beginning of their names, which no other pass uses.
+        name: The prefix of their names, which no other pass uses.
 
     Attributes:
         uris: The files begun so far, in order.
@@ -83,7 +83,6 @@ class BinOutputs:
             self._current_bytes = self._length = 0
 
     def abort(self) -> None:
-        """Discard the open file, if there is one."""
         if self._writer is not None:
             self._writer.abort()
             self._close()
@@ -108,11 +107,12 @@ class BinOutputs:
 
 
 BLOCK_BYTES = 1024 * 1024
-"""Bytes that the kernel reads in one call: they fit the processor's cache. Larger blocks were found to be no faster."""
+"""Bytes that the kernel reads in one call. They fit the CPU cache; larger blocks were measured to be no faster."""
 
 _INSPECTED = 64
-"""How many refused lines of a block Python inspects as well, to be sure that the kernel refuses no record. Inspection
-takes longer for a refused line than all else together."""
+"""How many refused lines of a block Python inspects as well, to be sure that the kernel refuses no record. Inspecting
+a refused line takes longer than all else together.
+"""
 
 MAX_PASSES = 4
 """How often a bin may be read: once more without the unreadable files, and again for files that change meanwhile."""
@@ -156,10 +156,11 @@ class BinResult(TaskResult):
 
 @scratch_errors()
 def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinResult:
-    """Do a task. A second run of it touches nothing that the first one reported.
+    """Run a task. A second run of it touches nothing that the first one reported.
 
-    A file that is quarantined is reported as such, and leaves nothing behind but samples of its rejects. If some of
-    its rows had already been written when this came out, the bin is read again without the unreadable files.
+    A quarantined file is reported as such, and leaves nothing behind but samples of its rejects. If some of its rows
+    were
+    already written, the bin is read again without the unreadable files.
 
     Raises:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
@@ -178,7 +179,7 @@ def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinRe
 class _Pass:
     """One pass over the files of a bin.
 
-    `_needs_rescan` is set when a file turns out to be unreadable after some of its rows were written.
+    `_needs_rescan` is set when a file proves unreadable after some of its rows were written.
     """
 
     def __init__(self, store: ObjectStore, task: BinTask, new_kernel: NewKernel, number: int) -> None:
@@ -204,11 +205,12 @@ class _Pass:
         """Read the files and stage their rows and rejects.
 
         Args:
-            unreadable: By index, the files that an earlier pass found unreadable. They are left out; but those with too
+            unreadable: By index, the files that an earlier pass found unreadable. They are left out, except that files
+                with too
                 many rejects are sampled again.
 
         Returns:
-            The outcome; or the unreadable files by index, if they are to be left out of another pass.
+            The result; or the unreadable files by index, if another pass has to leave them out.
         """
         walked = {index: file for index, file in unreadable.items() if not file.report.reject_rows}
         self._sampled = frozenset(unreadable.keys() - walked.keys())
@@ -283,7 +285,6 @@ class _Pass:
 
 
 def _refused(block: bytes, places: Iterable[RefusedPlace]) -> Iterator[Refused]:
-    """The lines of a block that the kernel refused, each with the reason that inspection gives for it."""
     for at, (number, start, end, reason) in enumerate(places):
         raw = block[start:end]
         if at < _INSPECTED or not reason:

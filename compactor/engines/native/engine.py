@@ -25,11 +25,11 @@ from compactor.schema.schema import EMPTY_KEY, SchemaVersion
 T = TypeVar("T")
 
 LEEWAY = 1.01
-"""A bin of which no better is expected than files at the very edge of the right sizes is joined with another one."""
+"""A bin whose files are expected only at the very edge of the right sizes is joined with another bin."""
 
 
 def bins_of(items: Sequence[T], weight: Callable[[T], int], *, ratio: float, target_file_bytes: int) -> list[list[T]]:
-    """Divide files into one bin for each output file; into fewer bins where large files would make unlike ones.
+    """Divide files into one bin for each output file; into fewer bins where large files would make them uneven.
 
     Returns:
         Bins with at least one file each.
@@ -60,7 +60,7 @@ def _wrong(bins: Sequence[_Bin], is_right: Callable[[int], bool]) -> int:
 
 
 def _joined(bins: Sequence[_Bin], is_right: Callable[[int], bool]) -> list[_Bin]:
-    """Join bins that would make too small or too large files with others: as few as need be, for each is a task."""
+    """Join bins that would make too small or too large files with others. Joins few, because each bin is a task."""
     joined = list(bins)
     while len(joined) > 1:
         wrong = min(joined, key=lambda each: (is_right(each[0]), each[0]))
@@ -91,20 +91,21 @@ def _results(bins: Sequence[WrittenBin]) -> ManifestResults[BinResult]:
 
 
 ROUNDS = 4
-"""How often a bin may be written: again for new keys, and again if changed files bring yet other keys."""
+"""How often a bin may be written: again for new keys, and again if changed files add yet other keys."""
 
 SAMPLE_BYTES = 16 * 1024 * 1024
 """Stored bytes to sample from the first manifest, before any commit has measured a ratio. The first 18 MB of 900 MB of
-events told it to 3 %, as did the first 29 MB."""
+events predicted it to 3 %, as did the first 29 MB.
+"""
 
 HELD_BYTES = 16 * 1024 * 1024
 """The most bytes of records to hold back: several files of the usual size."""
 
 PAGES_BYTES = 32 * 1024 * 1024
-"""The most bytes of the pages of all columns, which each task has in memory."""
+"""The most bytes of the pages of all columns, which each task holds in memory."""
 
 PAGES_PARTS = 4
-"""The pages of all columns are at most one part in so many of an output file, before they are compressed."""
+"""The pages of all columns, uncompressed, are at most one part in so many of an output file."""
 
 HELD_PARTS = 8
 """The fewest parts in which an output file is written, so that it can end close to its target size."""
@@ -132,7 +133,7 @@ class NativeEngine:
     """Stages manifests in one pass over their bytes.
 
     Attributes:
-        store: Asked for the length of files whose manifest does not state it.
+        store: Gives the length of files whose manifest does not state it.
     """
 
     workers: BinWorkers
@@ -214,7 +215,7 @@ class NativeEngine:
 
         Returns:
             The plan with columns for the keys of the sample; and Parquet bytes per stored byte, None if it was not
-            measured.
+                measured.
         """
         ends = list(accumulate(lengths))
         count = min(sum(end < SAMPLE_BYTES for end in ends) + 1, len(ends))
@@ -241,7 +242,7 @@ class NativeEngine:
         return self._plan(request, schema, rescues_unknown=bool(keys.keys() - schema.keys - schema.retired_keys))
 
     def _plan(self, request: StageRequest, schema: SchemaVersion, *, rescues_unknown: bool) -> RowPlan:
-        """A plan. If some keys got no column, the values of all that have none are rescued."""
+        """A plan. If some keys got no column, the values of all keys without a column are rescued."""
         return request.row_plan(
             schema,
             self.rules,

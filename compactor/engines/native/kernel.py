@@ -7,7 +7,8 @@ from compactor.engines.engine import RowPlan
 
 RefusedPlace = tuple[int, int, int, str]
 """A line that is not a record: its number in its block, from 0; the offsets of its first byte and of its line feed in
-the block; and the reason, one of `compactor.ndjson.inspection.REASONS`, empty where only inspection can tell it."""
+the block; and the reason, one of `compactor.ndjson.inspection.REASONS`, empty if only inspection can find it.
+"""
 
 
 class Kernel(Protocol):
@@ -18,15 +19,15 @@ class Kernel(Protocol):
 
     @property
     def output_bytes(self) -> int:
-        """The length of the Parquet file so far, without the last batch of rows; bytes that were not taken count."""
+        """The length of the Parquet file so far, without the last batch of rows, but with bytes not yet taken."""
 
     @property
     def lacks_columns(self) -> bool:
-        """Whether some key has no column and is not to be rescued. No rows are built from then on."""
+        """Whether some key has no column and must not be rescued. No rows are built from then on."""
 
     @property
     def rescued_values(self) -> int:
-        """Number of values that do not fit the type of their column, in files that were ended."""
+        """Number of values that do not fit the type of their column, in ended files."""
 
     def begin_file(self, source_uri: str) -> None:
         """Begin a file. The previous one has been ended or withdrawn."""
@@ -50,11 +51,12 @@ class Kernel(Protocol):
 
         Returns:
             The collected keys without a column that no earlier file had, in first-seen order; and whether the file has
-            keys without a column that are not collected.
+                further
+            keys without a column.
         """
 
     def take(self) -> bytes:
-        """The next Parquet bytes that are completed; empty if there are none.
+        """The next completed Parquet bytes; empty if there are none.
 
         Those of the last batch of rows come later, or when the file has ended.
         """
@@ -62,7 +64,7 @@ class Kernel(Protocol):
     def finish_output(self) -> None:
         """End the Parquet file and complete all of its bytes.
 
-        Take them all before the next row, which begins another file.
+        Take them all before the next row, which begins a new file.
         """
 
 

@@ -1,1 +1,1 @@
-"""Divides the staged rows of any engine into the partitions that the settings name."""
+"""Partitions the staged rows of any engine as the settings say."""

@@ -1,4 +1,4 @@
-"""The hash of Iceberg's buckets: Murmur3 of 32 bits with the seed 0, over the bytes that Iceberg has for a type."""
+"""Iceberg's bucket hash: Murmur3 of 32 bits with the seed 0, over the bytes that Iceberg defines for a type."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 
 _FEWEST = 64
-"""Fewer texts of one length are hashed one by one, which then takes less time."""
+"""Fewer texts of one length are hashed one by one, which is then faster."""
 
 _LONGEST = 256
-"""So are longer ones."""
+"""Longer texts are hashed one by one, too."""
 
 
 def buckets_of(texts: pa.Array, buckets: int) -> pa.Array:
@@ -42,7 +42,7 @@ def buckets_of(texts: pa.Array, buckets: int) -> pa.Array:
 
 
 def _hashes(texts: pa.Array, length: int) -> pa.Array:
-    """The hash of texts that all have so many bytes, as `murmur3` has it step by step."""
+    """The hash of texts that all have this many bytes; follows `murmur3` step by step."""
     data = texts.buffers()[2]
     start = texts.offset * length
     octets = pa.Array.from_buffers(pa.uint8(), len(texts) * length + start, [None, data]).slice(start)
@@ -60,7 +60,7 @@ def _hashes(texts: pa.Array, length: int) -> pa.Array:
 
 
 def _block(octets: pa.Array, places: pa.Array, at: int, size: int) -> pa.Array:
-    """Some bytes of each text from a place on, as little-endian numbers."""
+    """The little-endian numbers in some bytes of each text."""
     found = octets.take(pc.add(places, at)).cast(pa.uint32())
     for number in range(1, size):
         octet = octets.take(pc.add(places, at + number)).cast(pa.uint32())
@@ -102,7 +102,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def bucket_of(value: object, buckets: int) -> int:
-    """The bucket of a value, from 0, as every writer of Iceberg gives it.
+    """The bucket of a value, from 0, the same as every writer of Iceberg assigns.
 
     Raises:
         KeyError: Values of its type have no buckets.
@@ -150,4 +150,4 @@ _BYTES: Mapping[type, Callable[[Any], bytes]] = {
 }
 
 BUCKETED_TYPES = frozenset({"string", "long", "date", "timestamp", "decimal"})
-"""The kinds of columns that have buckets."""
+"""The kinds of columns for which Iceberg defines buckets."""

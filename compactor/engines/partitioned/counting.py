@@ -1,7 +1,7 @@
-"""Finds out which partitions the rows of staged files have, from the columns that tell it, and which get own files.
+"""Counts the rows of staged files by partition, and chooses the partitions that get their own files.
 
-Memory is bounded, however many there are: of too many, those with the fewest rows so far are no longer counted. What is
-frequent in all rows is therefore kept, wherever a producer puts rows with values that no other row has.
+Memory is bounded whatever the number of partitions: of too many, those with the fewest rows so far are dropped. So
+partitions that are frequent in all rows are kept, wherever a producer puts rows with unique values.
 """
 
 from collections import Counter
@@ -35,20 +35,19 @@ class PartitionRules:
 
 
 BATCH_ROWS = 8_192
-"""Rows to read at once. Long values that repeat take little room in a file, and all of theirs in memory."""
+"""Rows to read at once. Long values that repeat take little room in a file, but full room in memory."""
 
 _COUNTED = 4  # times as many as may be kept
 
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """What becomes of the rows of a manifest.
+    """How the rows of a manifest are partitioned.
 
     Attributes:
-        kept: The partitions that get files of their own, in the order of their files, with the rows of each. Of many
-            partitions, the number of rows is a lower bound.
-        is_exact: Whether it is the number.
-        unparsed: Rows whose value is no time where one was expected.
+        kept: The partitions that get files of their own, in the order of their files, with the rows of each.
+        is_exact: Whether these numbers of rows are exact, and not lower bounds.
+        unparsed: Rows with a value that is not a time where one was expected.
         single: For each staged file the only partition of all its rows; None if it has several.
     """
 
@@ -82,7 +81,7 @@ def divided(store: ObjectStore, outputs: Sequence[StagedOutput], rules: Partitio
 
 
 def _kept(counts: Counter[PartitionValues], rules: PartitionRules) -> dict[PartitionValues, int]:
-    """Those with the most rows, in the order of their values; that of rows without values is always among them."""
+    """The partitions with the most rows, in the order of their values; always with the one of rows without values."""
     short = Counter({values: rows for values, rows in counts.items() if fits(rules.fields, values)})
     none = without_values(rules.fields)
     own = [values for values, _ in short.most_common(rules.max_partitions)]
@@ -98,7 +97,7 @@ def _order(values: PartitionValues) -> list[tuple[bool, str]]:
 def _batches(
     store: ObjectStore, output: StagedOutput, fields: tuple[PartitionField, ...]
 ) -> Iterator[tuple[dict[PartitionValues, int], int]]:
-    """For each batch of rows its partitions with the rows of each, and how many have no time."""
+    """Yield the partitions of each batch of rows with their numbers of rows, and how many rows have no time."""
     file, _ = open_parquet(store, output.uri)
     partitions = RowPartitions(fields, output.schema)
     if not partitions.columns:  # no row has a value

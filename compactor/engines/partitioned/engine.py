@@ -18,10 +18,11 @@ _AT_ONCE = 2  # files that are sent once more, of each of which memory holds som
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionedEngine:
-    """Has another engine stage the rows, and divides them in this process.
+    """Has another engine stage the rows, and partitions them in this process.
 
-    A staged file whose rows are of one partition stays as it is. In place, only the divided files are: the engine
-    stages, for which partition a file is of is not known before all of its rows are.
+    A staged file whose rows are of one partition stays as it is. The partition of a file is known only after all of its
+    rows
+    are, so the engine always stages its files; only the partitioned files are written in place.
     """
 
     engine: Engine
@@ -30,17 +31,16 @@ class PartitionedEngine:
 
     @property
     def name(self) -> str:
-        """The name of the engine that writes the rows first."""
         return self.engine.name
 
     def is_healthy(self) -> bool:
         return self.engine.is_healthy()
 
     def stage(self, request: StageRequest) -> Staged:
-        """Make one attempt; see `Engine.stage`. The caller proves from the footers that each partition has its rows.
+        """Make one attempt; see `Engine.stage`. The caller verifies the rows of each partition by the footers.
 
         Raises:
-            StagingError: Rows were lost or doubled while they were divided.
+            StagingError: Rows were lost or doubled.
         """
         staged = self.engine.stage(replace(request, place=""))
         place = RowsPlace(f"{request.staging}partitions/out/")
@@ -74,7 +74,7 @@ class PartitionedEngine:
         return (*whole, *(splitter.split(mixed) if mixed else ()))
 
     def _taken(self, place: RowsPlace, numbered: tuple[int, StagedOutput]) -> StagedOutput:
-        """A staged file that is written in place as it is."""
+        """Copy a staged file unchanged to its place."""
         number, output = numbered
         uri = place.uri(f"whole-{number:06d}", folders(self.rules.fields, output.partition))
         place.take(self.store, output.uri, uri)

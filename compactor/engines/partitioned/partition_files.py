@@ -1,4 +1,4 @@
-"""Writes the rows of one partition to Parquet files of the right size, as the engines write theirs."""
+"""Writes the rows of one partition to Parquet files of the right size."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.rows_place import RowsPlace, writing
 
 ROW_GROUP_BYTES = 64 * 1024 * 1024
-"""Values of a row group, which memory holds as they are and encoded. Where files are small, it is half a file."""
+"""Values of a row group. Memory holds them as they are and encoded. In small files it is half a file."""
 
 _PAGES_BYTES = 32 * 1024 * 1024
 _PAGE_BYTES = (8 * 1024, 1024 * 1024)
@@ -19,7 +19,7 @@ _DICTIONARY_BYTES = 256 * 1024
 
 
 class _Sink:
-    """What pyarrow takes for a file, in front of a writer of the store."""
+    """Presents a writer of the store to pyarrow as a file."""
 
     closed = False
 
@@ -44,7 +44,7 @@ class _Sink:
 
 
 class _Buffer:
-    """A file in memory, in the place of a writer."""
+    """A writer in memory."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -58,11 +58,7 @@ class _Buffer:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFiles:
-    """Writes files of one schema, one after another.
-
-    Attributes:
-        schema: The columns, with field ids.
-    """
+    """Writes files of one schema, one after another. The columns have field ids."""
 
     store: ObjectStore
     schema: pa.Schema
@@ -71,10 +67,7 @@ class PartitionFiles:
     place: RowsPlace
 
     def write(self, pieces: Iterable[pa.Table], new_uri: Iterator[str]) -> Iterator[tuple[str, int]]:
-        """Write rows.
-
-        Returns:
-            The files with their rows.
+        """Write rows; yield the URI of each file with its number of rows.
 
         Raises:
             StoreUnavailable: A file could not be written.
@@ -131,6 +124,5 @@ def _row_groups(pieces: Iterable[pa.Table], group_bytes: int) -> Iterator[pa.Tab
 
 
 def _parts(piece: pa.Table, group_bytes: int) -> Iterator[pa.Table]:
-    """Rows in parts of at most so many bytes, if each has about as many."""
     rows = max(1, piece.num_rows * group_bytes // max(piece.nbytes, 1))
     return (piece.slice(start, rows) for start in range(0, piece.num_rows, rows))

@@ -1,7 +1,7 @@
-"""Tells the partition of each row from its columns, a batch at a time. No I/O.
+"""Finds the partition of each row from its columns, a batch at a time. No I/O.
 
-Each distinct value of a batch is looked at once. Texts of times are cut first, once the whole has the form of a time:
-in UTC behind the day or the hour, and else behind the minute, because what is there cannot change the hour in UTC.
+Each distinct value of a batch is examined once. Before that, valid texts of times are cut: in UTC after the day or the
+hour, and else after the minute, because the rest cannot change the hour in UTC.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ class Codes:
     Attributes:
         values: The distinct partitions.
         rows: For each row the position of its partition in `values`.
-        unparsed: How many rows have a value that is no time where one was expected.
+        unparsed: Number of rows with a value that is not a time where one was expected.
     """
 
     values: list[PartitionValues]
@@ -58,7 +58,7 @@ class RowPartitions:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns that are needed."""
+        """The names of the columns to read."""
         return [name for name, _ in self._columns.values()]
 
     def of(self, batch: pa.RecordBatch) -> Codes:
@@ -101,13 +101,13 @@ class RowPartitions:
 
 
 def _floored(column: pa.Array, each: PartitionField) -> pa.Array:
-    """Times down to the day or the hour. Without their zone, which is UTC, no database of zones is needed."""
+    """Round times down to the day or the hour. They are cast to no zone, so no time zone database is needed."""
     plain = column.cast(pa.int64()).cast(pa.timestamp("us"))
     return pc.floor_temporal(plain, unit=each.transform).cast(pa.int64()).cast(column.type)
 
 
 def _cut(column: pa.Array, each: PartitionField) -> pa.Array:
-    """Texts of which those that have the form of a time say no more than is needed. All others stay."""
+    """Cut texts that have the form of a time to what is needed. All others stay."""
     is_plain = pc.match_substring_regex(column, _PLAIN_UTC)
     characters, ending = _KEPT[each.transform]
     kept = pc.binary_join_element_wise(pc.utf8_slice_codeunits(column, 0, characters), ending, "")
@@ -126,7 +126,7 @@ def _unparsed(
 
 
 def _text_of(each: PartitionField, column_type: ColumnType) -> Callable[[Value], str | None]:
-    """What makes the value of a partition of one value of a column, which is in Python's type."""
+    """Returns a function from a value of a column, in Python's type, to the value of a partition."""
     if each.transform in ("day", "hour"):
         return lambda value: _time_text(each, _time_of(each, value, column_type))
     if each.transform == "identity":

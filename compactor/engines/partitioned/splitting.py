@@ -1,4 +1,4 @@
-"""Divides the rows of staged files into files of one partition each."""
+"""Splits the rows of staged files into files of one partition each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ RUN_BYTES = 64 * 1024 * 1024
 """Values of the rows that are sorted in memory at once."""
 
 CHUNK_BYTES = 512 * 1024
-"""Values in one block of the scratch file. Memory has a block of each run while partitions are read in turn."""
+"""Values in one block of the scratch file. Memory holds a block of each run while partitions are read in turn."""
 
 
 @dataclass(slots=True)
@@ -39,9 +39,7 @@ class _Run:
 
     Attributes:
         ranges: First row and end of each partition.
-        rows: Those in memory; None if they are in the file.
-        first_block: Number of the first block.
-        block_rows: Rows of each block but the last one.
+        rows: The rows in memory; None if they are in the file.
         held: The last block that was read, with its number.
     """
 
@@ -54,10 +52,10 @@ class _Run:
 
 @dataclass(slots=True)
 class SortedRows:
-    """Takes rows with the number of their partition, and gives them back by partition.
+    """Takes rows with the number of their partition, and returns them by partition.
 
     Attributes:
-        path: Of the scratch file, which is written if the rows do not fit into memory.
+        path: The scratch file, written only if the rows do not fit into memory.
         spilled_bytes: Values that went to the scratch file, before compression.
     """
 
@@ -89,7 +87,6 @@ class SortedRows:
         self._bytes += batch.nbytes
 
     def finish(self) -> None:
-        """End with the last run, which stays in memory."""
         if self._batches:
             rows, ranges = self._sorted()
             self._runs.append(_Run(ranges, rows))
@@ -149,12 +146,12 @@ _BATCH_BYTES = 8 * 1024 * 1024
 _AT_ONCE = 8
 
 SMALL_BYTES = 2 * 1024 * 1024
-"""Values of a partition whose file is made in memory, and stored while the next ones are made."""
+"""A partition with fewer bytes of values is encoded in memory, and stored while the next ones are encoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file of the partition with this number; with its bytes, if they are not stored yet."""
+    """A file of the partition with this number; with its bytes if they are not stored yet."""
 
     code: int
     uri: str
@@ -164,10 +161,10 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSplitter:
-    """Divides the rows of one manifest.
+    """Partitions the rows of one manifest.
 
     Attributes:
-        kept: The partitions that get files of their own. All other rows are in one without values.
+        kept: The partitions that get files of their own. All other rows share files without values.
     """
 
     store: ObjectStore
@@ -178,10 +175,10 @@ class PartitionSplitter:
     small_bytes: int = SMALL_BYTES
 
     def split(self, outputs: Sequence[StagedOutput]) -> Iterator[StagedOutput]:
-        """Divide staged files. Those with the same columns are divided together, for fewer files.
+        """Split staged files. Those with the same columns are split together, for fewer files.
 
         Raises:
-            StagingError: A file cannot be read, or other rows were written than there are.
+            StagingError: A file cannot be read, or the number of written rows is wrong.
             StoreUnavailable: A file could not be written.
             OSError: Trouble of the scratch folder.
         """
@@ -214,7 +211,7 @@ class PartitionSplitter:
         return without_values(self.rules.fields) if code == len(self.kept) else self.kept[code]
 
     def _files(self, rows: SortedRows, files: PartitionFiles, numbers: Iterator[int]) -> Iterator[_File]:
-        """The files in order; small ones are still to be stored, several at once, for a store takes its time."""
+        """Yield the files in order. Small ones are stored by the caller, several at once, because a store is slow."""
         for code in range(len(self.kept) + 1):
             partition = folders(self.rules.fields, self._values(code))
             new_uri = (self.place.uri(f"{number:06d}", partition) for number in numbers)

@@ -1,8 +1,8 @@
-"""Writes into the footer of a Parquet file what Spark does not: the ids of the rescued data's keys and values.
+"""Completes footers of Parquet files with what Spark does not write: the ids of the rescued data's keys and values.
 
-Readers that know columns by their ids take a map without ids for null. Ids are in the footer alone, so the file is
-copied with another footer, which has a few bytes more. All offsets in a footer are from the beginning of the file, so
-that one may become longer.
+Readers that find columns by id take a map without ids for null. Ids are only in the footer, so the file is copied with
+a
+different footer, a few bytes longer. Offsets in a footer count from the beginning of the file, so they stay valid.
 """
 
 from collections import deque
@@ -70,8 +70,6 @@ def copy_with_whole_footer(store: ObjectStore, task: WholeFooterTask) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of a struct: its number, its type, and where its value is."""
-
     number: int
     kind: int
     start: int
@@ -80,7 +78,7 @@ class _Field:
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """A column, or a group of columns, in the list of them all; groups precede what they hold."""
+    """A column, or a group of columns, in the list of the schema. A group precedes its children."""
 
     start: int
     end: int
@@ -94,7 +92,7 @@ class _Element:
 
 
 def _with_ids(footer: bytes) -> bytes:
-    """A footer with the ids that the rescued data lack. A key may be called as the column, but then it is no group."""
+    """Add the missing ids of the rescued data. A key may have the name of the column, but then it is not a group."""
     elements = list(_elements(footer))
     at = 1
     while at < len(elements) and not (elements[at].name == RESCUED_COLUMN and elements[at].children):
@@ -115,7 +113,7 @@ def _with_ids(footer: bytes) -> bytes:
 
 
 def _behind(elements: list[_Element], at: int) -> int:
-    """Where the next column begins that this one does not hold."""
+    """The index of the next column that this one does not contain."""
     is_open = 1
     while is_open:
         is_open += elements[at].children - 1
@@ -124,7 +122,7 @@ def _behind(elements: list[_Element], at: int) -> int:
 
 
 def _with_id(footer: bytes, element: _Element, number: int) -> bytes:
-    """The element with another field, whose headers say how far each is from the one before."""
+    """The element with one more field. The header of each field has its distance from the previous one."""
     values = [(field.number, field.kind, footer[field.start : field.end]) for field in element.fields]
     found, last = bytearray(), 0
     for field, kind, value in sorted([*values, (_FIELD_ID, _I32, _varint(2 * number))]):
@@ -183,13 +181,13 @@ class _Reader:
         return self._data[self.at - length : self.at]
 
     def list_header(self) -> tuple[int, int]:
-        """How many elements a list has, and their type."""
+        """The number of elements of a list, and their type."""
         header = self._byte()
         count = header >> 4
         return (self.varint() if count == 0xF else count), header & 0xF  # noqa: PLR2004 - a long list
 
     def fields(self) -> Iterator[_Field]:
-        """The fields of a struct, behind whose end the reader is then."""
+        """Yield the fields of a struct; the reader is at its end afterwards."""
         number = 0
         while header := self._byte():
             delta, kind = header >> 4, header & 0xF
@@ -199,7 +197,7 @@ class _Reader:
             yield _Field(number, kind, start, self.at)
 
     def _skip(self, kind: int, *, in_list: bool = False) -> None:
-        """Go behind a value of one of the types that footers have."""
+        """Skip a value of one of the types that footers have."""
         match kind:
             case 1 | 2:  # a truth value, which is in the header of a field
                 self.at += in_list

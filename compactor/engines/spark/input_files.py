@@ -32,7 +32,8 @@ class InspectTask:
         files: Index in the manifest and file, in the manifest's order.
         staging: The attempt's folder; ends with `/`.
         refused: By file index, the records, stripped of white space, to reject as `parsers_disagree`. A file in here
-            always gets a repaired copy.
+            always
+            gets a repaired copy.
         key_limits: Which other keys to collect.
         rows: How to make rows of all records, for keys and columns that stay; None to leave that to Spark.
     """
@@ -64,7 +65,7 @@ class InspectTaskResult(TaskResult):
 def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
     """Inspect files of a manifest. Repeating a task writes the same content under the same names.
 
-    A file that is quarantined is reported as such, and leaves nothing behind but samples of its rejects.
+    A quarantined file is reported as such, and leaves nothing behind but samples of its rejects.
 
     Raises:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
@@ -87,8 +88,6 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
 
 @dataclass(frozen=True, slots=True)
 class _Inspector:
-    """Inspects the files of one run of a task."""
-
     store: ObjectStore
     task: InspectTask
     walk: FileWalk
@@ -98,7 +97,7 @@ class _Inspector:
     copies: list[tuple[Path, str]] = field(default_factory=list)  # to make rows of, each with the file it is from
 
     def make_rows(self) -> tuple[tuple[str, ...], int]:
-        """Make the rows of all files that were read to their end; returns their files, and the rescued values."""
+        """Make the rows of all files that were read to their end; return URIs, and the number of rescued values."""
         if self.task.rows is None:
             return (), 0
         rows = PythonRows(self.task.rows)
@@ -166,7 +165,6 @@ class _Inspector:
         on_reject: Callable[[Reject], None],
         copy: Path | None,
     ) -> Inspected:
-        """Read the file once, and write its records to `copy` unless that is None."""
         with ExitStack() as stack:
             target = stack.enter_context(copy.open("wb", _WRITE_BUFFER_BYTES)) if copy else None
             return inspect_lines(
@@ -190,5 +188,5 @@ class _Inspector:
 
 
 def _as_in_file(file: OpenedFile, refused: frozenset[bytes]) -> frozenset[bytes]:
-    """Lines as the file has them, which Spark found in its copy."""
+    """Translate lines that Spark found in the copy into the lines of the file."""
     return refused if file.path_values is None else frozenset(map(file.path_values.original, refused))

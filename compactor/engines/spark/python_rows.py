@@ -1,7 +1,7 @@
-"""Makes rows of records in Python, at the cost of the values that they have.
+"""Makes rows of records in Python, at a cost that depends only on the values that exist.
 
-Spark's JVM takes 0.1 µs for each null: most of its time, where a record has few of thousands of columns. It also finds
-only the keys that it is told one by one, so records with very many keys without a column come here, too.
+Spark's JVM takes 0.1 µs for each null: most of its time, if a record has few of thousands of columns. It also has to be
+told each key by name, so records with very many keys without a column come here, too.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE, METADATA_TYPES, metadata_names
 
 CELLS_PER_BYTE = 1
-"""From so many cells a decoded byte on, Python takes less time than the JVM: with 200 columns, a third to half."""
+"""From this many cells per decoded byte, Python is faster than the JVM: with 200 columns, two to three times."""
 
 _MOST_ROWS = 2**15 - 1  # of a table: places of values have 16 bits
 _CELL_BYTES = 2.25  # such a place, and whether there is a value
@@ -35,7 +35,7 @@ _PLACE = pa.int16()
 
 @dataclass(slots=True)
 class _Column:
-    """The values of a column that were not yet made into an array: the row and the value of each."""
+    """The values of a column that are not in an array yet: the row and the value of each."""
 
     arrow: pa.Field
     value: Callable[[str], Any]
@@ -43,7 +43,7 @@ class _Column:
     values: list[Any] = field(default_factory=list)
 
     def take(self, rows: int) -> pa.Array:
-        """All values so far, in so many rows; the column is empty afterwards."""
+        """Return all values so far as a column of this many rows, and start over."""
         kind, places, values = self.arrow.type, self.rows, self.values
         if not places:
             return pa.nulls(rows, kind)
@@ -82,13 +82,13 @@ class PythonRows:
         }
 
     def write(self, store: ObjectStore, folder: str, number: int, files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-        """Write the rows of files to Parquet files of the target size; returns their URIs.
+        """Write the rows of files to Parquet files of the target size; return their URIs.
 
         Args:
             store: Receives them.
-            folder: Their place; ends with `/`.
+            folder: Their folder; ends with `/`.
             number: Distinguishes the tasks of an attempt.
-            files: Local files of records, each with the URI of the file that they are from.
+            files: Local files of records, each with the URI of its input file.
         """
         place, run = RowsPlace(folder), uuid4().hex[:8]
         schema = pa.schema([each.arrow for each in self._all()])
@@ -142,7 +142,7 @@ class PythonRows:
 
 
 def _value_of(column_type: ColumnType) -> Callable[[str], Any]:
-    """What makes a value of a text, or None if it does not fit the type."""
+    """Returns a function from a text to its value, or None if the text does not fit the type."""
     return str if column_type.kind == "string" else partial(value_of, column_type=column_type)
 
 

@@ -1,6 +1,7 @@
-"""Digests of the stored bytes of files, by which a copy or a touched file is known to be the same.
+"""Digests of the stored bytes of files, which identify copies and touched files.
 
-They are the first 128 bits of BLAKE3, and say so: it takes a quarter of the processor's time of SHA-256, and the digest
+A digest is the first 128 bits of BLAKE3, with a prefix. BLAKE3 takes a quarter of the CPU time of SHA-256, and the
+digest
 is the second largest cost of reading a local file.
 """
 
@@ -15,10 +16,10 @@ _HEX_DIGITS = 32  # 128 bits
 
 
 class ContentDigest:
-    """The digest of a file whose bytes pass by.
+    """The digest of a file, computed while its bytes are read.
 
     Args:
-        pool: Its threads add what passes, while the caller reads on, one piece behind at most. None to do it at once.
+        pool: Its threads hash each piece while the caller reads the next one. None to hash in the caller's thread.
     """
 
     def __init__(self, pool: ThreadPoolExecutor | None = None) -> None:
@@ -29,13 +30,13 @@ class ContentDigest:
         self._has_first = False
 
     def begin(self, first: bytes) -> None:
-        """Add the first piece of a file at once, while it is in the processor's cache; the same piece passes later."""
+        """Add the first piece of a file at once, while the CPU cache holds it; `passing` then skips it."""
         self._hash.update(first)
         self._length_bytes = len(first)
         self._has_first = bool(first)
 
     def passing(self, stored: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the pieces of a file from its start, and add each; the first one only if it was not added before."""
+        """Yield the pieces of a file from its start, and add each to the digest."""
         self._added()
         has_first, self._has_first = self._has_first, False
         if not has_first:
@@ -59,18 +60,17 @@ class ContentDigest:
             self._adding = self._pool.submit(self._hash.update, piece)
 
     def _added(self) -> None:
-        """Wait until every piece is in the digest."""
         if self._adding is not None:
             self._adding.result()
             self._adding = None
 
 
 def beginnings(stored: Iterable[bytes], asked: AskedBeginnings) -> set[Beginning]:
-    """Those of some beginnings that a file has.
+    """Return which of the given beginnings a file has.
 
     Args:
         stored: The pieces of the file, from its start; read only as far as needed.
-        asked: Those beyond the end of the file are none of its beginnings.
+        asked: Digests by length. Lengths beyond the end of the file never match.
     """
     hashed = blake3()
     left = sorted(asked, reverse=True)

@@ -17,22 +17,22 @@ from compactor.ndjson.line_splitting import BOM
 from compactor.ndjson.rawjson import texts
 
 MAX_FILES_READ = 20
-"""How many files of a call are read for it: those with the longest rows."""
+"""How many files of a call are checked: those with the longest rows."""
 
 FIRST_READ_BYTES = 64 * 1024
-"""How much of a file is read at first."""
+"""The first read of a file."""
 
 MAX_HEAD_BYTES = 16 * 1024 * 1024
-"""How much of a file is decoded for it; as long as a line may be by default."""
+"""How much of a file is decoded: the default limit of a line."""
 
 KNOWN_KEYS = frozenset({"Records", "logEvents", "resourceLogs", "resourceMetrics", "resourceSpans"})
 """Keys of the array in events of S3 and CloudTrail, in CloudWatch Logs subscriptions, and in OTLP."""
 
 MIN_ELEMENTS = 10
-"""How many objects an array under any other key has in an envelope."""
+"""The fewest objects in an array under any other key."""
 
 MIN_SHARE = 0.9
-"""Which part of the text of the envelope such an array takes."""
+"""The smallest share of the envelope's text that such an array takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,9 @@ class Envelope:
     """A file with envelopes.
 
     Attributes:
-        uri: The file.
         key: The key of the array.
-        elements: How many objects the array of the first envelope has.
-        rows: How many rows the file has.
+        elements: The number of objects in the array of the first envelope.
+        rows: The number of rows of the file.
     """
 
     uri: str
@@ -53,7 +52,6 @@ class Envelope:
 
     @property
     def words(self) -> str:
-        """As in "looks like an envelope: 120 elements in `Records`"."""
         first = f" of the first of {self.rows:,} rows" if self.rows > 1 else ""
         return f"looks like an envelope: {count(self.elements, 'element')} in `{self.key}`{first}"
 
@@ -67,7 +65,7 @@ def longest_rows(reports: Iterable[FileReport]) -> list[FileReport]:
 def find_envelopes(store: InputStore, reports: Iterable[FileReport]) -> list[Envelope]:
     """Read the first record of each file, and return the files in which it is an envelope.
 
-    A file that can no longer be read in the version of its report is passed over.
+    A file that no longer has the version of its report is skipped.
 
     Raises:
         StoreUnavailable: Passing trouble of the store.
@@ -76,7 +74,7 @@ def find_envelopes(store: InputStore, reports: Iterable[FileReport]) -> list[Env
 
 
 def recognise_envelope(record: bytes, *, is_only: bool) -> tuple[str, int] | None:
-    """Return the key of the array and how many elements it has; None if the record is no envelope.
+    """Return the key of the array and its number of elements; None if the record is not an envelope.
 
     Args:
         record: JSON.
@@ -113,7 +111,7 @@ def _envelope(store: InputStore, report: FileReport) -> Envelope | None:
 
 
 def _head(store: InputStore, report: FileReport) -> bytes:
-    """The first decoded bytes: up to the end of the first line that is not blank, or of a JSON file all that may be."""
+    """The first decoded bytes: all that may be read of a JSON file, else up to the end of the first line with text."""
     head = bytearray()
     for piece in _without_blank_start(decode(report.codec, _stored(store, report))):
         head += piece
@@ -123,7 +121,7 @@ def _head(store: InputStore, report: FileReport) -> bytes:
 
 
 def _stored(store: InputStore, report: FileReport) -> Iterator[bytes]:
-    """The bytes of a file as stored, in parts that double: most first lines are in the first one."""
+    """Yield a file as stored, in parts that double in length: most first lines are in the first part."""
     at, length = 0, FIRST_READ_BYTES
     while data := store.read_range(report.uri, at, length, etag=report.etag or None):
         yield data

@@ -1,4 +1,4 @@
-"""Walks the files of a manifest: opens the versions it names, and reports the files that cannot be read whole."""
+"""Reads the files of a task: opens the versions in the manifest, and reports files that cannot be read whole."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,10 +36,10 @@ from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter, in_whole_file
 
 OnChangedFile = Literal["skip", "read"]
-"""What to do with a file that is no longer the version its manifest names: skip and report it, or read it as it is."""
+"""What to do with a file that is no longer the version in its manifest: report and skip it, or read it as it is."""
 
 MAX_STARTS = 3
-"""How often a file is read from its start if it keeps being replaced meanwhile."""
+"""How often a file is read from its start if others keep replacing it."""
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class OpenedFile:
         uri: The file, as spelled in the manifest.
         source_uri: The file that its lines are from: itself, unless it holds redriven lines.
         codec: One of `compactor.ndjson.codecs.CODECS`.
-        path_values: The fields that its path gives to each line; None if there are none.
+        path_values: The fields that its path adds to each line; None if there are none.
     """
 
     index: int
@@ -89,7 +89,7 @@ class FileWalk:
 
     Attributes:
         folder: A local folder for scratch files, which exists while the context is open.
-        stored_bytes_read: Stored bytes of the files that have been read so far.
+        stored_bytes_read: Stored bytes of the files read so far.
     """
 
     folder: Path
@@ -128,7 +128,7 @@ class FileWalk:
         self._stack.__exit__(kind, error, traceback)
 
     def files(self, files: Sequence[tuple[int, ManifestFile]], read: ReadFile[T]) -> Iterator[WalkedFile[T]]:
-        """Read files one after the other. The next ones are opened meanwhile, unless the disk answers at once.
+        """Read files one after the other, and open the next ones meanwhile, unless the disk answers at once.
 
         Keeps the rejects of files that were read to their end, and samples of the rejects of files with too many.
 
@@ -167,7 +167,7 @@ class FileWalk:
                 raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def splitter(self, file: OpenedFile) -> Splitter:
-        """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
+        """The splitter for a file. It raises a `FileError` if the file is of a kind that is not accepted."""
         if file.opened.start:  # behind the first lines of a file, which tell its kind
             return self._formats.lines
         return self._formats.splitter(file.uri)
@@ -241,9 +241,9 @@ class FileWalk:
         return walked
 
     def _check_kind(self, file: ManifestFile, counts: LineCounts, spool: RejectSpool) -> None:
-        """Quarantine what has no record, and is of a kind that only its rejects tell.
+        """Quarantine a file without a record if its rejects show it to be of another kind.
 
-        Lines that are redriven are lines, and so is what has records by one of two parsers.
+        Redriven lines are known to be lines, and lines on which the parsers disagree are records for one of them.
         """
         has_lines = counts.records or "parsers_disagree" in counts.rejects or file.source_uri
         if not has_lines and self._formats.recognises and spool.kind is not None:

@@ -1,4 +1,4 @@
-"""Puts the values of a file's path into lines as ordinary fields."""
+"""Adds the values of a file's path to its lines as ordinary fields."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,11 +9,11 @@ _START = re.compile(rb"([ \t\r]*)\{([ \t\r]*\})?")
 
 
 class PathValues:
-    """The fields that the path of a file gives to each of its lines.
+    """The fields that the path of a file adds to each of its lines.
 
-    They come first, and of a key that is in a line twice the last value counts: so a line that has the key itself keeps
-    its own value, also if that is null. A line that is not one JSON object stays as it is in all that matters: it is
-    no object with the fields either.
+    They come first. The last of equal keys counts, so a line that has the key itself keeps its own value, null
+    included. A
+    line that is not one JSON object stays invalid with the fields.
 
     Args:
         columns: The values by key; at least one.
@@ -32,7 +32,7 @@ class PathValues:
         return b"".join(self._line(line) + b"\n" for line in block.split(b"\n")[:-1])
 
     def original(self, line: bytes) -> bytes:
-        """A line as the file has it, without white space around it, from what `lines` made of it."""
+        """The line as the file has it, without surrounding white space, from what `lines` made of it."""
         before = self._before if line.startswith(self._before) else self._alone
         return b"{" + line.removeprefix(before) if line.startswith(before) else line
 
@@ -46,11 +46,11 @@ class PathValues:
 
 
 def places_in(block: bytes, places: Iterable[tuple[int, int, int, str]]) -> Iterator[tuple[int, int, int, str]]:
-    """The places of lines in the block itself: for each its number, its first byte, its line feed and its fault.
+    """Translate places of lines: for each its number, its first byte, its line feed and its fault.
 
     Args:
-        block: Whole lines.
-        places: What a reader of `PathValues.lines` says of some of them, in order; only numbers and faults count.
+        block: Whole lines, as the file has them.
+        places: Places in the result of `PathValues.lines`, in order. Only their numbers and faults are used.
     """
     line = start = 0
     for number, _, _, fault in places:

@@ -1,4 +1,4 @@
-"""Reads input files from the store in ranges, pinned to one version and with read-ahead."""
+"""Reads input files in ranges, pinned to one version, with read-ahead and with retries of refused reads."""
 
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -34,25 +34,23 @@ PAUSES_SECONDS = (0.2, 0.4, 0.8)
 """The pauses between the tries of one call."""
 
 MOST_PAUSED_SECONDS = 8.0
-"""The most that all pauses of one task may take together: then each refusal is final, so that many delay no others."""
+"""The most that all pauses of one task take. After that each refusal is final, so other files are not held up."""
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class PatientReads:
-    """The calls that read input. Safe to share between threads."""
+    """The store calls that read input. A refused call is retried. Safe to share between threads."""
 
     store: ObjectStore
     _paused_seconds: float = 0.0
     _lock: Lock = field(default_factory=Lock)
 
     def stat(self, uri: str) -> ObjectInfo | None:
-        """See `ObjectStore.stat`."""
         return self._patiently(lambda: self.store.stat(uri))
 
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
-        """See `ObjectStore.read_range`."""
         return self._patiently(lambda: self.store.read_range(uri, start, length, etag=etag))
 
     def _patiently(self, call: Callable[[], T]) -> T:
@@ -84,24 +82,24 @@ def _of_this_object(call: Callable[[], T]) -> T:
 
 
 _WAITING_SHARE = 0.25
-"""Of the time of a read. What is in memory is read without waiting; a fast disk keeps a read waiting for half of it."""
+"""The share of waiting in the time of a read. Cached data causes no wait; a fast disk, half of the time."""
 
 
 class DiskWaits:
-    """Whether the last measured read waited; false before the first.
+    """Whether the last measured read waited for a disk; false before the first.
 
-    A processor that is busy with others looks like a disk that is waited for: reading ahead then costs a little time.
+    A busy CPU looks like a slow disk: reading ahead then costs a little time.
     """
 
     def __init__(self) -> None:
         self._has_waited = False
 
     def has_waited(self) -> bool:
-        """Whether it is worthwhile to begin the next reads early."""
+        """Whether to start the next reads early."""
         return self._has_waited
 
     def measured(self, read: Callable[[], T]) -> T:
-        """Call `read`, and note whether it waited. Threads may do so side by side: the last one to end counts."""
+        """Call `read`, and note whether it waited. Of concurrent calls, the last one to end counts."""
         began, worked = time.monotonic(), time.thread_time()
         try:
             return read()
@@ -114,7 +112,7 @@ RANGE_BYTES = 8 * 1024 * 1024
 """The length of one request to S3. Most files are a single range."""
 
 LOCAL_RANGE_BYTES = MAX_PIECE_BYTES
-"""The length of one read of a disk: a longer one would be cut into pieces, which are copies."""
+"""The length of one read of a disk. A longer read would be cut into pieces, which are copies."""
 
 FILES_AHEAD = 8  # hides an S3 round trip of 100 ms with files of 3.5 MB at 300 MB/s; takes up to 64 MiB
 LOCAL_FILES_AHEAD = 3  # only while the disk keeps reads waiting; takes up to 16 MiB
@@ -122,13 +120,13 @@ RANGES_AHEAD = 3  # within a large file; takes up to 24 MiB
 
 
 class InputStore(Protocol):
-    """What reading needs of `ObjectStore`."""
+    """The methods of `ObjectStore` that reading needs."""
 
     def stat(self, uri: str) -> ObjectInfo | None:
-        """Describe an object."""
+        """See `ObjectStore.stat`."""
 
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
-        """Read a part of an object."""
+        """See `ObjectStore.read_range`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +134,12 @@ class Opened:
     """A file pinned to the version that will be read.
 
     Attributes:
-        size_bytes: Its length as stored; of a file that grew that of the range.
-        etag: The version that was asked for.
-        first: The first bytes that are read.
-        start: The byte from which on it is read.
-        etag_now: The version that is read, if it is a later one that begins with all bytes of the one asked for.
-        digest: Of what was last read of it; None on S3, whose ETags tell contents apart.
+        size_bytes: Its length as stored; for a file that grew, the length of the range.
+        etag: The version in the manifest.
+        first: The first bytes.
+        start: The first byte to read.
+        etag_now: The version that is read, if it is a later one that begins with all bytes of `etag`.
+        digest: The digest of what was last read; None on S3, whose ETags identify content.
     """
 
     uri: str
@@ -154,7 +152,7 @@ class Opened:
 
     @property
     def is_part(self) -> bool:
-        """Whether the file has other bytes beside those that are read."""
+        """Whether the file has bytes that are not read."""
         return bool(self.start) or bool(self.etag_now and self.etag_now != self.etag)
 
 
@@ -168,12 +166,12 @@ def open_file(store: InputStore, file: ManifestFile, *, any_version: bool, again
 
     Args:
         store: Holds the file.
-        file: The manifest identifies the version by ETag, else by size, else only by URI.
-        any_version: Take the current version if that one is gone. Not of a file that grew: other lines may be there.
-        again: The lines were read before: take a later version that begins with all bytes of that one, too.
+        file: Identified by ETag, else by size, else only by URI.
+        any_version: Accept the current version if that one is gone; not for a file that grew, whose lines would differ.
+        again: The lines were read before: accept a later version that begins with all of their bytes.
 
     Raises:
-        FileError: `missing`, or `changed`: the object has another version.
+        FileError: `missing`, or `changed`: the object has a different version.
         ObjectChanged: The file was replaced between two requests.
     """
     try:
@@ -194,7 +192,7 @@ def open_file(store: InputStore, file: ManifestFile, *, any_version: bool, again
 
 
 def _open_named(store: InputStore, uri: str, etag: str) -> Opened | None:
-    """The version with this ETag, with one request if the file is short; None if the object has another version."""
+    """Open the version with this ETag, in one request if it is short; None if the object has a different version."""
     try:
         first = store.read_range(uri, 0, range_bytes(uri), etag=etag)
     except ObjectChanged:
@@ -206,7 +204,7 @@ def _open_named(store: InputStore, uri: str, etag: str) -> Opened | None:
 
 
 def _open_range(store: InputStore, file: ManifestFile, part: FileRange, *, again: bool) -> Opened | None:
-    """The lines of a file that grew; None if it does not begin with all bytes up to their end."""
+    """Open the lines of a file that grew; None if the file does not begin with all bytes up to their end."""
     found = _stat(store, file.uri)
     is_named = found.etag == (file.etag or "")
     end = (part.to_byte, part.digest)
@@ -217,10 +215,10 @@ def _open_range(store: InputStore, file: ManifestFile, part: FileRange, *, again
 
 
 def whole(store: InputStore, info: ObjectInfo) -> Iterator[bytes]:
-    """All bytes of a version of a file.
+    """Yield all bytes of a version of a file.
 
     Raises:
-        ObjectChanged: It has another version by now.
+        ObjectChanged: The file no longer has this version.
     """
     for start in range(0, info.size_bytes, LOCAL_RANGE_BYTES):
         piece = store.read_range(info.uri, start, LOCAL_RANGE_BYTES, etag=info.etag)

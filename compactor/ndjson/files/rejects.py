@@ -1,4 +1,4 @@
-"""Writes rejected lines as one Parquet file a task, spooled per input file so that a file can be withdrawn."""
+"""Writes rejected lines as one Parquet file a task. Spools them per input file, so that a file can be withdrawn."""
 
 import tempfile
 from collections import Counter
@@ -42,13 +42,13 @@ _REPEATING = ["manifest_id", "source_uri", "reason"]
 
 
 class RejectSpool:
-    """Holds the rejects of one file until it is known that the file can be read to its end.
+    """Holds the rejects of one file until the file has been read to its end.
 
     Args:
         source_uri: The URI of the file as spelled in the manifest.
 
     Attributes:
-        kept_rows: Rows of the lines that are kept, all whole.
+        kept_rows: Rows of the lines that are kept, all of them whole.
         unkept: Lines that are only counted, by reason.
     """
 
@@ -72,11 +72,11 @@ class RejectSpool:
         self._stream: pa.ipc.RecordBatchStreamWriter | None = None
 
     def add(self, reject: Reject) -> None:
-        """Add one reject, or only count its line if there are too many.
+        """Add one reject; only count its line if there are too many.
 
         Raises:
-            FileError: `too_many_rejects`, if such a file is to be quarantined, or if only Spark can tell that the line
-                is one; `too_much_scratch`.
+            FileError: `too_many_rejects`, if the settings quarantine such a file, or if only Spark rejects the line;
+                `too_much_scratch`.
         """
         line_number, _, _, raw = reject
         is_next = line_number != self._line
@@ -97,7 +97,7 @@ class RejectSpool:
 
     @property
     def kind(self) -> Kind | None:
-        """What the file is if its records are all like the first reject; None if that one tells nothing."""
+        """The kind of the file, guessed from the first reject; None if that tells nothing."""
         return registry_kind(self._first)
 
     def _exceed(self, reject: Reject, *, is_next: bool) -> None:

@@ -1,4 +1,4 @@
-"""The scratch files of a task: how much they may take, and what becomes of a full disk."""
+"""Limits the scratch files of a task, and reports a full disk."""
 
 import errno
 from collections.abc import Iterator
@@ -14,9 +14,6 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 class Scratch:
     """Counts the bytes of a task's scratch files.
 
-    Args:
-        max_bytes: The most that they may take.
-
     Attributes:
         kept_bytes: The bytes of files that stay until the end of the task.
     """
@@ -30,7 +27,7 @@ class Scratch:
         """Count bytes that are about to be written for the current input file.
 
         Raises:
-            FileError: `too_much_scratch`: with them, the task would have more than it may.
+            FileError: `too_much_scratch`: they exceed the limit of the task.
         """
         if self.kept_bytes + self._held_bytes + length_bytes > self._max_bytes:
             raise FileError(

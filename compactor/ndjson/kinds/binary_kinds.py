@@ -1,4 +1,4 @@
-"""What a file is that is not NDJSON; recognises archives, UTF-16, values of schema registries and other binary data."""
+"""The kinds of files that are not NDJSON. Recognises archives, UTF-16, schema registry values and other binary data."""
 
 import re
 from dataclasses import dataclass
@@ -40,9 +40,9 @@ _MOVE = "Avro, Protobuf and other data of a registry are not read: expected JSON
 
 
 def registry_kind(value: bytes) -> Kind | None:
-    """The kind of a value by its first bytes; None if no registry is to be seen.
+    """The kind of a value by its first bytes; None if no schema registry wrote it.
 
-    A record is one line, in which line feeds were replaced by carriage returns: an id with either is not named.
+    A record is one line, in which carriage returns replace line feeds: an id with either is not shown.
     """
     if len(value) < 1 + _ID_BYTES:
         return None
@@ -97,7 +97,7 @@ _TAR_SUM = slice(148, 156)
 
 
 def archive(head: bytes) -> Kind | None:
-    """The kind of an archive. The lines of stored files may stand in one as they are."""
+    """The kind of an archive, which may contain the lines of stored files verbatim."""
     if _ZIP.match(head):
         return XLSX if b"xl/" in head and b"[Content_Types].xml" in head else ZIP
     return TAR if _is_tar(head) else None
@@ -113,7 +113,7 @@ def _is_tar(head: bytes) -> bool:
 
 
 def binary_kind(head: bytes) -> Kind | None:
-    """The kind of bytes without a single record that are no text of UTF-8."""
+    """The kind of bytes that have no record and are not UTF-8 text; None if it is unknown."""
     if head.startswith(_ARROW_MESSAGE):  # its zero bytes look like UTF-16
         return ARROW_STREAM
     if found := _wide_text(head):

@@ -27,7 +27,7 @@ class Element(NamedTuple):
     """An element, or a part of one that is too long to hold.
 
     Attributes:
-        ends: Whether it ends with these bytes.
+        ends: Whether the element ends with these bytes.
     """
 
     offset: int
@@ -39,13 +39,14 @@ class ElementScanner:
     """Finds elements in pieces of a file.
 
     The elements are those of all arrays that are not inside another value, and all other such values. Any commas and
-    white space may be between them. Brackets of both kinds count alike, for the judge of an element parses it.
+    white
+    space may be between them. Both kinds of brackets count alike, because the judge of an element parses it.
 
     Args:
         max_bytes: A longer element may come in parts, of which all but the last are multiples of this.
 
-    `_buffer` has the bytes from `_offset` on that are still needed, of which those up to `_at` were scanned. `_start`
-    is where the current element, or what is left of it, begins in it; -1 between elements.
+    `_buffer` has the bytes from `_offset` on that are still needed, scanned up to `_at`. `_start` is where the current
+    element, or what is left of it, begins in it; -1 between elements.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -59,7 +60,7 @@ class ElementScanner:
         self._in_array = False
 
     def feed(self, piece: bytes) -> Iterator[Element]:
-        """The elements, and parts of one, that are known with this piece."""
+        """The elements, and parts of one, that this piece completes."""
         self._buffer += piece
         while self._at < len(self._buffer):
             if self._start < 0:
@@ -77,7 +78,7 @@ class ElementScanner:
         self._start = min(self._start, 0)
 
     def finish(self) -> Iterator[Element]:
-        """The last element, if only the end of the file can end it."""
+        """The last element, if only the end of the file ends it."""
         if self._start >= 0 and not (self._depth or self._in_string):
             yield self._taken(self._at)
 
@@ -129,19 +130,17 @@ class ElementScanner:
                 return True
 
     def _pass(self, found: int) -> None:
-        """Take note of a quote or a bracket."""
         if found == _QUOTE:
             self._in_string = not self._in_string
         else:
             self._depth += 1 if found in _OPENING else -1
 
     def _taken(self, end: int) -> Element:
-        """End the current element."""
         start, self._start = self._start, -1
         return Element(self._offset + start, bytes(self._buffer[start:end]), True)
 
     def _parts(self) -> Iterator[Element]:
-        """What is held of an element that is already too long."""
+        """Yield what is held of an element that is already too long."""
         if self._start >= 0 and self._at - self._start > self._max_bytes:
             whole = (self._at - self._start) // self._max_bytes * self._max_bytes
             part = bytes(self._buffer[self._start : self._start + whole])
@@ -162,8 +161,9 @@ _LINE_FEEDS_ARE_SPACE = re.compile(rb'(?:[^"]++|"(?:[^"\\\n]++|\\[^\n]|)*+"|)*+'
 def split_elements(pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
     """Pass every element of a file on, each as a line. Holds at most one piece, one block and one element of the file.
 
-    The line feeds of an element are spaces, or carriage returns if one of them is in a string, which makes it no JSON.
-    The line number of a reject is the number of its element.
+    The line feeds of an element become spaces, or carriage returns if one of them is in a string, which makes it
+    invalid
+    JSON. The line number of a reject is the number of its element.
 
     Raises:
         FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `unreadable`: the file ends within an
@@ -211,7 +211,6 @@ class _ElementSplitting(Splitting):
         self._over_long = not element.ends
 
     def _pass_on(self) -> None:
-        """Pass the held elements to the judge."""
         block, self._block, self._held_bytes = self._block, [], 0
         if not block:
             return
@@ -223,7 +222,7 @@ class _ElementSplitting(Splitting):
 
 
 def _line(element: bytes) -> bytes:
-    """The element on one line. It is JSON if and only if the element is."""
+    """The element on one line, which is JSON if and only if the element is."""
     if b"\n" in element:
         element = element.replace(b"\n", b" " if _LINE_FEEDS_ARE_SPACE.fullmatch(element) else b"\r")
     return element + b"\n"

@@ -1,4 +1,4 @@
-"""Decides how a file is read: as lines, as elements, or not at all because it is of another kind."""
+"""Decides how to read a file: as lines, as elements, or not at all."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import LineCounts, Receiver, Splitter
 
 LOOK_BYTES = 64 * 1024
-"""How much of a file is looked at."""
+"""How much of a file to look at."""
 
 LONG_LOOK_BYTES = 1024 * 1024
-"""The same if its first lines are longer."""
+"""How much of a file to look at if its first lines are longer."""
 
 MAX_FIRST_LINE_BYTES = 16 * 1024 * 1024
-"""How far the end of a first line is searched that may be all of the file."""
+"""How far to search for the end of a first line that may be the whole file."""
 
 
 def recorded_splitter(file_format: FileFormat, grok: OpenDecoder | None) -> Splitter:
-    """What splits a file as it was split when its manifest was compacted.
+    """The splitter that a file was read with when its manifest was compacted.
 
     Args:
         file_format: The format in the report on the file.
-        grok: What reads its lines; None if they are JSON.
+        grok: The decoder of its lines; None if they are JSON.
     """
     if file_format == "json":
         return split_elements
@@ -43,11 +43,13 @@ class Formats:
 
     Attributes:
         accepted: `ndjson`: every other kind is quarantined. `json`: JSON arrays and documents are read, too. `grok`:
-            lines are any text; only archives and other binary files are quarantined. `recorded`: nothing is recognised;
-            files are read as they were before.
-        recorded_json: For `recorded`, the URIs of the files that were read as JSON.
+            lines
+            are any text; only archives and other binary files are quarantined. `recorded`: nothing is recognised; files
+                are
+            read as they were before.
+        recorded_json: With `recorded`, the URIs of the files that were read as JSON.
         lines_folder: Files in this folder hold lines, whatever they look like. Empty for none.
-        grok: What reads lines; None if they are JSON.
+        grok: The decoder of lines; None if they are JSON.
     """
 
     accepted: Literal["ndjson", "json", "grok", "recorded"] = "ndjson"
@@ -57,16 +59,16 @@ class Formats:
 
     @property
     def recognises(self) -> bool:
-        """Whether files of other kinds are quarantined; not those that are read as they were before."""
+        """Whether files of other kinds are quarantined."""
         return self.accepted != "recorded"
 
     @property
     def lines(self) -> Splitter:
-        """What splits a file that is known to hold lines."""
+        """The splitter for a file that is known to hold lines."""
         return split_lines if self.grok is None else GrokSplitter(self.grok, is_bounded=self.recognises)
 
     def splitter(self, uri: str) -> Splitter:
-        """What splits a file. It raises a `FileError` if the file is of a kind that is not accepted."""
+        """The splitter for a file. It raises a `FileError` if the file is of a kind that is not accepted."""
         if self.accepted == "recorded":
             return recorded_splitter("json" if uri in self.recorded_json else "ndjson", self.grok)
         if self.lines_folder and is_within(uri, self.lines_folder):
@@ -97,7 +99,7 @@ def recognised(pieces: Iterable[bytes]) -> tuple[Kind | None, Iterator[bytes]]:
     """Look at the first bytes of a file.
 
     Returns:
-        What the file is if it is not NDJSON; and all of its pieces.
+        The kind of the file if it is not NDJSON, else None; and all pieces of the file.
     """
     look = _Look(iter(pieces))
     head = look.first(LOOK_BYTES)
@@ -114,8 +116,6 @@ def recognised(pieces: Iterable[bytes]) -> tuple[Kind | None, Iterator[bytes]]:
 
 
 class _Look:
-    """The first pieces of a file, which are read ahead."""
-
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._held: list[bytes] = []
@@ -135,7 +135,7 @@ class _Look:
         return self._is_all and len(head) == self._held_bytes
 
     def after_first_line(self) -> bytes:
-        """The first bytes behind the first line feed; none if the first line is all of the file, or too long."""
+        """The first bytes after the first line feed; empty if the first line is the whole file, or too long."""
         while self._held_bytes < MAX_FIRST_LINE_BYTES and b"\n" not in self._held[-1] and self._read():
             pass
         self._read()
@@ -143,7 +143,7 @@ class _Look:
         return after[:LOOK_BYTES]
 
     def pieces(self) -> Iterator[bytes]:
-        """All pieces of the file, which are held no longer than needed."""
+        """Yield all pieces of the file, which are held no longer than needed."""
         while self._held:
             yield self._held.pop(0)
         yield from self._pieces

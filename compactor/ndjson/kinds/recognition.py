@@ -1,4 +1,4 @@
-"""Recognises files that are not NDJSON by how they begin. In doubt a file is NDJSON, whose bad lines are rejected."""
+"""Recognises files that are not NDJSON by their beginning. In doubt a file is NDJSON with bad lines."""
 
 import csv
 import re
@@ -13,7 +13,7 @@ from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
 from compactor.ndjson.line_splitting import BOM
 
 MAX_TOKENS = 8192
-"""How many strings, numbers, brackets and commas are looked at. What follows counts as cut off."""
+"""How many strings, numbers, brackets and commas to look at. What follows counts as cut off."""
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.|)*+"?+|[\[\]{},]|[^ \t\r\n"\[\]{},]++', re.DOTALL)
 _CLOSING = {b"{": b"}", b"[": b"]"}
@@ -22,11 +22,11 @@ _ARRAY = [b"]"]
 
 @dataclass(slots=True)
 class JsonValues:
-    """Arrays and objects with nothing but white space between them, and commas between the elements of the arrays.
+    """Arrays and objects, separated only by white space, and commas between the elements of the arrays.
 
     Attributes:
         closed: Where each whole value begins and ends.
-        open_at: Where the value begins that the bytes end in; None if they end behind a whole one.
+        open_at: Where the unfinished last value begins; None if the last value is whole.
         valid: How many whole objects, and whole arrays and objects in an array, are JSON.
     """
 
@@ -38,7 +38,7 @@ class JsonValues:
 
 
 def json_values(data: bytes) -> JsonValues | None:
-    """Find the values that bytes hold, of which the last may be cut off anywhere; None if they hold anything else.
+    """Find the values in some bytes; the last may be cut off anywhere. None if the bytes hold anything else.
 
     Some of the values may be invalid. If none is whole, the last one is checked up to its last comma or bracket.
     """
@@ -59,7 +59,7 @@ class _Search:
     """The state between two tokens.
 
     Attributes:
-        closing: What ends each open array and object, the innermost last.
+        closing: The bracket that ends each open array and object, innermost last.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -72,7 +72,7 @@ class _Search:
         self._has_element = False  # whether a comma has to come next in such an array
 
     def take(self, token: re.Match[bytes]) -> bool:
-        """Take note of a token; return False if it cannot stand where it does."""
+        """Process a token; return False if it cannot stand where it does."""
         text = token[0]
         if text in _CLOSING:
             return self._opened(text, token.start(), token.end())
@@ -98,7 +98,7 @@ class _Search:
         return had_one
 
     def _begun(self, start: int) -> bool:
-        """Begin an element of an array; return False if there is no comma before it."""
+        """Begin an element of an array; return False if no comma precedes it."""
         if self.closing != _ARRAY:
             return True
         had_one, self._has_element, self._element = self._has_element, True, start
@@ -130,7 +130,7 @@ def _is_json(text: bytes) -> bool:
 
 
 MIN_LINES = 3
-"""Lines of one unfinished document that prove it: a bad line and the good one after it can look like two of them."""
+"""Lines of one unfinished document that prove it. Fewer could be a bad line and the good one after it."""
 
 JSON_ARRAY = Kind("one JSON array", READ_AS_JSON, is_json=True)
 PRETTY_JSON = Kind("pretty-printed JSON", READ_AS_JSON, is_json=True)
@@ -153,17 +153,16 @@ _MAX_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """The lines of a head that are not blank, and how many of them are records."""
-
     all: list[bytes]
     good: int
 
 
 def recognise(head: bytes, *, is_whole: bool) -> Kind | None:
-    """Tell what a file is if it is not NDJSON.
+    """The kind of a file if it is not NDJSON, else None.
 
-    A file with lines that are records is something else only if it is an archive, if it is one JSON array, or if most
-    of its lines belong to documents of several lines.
+    A file with records is of another kind only if it is an archive, if it is one JSON array, or if most of its lines
+    belong
+    to documents of several lines.
 
     Args:
         head: The first bytes of the decoded file.
@@ -221,7 +220,6 @@ def _json_kind(text: bytes, lines: _Lines) -> Kind | None:
 
 
 def _kind_of_several(text: bytes, values: JsonValues, lines: _Lines) -> Kind | None:
-    """The kind of a file that begins with several arrays and objects."""
     if any(b"\n" in text[start:end] for start, end in values.closed):
         return PRETTY_JSON if lines.good * 2 < len(lines.all) else None
     if lines.good:
@@ -233,7 +231,6 @@ def _kind_of_several(text: bytes, values: JsonValues, lines: _Lines) -> Kind | N
 
 
 def _kind_of_one(text: bytes, values: JsonValues) -> Kind | None:
-    """The kind of a file that is, or begins with, a single array or object."""
     start, end = values.closed[0] if values.closed else (values.open_at or 0, len(text))
     is_array = text[start] == ord("[")
     if b"\n" not in text[start:end]:

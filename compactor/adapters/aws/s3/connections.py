@@ -1,7 +1,7 @@
-"""Sends requests over the connections of a client, and reads plain answers in few steps.
+"""Sends requests over the connections of a client, and parses plain answers in few steps.
 
-For a request and the head of its answer, the client takes a third of the time that it takes to receive 4 MB. Here a
-head is a few lines of text, and a body is received where it stays.
+The client needs a third of the time of receiving 4 MB just to send a request and parse the head of its answer. Here a
+head is a few lines of text, and a body is not copied.
 """
 
 import re
@@ -21,7 +21,7 @@ _MAX_HEADERS = 100  # both limits are those of http.client
 
 
 class AnswerError(ValueError):
-    """There is no answer that can be read here. The client may be able to read it."""
+    """The answer cannot be parsed here. The client may be able to parse it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Answer:
     """An answer to a request.
 
     Attributes:
-        content: The body if it is a range, else None: errors of S3 come in another form.
+        content: The body if it is a range, else None: errors of S3 have a different form.
     """
 
     status: int
@@ -45,14 +45,14 @@ class Connections:
         self._session = http_session_of(client)
 
     def are_direct(self, url: str) -> bool:
-        """Whether the client connects to the host of a URL, and not to a proxy. `get` is only for such URLs."""
+        """Whether the client connects to the host of a URL without a proxy. `get` is only for such URLs."""
         try:  # if it is elsewhere, all reads go the long way through the client
             return self._session._proxy_config.proxy_url_for(url) is None  # noqa: SLF001
         except AttributeError:
             return False
 
     def get(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Answer:
-        """Ask for a range, once.
+        """Request a range, once.
 
         Args:
             url: With a path.
@@ -60,10 +60,11 @@ class Connections:
             max_bytes: The most bytes that the range may have.
 
         Raises:
-            AnswerError: The answer has another form than those of S3, or more bytes than it may have, or ends early; or
-                this release of the client keeps its connections elsewhere.
+            AnswerError: The answer does not look like one of S3, is too long, or ends early; or this release of the
+                client keeps
+                its connections elsewhere.
             HTTPError: There is no connection.
-            OSError: The connection broke, or nothing came for too long.
+            OSError: The connection broke or timed out.
             ValueError: A header cannot be sent.
         """
         lines = [f"GET {path_of(url)} HTTP/1.1", "Accept-Encoding: identity"]
@@ -95,7 +96,7 @@ class Connections:
 
 
 def is_range(told: str, first: int, last: int, size_bytes: int) -> bool:
-    """Whether the Content-Range of an answer is what was asked for, `first` to `last` or to the end of the object."""
+    """Whether a Content-Range is what was requested: `first` to `last`, or to the end of the object."""
     end = first + size_bytes
     if end > last:
         return end == last + 1 and told.startswith(f"bytes {first}-{last}/")

@@ -1,8 +1,7 @@
-"""Reads ranges of objects by requests that are only signed and sent, once the client has read one of the same bucket.
+"""Reads ranges of objects by requests that are only signed and sent, once the client has read from the same bucket.
 
-For each object anew, a client resolves the endpoint, builds the request and takes the answer apart. Together with its
-checksum, that takes as much of the processor's time as to receive 4 MB. What depends on the bucket alone is taken from
-a request that succeeded.
+For each object, a client resolves the endpoint, builds the request and parses the answer. With the checksum, that takes
+as much CPU time as receiving 4 MB. What depends only on the bucket is taken from a request that succeeded.
 """
 
 import hashlib
@@ -39,11 +38,11 @@ _DIGESTS: dict[str, Callable[[bytes], bytes]] = {
     "sha256": lambda data: hashlib.sha256(data).digest(),
     "sha512": lambda data: hashlib.sha512(data).digest(),
 }
-"""Those that botocore compares by itself. It needs awscrt for any other."""
+"""The checksums that botocore compares by itself. It needs awscrt for any other."""
 
 
 def matches_checksums(headers: Mapping[str, str], content: bytes) -> bool:
-    """Whether content has each checksum that botocore would compare; False if there is one that only awscrt knows."""
+    """Whether content has each checksum that botocore would compare; False if only awscrt knows one of them."""
     names = (name.lower().removeprefix(_HEADER) for name in headers if name.lower().startswith(_HEADER))
     told = {name: headers[_HEADER + name] for name in names if name not in _NO_CHECKSUM}
     # One with a dash is of the checksums of an object's parts, not of its content [S3 API].
@@ -90,11 +89,11 @@ class Scope:
 def signed_headers(
     path: str, headers: Mapping[str, str], credentials: Credentials, scope: Scope, now: datetime
 ) -> dict[str, str]:
-    """Add to the headers of a GET request those that sign it. The request has no query.
+    """Add the signature to the headers of a GET request, which has no query.
 
     Args:
         path: The path of the URL, as it is sent.
-        headers: By names in lower case. `host` has to be among them; all of them but `user-agent` are signed.
+        headers: By names in lower case, with `host`; all of them but `user-agent` are signed.
         credentials: Of the caller.
         scope: The region and the service of the bucket.
         now: The time, aware, in UTC.
@@ -126,7 +125,7 @@ def _signing_key(secret_key: str, credential_scope: str) -> bytes:
 
 
 CLIENT_READS_AFTER_FAILURE = 100
-"""So many reads of a bucket are left to the client after a direct one that failed: lasting trouble costs 1 % more."""
+"""After a failed direct read, the client makes this many reads of the bucket: lasting trouble costs 1 % more."""
 
 _SIGNED = re.compile("AWS4-HMAC-SHA256 Credential=[^/]+/[0-9]{8}/([^/]+)/([^/]+)/aws4_request,")
 _VERSION = "s3v4"  # botocore's name of this signature; directory buckets, among others, have a different one
@@ -142,7 +141,7 @@ class _BucketRequest:
     """What requests for the objects of a bucket have in common.
 
     Attributes:
-        headers: Those that stay the same, by names in lower case.
+        headers: The constant ones, by names in lower case.
         signer: The `RequestSigner` of botocore, which has the credentials.
     """
 
@@ -155,8 +154,9 @@ class _BucketRequest:
 class DirectReads:
     """Reads through the connections of a client. Safe to share between threads, as the client is.
 
-    A direct read counts if it has the range, whole and sound. After any other answer the client asks again, with its
-    retries and its errors.
+    A direct read counts if it returns the range, complete and with matching checksums. After any other answer the
+    client asks
+    again, with its retries and its errors.
     """
 
     def __init__(self, client: Any) -> None:
@@ -171,9 +171,9 @@ class DirectReads:
         """Read a range of an object.
 
         Args:
-            parameters: Those of `get_object`: `Bucket`, `Key`, `Range` as `bytes=first-last`, and `IfMatch` if only one
-                version will do.
-            by_client: Reads the same by the client, whose errors pass through.
+            parameters: Those of `get_object`: `Bucket`, `Key`, `Range` as `bytes=first-last`, and `IfMatch` to read one
+                version.
+            by_client: Reads the same by the client; its errors pass through.
         """
         bucket, key = parameters["Bucket"], parameters["Key"]
         known = self._known.get(bucket)
@@ -199,11 +199,11 @@ class DirectReads:
         return None
 
     def _note(self, request: AWSRequest, signature_version: object, request_signer: object, **_: object) -> None:
-        """Keep the last request of this thread that is about to be signed: its headers will tell how."""
+        """Keep the last request of this thread that is about to be signed, for its headers."""
         self._of_thread.signed = (request, request_signer) if signature_version == _VERSION else None
 
     def _learn(self, bucket: str, key: str) -> None:
-        """Take what is common to a bucket's requests from the one by which the client has just read an object of it."""
+        """Keep what a bucket's requests have in common, from the request by which the client just read an object."""
         if self._of_thread.signed is None:
             return
         request, signer = self._of_thread.signed
@@ -241,7 +241,7 @@ def _request(known: _BucketRequest, parameters: Mapping[str, str]) -> tuple[str,
 
 
 def _host(url: str) -> str:
-    """The header that a connection of the client adds, and that botocore signs in any case."""
+    """The `Host` header, which botocore signs and a connection of the client would add."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
     return host if parts.port in (None, _PORTS[parts.scheme]) else f"{host}:{parts.port}"

@@ -8,18 +8,18 @@ from io import BytesIO
 from typing import Any, Self
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
 from zlib_ng.zlib_ng import crc32
 
-from compactor.adapters.aws.errors import error_code, translated
+from compactor.adapters.aws.errors import answered_code, translated
 from compactor.core.errors import CompactorError, ObjectNotFound, StoreUnavailable
 
 
 def send_checksum_first(params: dict[str, Any], **_: object) -> None:
-    """Put the checksum of a body in memory into a header of its request: a handler of botocore's event `before-call`.
+    """Put the checksum of a body in memory into a request header: a handler of botocore's event `before-call`.
 
-    botocore would compute it by zlib, which takes eight times as long, and send it behind the body, in chunks, over
-    HTTPS. What it has been told of the checksum stays, so that it signs the same [botocore.httpchecksum].
+    botocore would compute it by zlib, which takes eight times as long, and over HTTPS send it after the body, in
+    chunks. The
+    other checksum parameters stay, so that botocore signs the same [botocore.httpchecksum].
     """
     told = params["context"].get("checksum", {}).get("request_algorithm")
     body = params["body"]
@@ -40,11 +40,13 @@ _MET = {"PreconditionFailed", "NoSuchUpload", "ConditionalRequestConflict"}
 class S3Writer:
     """A new object: sent in one request if it fits into one part, else in parts while further bytes come.
 
-    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent. The client retries transient
-    errors by itself. Errors name the object by its `uri`.
+    It holds at most three parts, 48 MiB: one that fills up, and two that are being sent. The client retries transient
+    errors
+    by itself. Errors name the object by its `uri`.
 
-    With `only_new`, S3 refuses the object if there is one. The client may have repeated a request whose answer was
-    lost, so the one that is there is looked at: by its metadata, this writer knows its own.
+    With `only_new`, S3 refuses the object if one exists. If an answer was lost, that may be the object of this writer,
+    which
+    recognises it by its metadata.
     """
 
     def __init__(self, client: Any, uri: str, bucket: str, key: str, *, only_new: bool = False) -> None:
@@ -85,7 +87,7 @@ class S3Writer:
                 abandoning.pop_all()
 
     def _send_part(self) -> None:
-        """Send the next part, as soon as fewer than the limit are being sent; raises the error of an earlier part."""
+        """Send the next part, as soon as fewer than the limit are being sent; raise the error of an earlier part."""
         try:
             if not self._upload:
                 with translated(self._uri):
@@ -125,13 +127,12 @@ class S3Writer:
 
     @contextmanager
     def _only_if_new(self) -> Iterator[None]:
-        """Pass over a refusal of a new object that is there by now because of this very writer."""
+        """Ignore the refusal of a new object that exists because of this very writer."""
         try:
             with translated(self._uri):
                 yield
         except CompactorError as exc:
-            cause = exc.__cause__
-            if not (self._only_new and isinstance(cause, ClientError) and error_code(cause) in _MET):
+            if not self._only_new or answered_code(exc) not in _MET:
                 raise
             if not self._is_there():  # guard: a writer whose last answer was lost knows its object
                 raise

@@ -16,7 +16,14 @@ from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 from s3transfer.exceptions import S3CopyFailedError
 
-from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated, translated_pages
+from compactor.adapters.aws.errors import (
+    answered_code,
+    error_code,
+    error_for,
+    pause_before_try,
+    translated,
+    translated_pages,
+)
 from compactor.adapters.aws.s3.connections import is_range
 from compactor.adapters.aws.s3.direct_reads import DirectReads
 from compactor.adapters.aws.s3.multipart import S3Writer, send_checksum_first
@@ -36,7 +43,7 @@ _COPY = TransferConfig(multipart_threshold=512 * _MIB, multipart_chunksize=128 *
 
 @dataclass(slots=True)
 class S3Store:
-    """Objects under `s3://bucket/key`, with `s3a://` and `s3n://` as other spellings of the same.
+    """Objects under `s3://bucket/key`, with `s3a://` and `s3n://` as other spellings.
 
     The boto3 client retries transient errors by itself; `sleep` waits before other retries.
     """
@@ -96,7 +103,7 @@ class S3Store:
                     # guard: a record in S3 is created once, never overwritten
                     self.client.put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
             except CompactorError as exc:
-                code = error_code(exc.__cause__) if isinstance(exc.__cause__, ClientError) else ""
+                code = answered_code(exc)
                 if code == "ConditionalRequestConflict":
                     self._pause(tried)
                     continue
@@ -172,7 +179,7 @@ class S3Store:
                     self._delete_keys(bucket, of_bucket - unlistable)
 
     def _delete_keys(self, bucket: str, keys: set[str]) -> None:
-        """Delete up to 1,000 keys; keys with a transient error are tried again."""
+        """Delete up to 1,000 keys; retry keys with a transient error."""
         for tried in range(_TRIES):
             wanted = {"Objects": [{"Key": key} for key in sorted(keys)], "Quiet": True}
             with translated(f"s3://{bucket}/"):
@@ -216,7 +223,7 @@ class S3Store:
         self.sleep(pause_before_try(tried + 1))
 
     def _require_bucket(self, bucket: str) -> None:
-        """Tell a missing bucket from a missing object: the answer to a HEAD request is the same."""
+        """Fail if the bucket is missing: a HEAD request has the same answer for a missing bucket and object."""
         if bucket in self._seen_buckets:
             return
         try:
@@ -255,13 +262,13 @@ def _of_version(uri: str, etag: str | None) -> dict[str, str]:
 
 
 def _check_length(uri: str, answer: Mapping[str, Any]) -> None:
-    """Check that an answer tells its length in some way: any other may end anywhere."""
+    """Check that an answer states its length in some way; without a length it could end anywhere."""
     if "ContentLength" not in answer and "transfer-encoding" not in answer["ResponseMetadata"]["HTTPHeaders"]:
         raise StoreUnavailable(f"{uri}: the answer does not tell its length")
 
 
 def _check_range(uri: str, asked: str | None, answer: Mapping[str, Any]) -> None:
-    """Check that an answer is about the bytes that were asked for: of all of the object, or of a range."""
+    """Check that an answer has the requested bytes: all of the object, or a range."""
     told = answer.get("ContentRange", "")
     is_asked = not told
     if asked:

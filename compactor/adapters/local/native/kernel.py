@@ -1,4 +1,4 @@
-"""The kernel in Rust: the only module that imports `compactor_native`, which not every wheel of the package has."""
+"""The kernel in Rust. Only this module imports `compactor_native`, which not every wheel of the package has."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def expanded(pattern: str, definitions: Mapping[str, str]) -> tuple[str, list[tuple[str, str]]]:
-    """The expression that a pattern stands for.
+    """The regular expression of a pattern.
 
     Args:
         pattern: It may use the common patterns and the definitions.
-        definitions: Patterns by name. They come before common ones of the same name.
+        definitions: Patterns by name, which precede common ones of the same name.
 
     Returns:
-        The expression; and the key of each of its named groups, with the type that the pattern gives it, or nothing.
+        The expression; and the key of each of its named groups, with its type in the pattern, or empty.
 
     Raises:
         ValueError: What is wrong with the pattern.
@@ -80,10 +80,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 _MODULE_OF_PANICS = "pyo3_runtime"
-"""The module of the one exception that a panic becomes. Python cannot import it."""
+"""The module of the exception that a panic becomes. Python cannot import it."""
 
 INTERFACE = 12
-"""The version of what is passed to the module and back. A module of another version is not used."""
+"""The version of the values exchanged with the module. A module of another version is not used."""
 
 
 def is_installed() -> bool:
@@ -115,7 +115,7 @@ def native_module() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _KeyPlan:
-    """What happens to keys without a column. The module reads these fields by name."""
+    """What to do with keys without a column. The module reads these fields by name."""
 
     rescues_unknown: bool
     refused: list[str]
@@ -148,7 +148,7 @@ class _Column:
 
 
 class NativeKernel:
-    """`compactor.engines.native.kernel.Kernel` in Rust; a `StagingError` if that rejects the plan.
+    """`compactor.engines.native.kernel.Kernel` in Rust; a `StagingError` if it rejects the plan.
 
     It releases Python's global lock while it works. A module of another release is refused as well.
 
@@ -217,7 +217,7 @@ class NativeKernel:
 
 
 def digest_kernel(columns: Mapping[str, ColumnType]) -> "DigestKernel":
-    """What adds up rows with these columns, by key.
+    """A `DigestKernel` for rows with these columns, by key.
 
     Raises:
         StagingError: The module cannot be used.

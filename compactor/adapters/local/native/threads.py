@@ -16,10 +16,11 @@ from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
 
 
 class FairThreads:
-    """Runs tasks in threads. A free thread takes a task of the stream that has the fewest running.
+    """Runs tasks in threads. A free thread takes a task of the stream with the fewest running tasks.
 
-    Among equals, it takes the stream whose last turn is longest ago; of that stream, the manifest with the fewest
-    running tasks, and the one that waited longest. A stream that has the threads to itself uses all of them.
+    Among equals, it takes the stream whose last turn was first; of that stream, the manifest with the fewest running
+    tasks
+    that has waited longest. A stream without competition uses all threads.
     """
 
     def __init__(self, threads: int) -> None:
@@ -55,7 +56,6 @@ class FairThreads:
                     del self._running[owner]
 
     def _taken(self) -> tuple[tuple[str, str], Future[Any], Callable[[], Any]]:
-        """Take the task whose turn it is. There is one for each call."""
         with self._lock:
             owner = min(self._waiting, key=self._rank)
             waiting = self._waiting.pop(owner)
@@ -89,7 +89,7 @@ class ThreadBinWorkers:
     The kernel releases Python's global lock.
 
     Args:
-        threads: How many tasks run at once, or the threads themselves, which others use as well.
+        threads: How many tasks run at once, or threads that are shared with other users.
         stream: The stream of the manifests, among those that share the threads.
     """
 

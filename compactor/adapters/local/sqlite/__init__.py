@@ -1,1 +1,1 @@
-"""What is kept in SQLite files: claims, memories of files, and lists that memory cannot hold."""
+"""SQLite files: claims, caches of seen files, and lists that exceed memory."""

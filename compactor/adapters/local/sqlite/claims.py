@@ -66,7 +66,6 @@ class SqliteClaims:
             return _found(rows, keys)
 
     def _times(self, now: datetime, lease_seconds: float) -> tuple[str, float | None]:
-        """End of the lease, and expiry of the claim."""
         expires_at = None if self._ttl_days is None else now.timestamp() + self._ttl_days * _SECONDS_PER_DAY
         return (now + timedelta(seconds=lease_seconds)).isoformat(), expires_at
 

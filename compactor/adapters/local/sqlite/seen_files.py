@@ -1,4 +1,4 @@
-"""Remembers in a SQLite file what files of a local disk were when they were seen. A cache, which may be lost."""
+"""Caches in a SQLite file the versions of local files when they were seen. The cache may be lost."""
 
 import hashlib
 import os
@@ -22,13 +22,14 @@ _VARIABLE = "XDG_CACHE_HOME"
 
 
 def seen_file(layout: Layout, environment: Mapping[str, str] = os.environ) -> str:
-    """The SQLite file for local files: beside a local state, or in the user's folder for caches [XDG Base Directory].
+    """The SQLite file for local files: beside a local state, or in the user's cache folder [XDG Base Directory].
 
-    Each state has a file of its own there. Without it the next call reads records again, with the same result, but does
-    not notice a file that was rewritten with its length and its time set back.
+    Each state has its own file there. Without it the next call reads records again, with the same result, but does not
+    notice
+    a file that was rewritten with the same length and its time set back.
 
     Returns:
-        Its path; empty if the user has no folder for caches.
+        Its path; empty if the user has no cache folder.
     """
     if not is_s3(layout.state):
         return layout.seen_file
@@ -60,7 +61,6 @@ class LocalSummarisedFiles:
     path: str
 
     def known(self) -> Known | None:
-        """How far it reaches; None if it cannot be read or written."""
         if not Path(self.path).exists():
             return Known(0, "")  # a dry run makes no file
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
@@ -69,13 +69,11 @@ class LocalSummarisedFiles:
         return None
 
     def forget(self) -> None:
-        """Forget everything."""
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
             for table in ("named", "manifests", "reached"):
                 rows.execute(f"DELETE FROM {table}")  # noqa: S608 - names of this module
 
     def add(self, namings: Sequence[Naming]) -> bool:
-        """Remember files; False if they cannot be written."""
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
             for key in dict.fromkeys((each.date, each.manifest_id) for each in namings):
                 rows.execute("INSERT OR IGNORE INTO manifests (date, id) VALUES (?, ?)", key)
@@ -89,7 +87,6 @@ class LocalSummarisedFiles:
         return False
 
     def reach(self, known: Known) -> None:
-        """Declare that all files of a summary were added, unless another process has forgotten those before it."""
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
             before = rows.execute("SELECT place FROM reached").fetchone() or (0,)
             if before[0] == known.place - 1:
@@ -97,7 +94,6 @@ class LocalSummarisedFiles:
                 rows.execute("INSERT INTO reached VALUES (?, ?)", known)
 
     def naming(self, uris: Iterable[str], versions: Iterable[str]) -> set[ManifestKey] | None:
-        """The manifests that name one of these files, or one of these versions; None if it cannot be read."""
         if not Path(self.path).exists():
             return set()
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
@@ -107,7 +103,6 @@ class LocalSummarisedFiles:
         return None
 
     def shorter(self, size_bytes: int) -> Iterator[Shorter]:
-        """The versions that are no longer and were not passed over."""
         if not Path(self.path).exists():
             return
         try:
@@ -119,7 +114,7 @@ class LocalSummarisedFiles:
 
 
 def _rows(naming: Naming) -> Iterator[dict[str, object]]:
-    """What is remembered of a file; of a range also under the name of the version that it continues."""
+    """Yield the row of a file; for a range also one under the name of the version that it continues."""
     has_rows = naming.state == "compacted" and naming.digest
     etag = naming.etag or ""
     row = {
@@ -136,12 +131,12 @@ def _rows(naming: Naming) -> Iterator[dict[str, object]]:
 
 
 def _kept(uri: str) -> str:
-    """A name as SQLite keeps it. Python decodes other bytes of a local name to what is no text."""
+    """A name as SQLite stores it. Local names that are not UTF-8 are not valid text in Python."""
     return uri if is_text(uri) else uri.encode(errors="surrogatepass").decode("latin-1")
 
 
 def _number(version: str) -> int:
-    """What stands for a version in the index; those of two versions may be the same."""
+    """The hash of a version for the index; two versions may share it."""
     return int.from_bytes(hashlib.blake2b(version.encode(), digest_size=8).digest(), "big", signed=True)
 
 
@@ -175,17 +170,14 @@ class LocalSeenFiles:
     _fresh: dict[str, tuple[str, str, str, str]] = field(default_factory=dict, init=False)
 
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
-        """The URIs of files that were written since, although length and time are the same."""
         there = {canonical(info.uri): info for info in files if info.stamp}
         found = ((there[uri], etag, stamp) for uri, etag, stamp in self._seen(there))
         return {canonical(info.uri) for info, etag, stamp in found if etag == info.etag and stamp != info.stamp}
 
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
-        """The versions of files as they were remembered, by canonical URI."""
         return {uri: etag for uri, etag, _ in self._seen(uris)}
 
     def digest(self, file: ObjectInfo) -> str:
-        """The digest of the bytes of a file, which is read unless it was and did not change since."""
         if is_s3(file.uri):
             return ""
         known = self._fresh.get(file.uri) or self._known(file)
@@ -195,11 +187,9 @@ class LocalSeenFiles:
         return known[-1]
 
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
-        """Those of some beginnings that a file has."""
         return set() if is_s3(file.uri) else beginnings(whole(self.store, file), asked)
 
     def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
-        """The beginning of a file up to the end of its last whole line; None if no line begins at a byte."""
         # guard: a line that goes on is not taken in two
         if self.store.read_range(file.uri, start - 1, 1, etag=file.etag) != b"\n":
             return None
@@ -210,7 +200,6 @@ class LocalSeenFiles:
         return end + at + 1, digest_of_first(whole(self.store, file), end + at + 1)
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
-        """Those of some versions that were passed over since they were there last."""
         found: set[Version] = set()
         if self.path and Path(self.path).exists():
             with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
@@ -219,7 +208,6 @@ class LocalSeenFiles:
         return found
 
     def pass_over(self, versions: Iterable[Version]) -> None:
-        """Remember versions that are gone, and that no file begins with which is there now."""
         passed = [each for each in versions if is_text(each[0])]
         if self.path and passed:
             with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
@@ -227,7 +215,6 @@ class LocalSeenFiles:
                 rows.executemany("UPDATE named SET left = 0 WHERE uri = ? AND etag = ?", passed)
 
     def remember(self, files: Sequence[ObjectInfo]) -> None:
-        """Remember the files as they are now, and the digests that were read."""
         seen = [(canonical(info.uri), info.etag, info.stamp) for info in files if info.stamp and is_text(info.uri)]
         if not self.path or not (seen or self._fresh):
             return
@@ -240,7 +227,6 @@ class LocalSeenFiles:
             rows.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?)", list(self._fresh.values()))
 
     def _seen(self, uris: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-        """Yield the files that are remembered, with the etag and the stamp that they had."""
         if not self.path or not Path(self.path).exists():
             return
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
@@ -265,7 +251,7 @@ class LocalSeenFiles:
 
 @contextmanager
 def seen_rows(path: str) -> Iterator[sqlite3.Connection]:
-    """A connection with a transaction. Callers pass over its errors: without the cache, files are read again."""
+    """A connection with a transaction. Callers ignore its errors: without the cache, files are read again."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")

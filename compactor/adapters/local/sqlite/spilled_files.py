@@ -1,4 +1,4 @@
-"""Sorts files by date on the local disk, in a SQLite file without a name, which ends with the process."""
+"""Sorts files by date on the local disk, in an unnamed SQLite file that ends with the process."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,6 @@ class UnnamedDatabase:
         )
 
     def query(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a query."""
         with self.used() as rows:
             return rows.execute(query, values).fetchall()
 
@@ -49,7 +48,6 @@ class UnnamedDatabase:
             raise error(f"temporary folder: {exc}; expected about 1 kB a file there, or set TMPDIR to another") from exc
 
     def close(self) -> None:
-        """Give the space back."""
         with self._lock:
             self._rows.close()
 
@@ -169,7 +167,7 @@ class SqliteSpill:
 
 
 def _drop_older(rows: sqlite3.Connection, hashed: int) -> Iterator[tuple[str, int]]:
-    """Delete all but the last written file at each URI of a hash. Yields the dates and sizes of the deleted."""
+    """Delete all but the newest file at each URI of a hash. Yield the dates and sizes of the deleted ones."""
     last = None
     for uri, row, date, size_bytes in rows.execute(_VERSIONS, (hashed,)).fetchall():
         if uri == last:
