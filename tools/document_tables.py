@@ -1,12 +1,12 @@
-"""Replaces tables in documents. A table is between two marks."""
+"""Replaces tables in documents. A table is between two marks, and the first mark names the command that writes it."""
 
 from collections.abc import Mapping
 
 
-def with_tables(document: str, tables: Mapping[str, str]) -> str:
+def with_tables(document: str, tables: Mapping[str, str], command: str = "make generate") -> str:
     """A document with new tables, each between the marks that have its name; a `ValueError` if a mark is missing."""
     for name, table in tables.items():
-        begin, end = f"<!-- {name}: made by make generate -->", f"<!-- {name} end -->"
+        begin, end = f"<!-- {name}: made by {command} -->", f"<!-- {name} end -->"
         before, found_begin, rest = document.partition(begin)
         _, found_end, after = rest.partition(end)
         if not found_begin or not found_end:

@@ -64,7 +64,7 @@ def main(*, size: str, samples: int, only: str | None, seed: int, work: Path, do
     (work / "profile.json").write_text(json.dumps([each.document() for each in profiles], indent=2) + "\n")
     click.echo(text)
     if document is not None:
-        document.write_text(with_tables(document.read_text(), _MODULE, {"stages": text}))
+        document.write_text(with_tables(document.read_text(), {"stages": text}, f"python -m {_MODULE}"))
 
 
 def _profiles(shapes: list[Shape], built: Built, work: Path, samples: int, seed: int) -> list[Profile]:

@@ -30,7 +30,7 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _ROOT = Path(__file__).resolve().parents[2]
 _WORK = _ROOT / ".bench" / "scoreboard"
 _PAGE = _ROOT / "bench" / "side-by-side.md"
-_COMMAND = "bench.scoreboard"
+_MODULE = "bench.scoreboard"
 _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spark caches or spills
 
 
@@ -96,7 +96,7 @@ def main(
 
 def page_with(table: str, overview_table: str) -> str:
     """The page with new tables; a `ValueError` if a mark is missing."""
-    return with_tables(_PAGE.read_text(), _COMMAND, {"scoreboard": table, "overview": overview_table})
+    return with_tables(_PAGE.read_text(), {"scoreboard": table, "overview": overview_table}, f"python -m {_MODULE}")
 
 
 def run_set(

@@ -75,7 +75,7 @@ def main(*, work: Path, document: Path | None) -> None:
     table += f"\n\nMeasured on {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores."
     print(table)
     if document is not None:
-        document.write_text(with_tables(document.read_text(), _MODULE, {"steps": table}))
+        document.write_text(with_tables(document.read_text(), {"steps": table}, f"python -m {_MODULE}"))
 
 
 def run_tool(tool: Tool, work: Path) -> list[str]:

@@ -92,6 +92,7 @@ class Backlog(WaitingManifests):
 
     @property
     def is_extrapolated(self) -> bool:
+        """Whether `input_bytes` is estimated from some of the manifests."""
         return self.manifests_read < self.manifests
 
 

@@ -164,6 +164,7 @@ class DeadLetter(Outcome):
     """The outcome of a manifest that cannot be compacted. It is never rebuilt.
 
     Attributes:
+        why: `dead-letter`.
         reason: One of `compactor.core.documents.manifest.REASONS`.
         message: What is wrong, where, and what was expected.
         source_uri: The object that the manifest was read from.

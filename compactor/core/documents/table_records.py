@@ -124,6 +124,7 @@ class HeldManifest(BatchedManifest):
     """A generation of a manifest that the catalog refused alone. No batch takes it while this record exists.
 
     Attributes:
+        generation: The generation of its outcome.
         batch: The refused batch.
         reason: The catalog's error.
     """
