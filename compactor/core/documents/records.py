@@ -45,7 +45,7 @@ class FileReport(Document):
         etag: The version that was read.
         digest: Of the stored bytes, if it was compacted from a local disk; else empty.
         codec: One of `CODECS`; `none` if it was not compressed.
-        format: How it was read: `ndjson`, `json` or `grok`.
+        format: How it was read. In a JSON file, elements count as lines everywhere.
         decoded_bytes: Its length after decoding.
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines of only spaces, tabs and carriage returns.
