@@ -6,7 +6,7 @@ was written, and revokes it if not. Binding and revoking exclude each other, so 
 revoked id never takes effect, and its files can be taken over. A claimant that finds its id revoked starts again before
 it acknowledges the files.
 
-The manifest that a pending part is sealed into claims the part in the same way.
+Pending parts are claimed in the same way for the manifest that they are sealed into.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,9 +37,9 @@ class Claimed:
     """The result for each key.
 
     Attributes:
-        won: Held by the claimant.
+        won: The claimant holds them.
         taken: Bound to another manifest or part for good.
-        held: Claimed by a holder that may still write, with the end of its lease.
+        held: Claimed by a holder that may still write; each with the end of its lease.
     """
 
     won: set[str] = field(default_factory=set)
@@ -87,7 +87,7 @@ class Claimer:
         return claimed
 
     def release_claims(self, keys: Sequence[str]) -> None:
-        """Give up the claims of files that their manifests have no rows of, so that they can be planned again."""
+        """Give up the claims of files of which their manifests have no rows, so that they can be planned again."""
         now = self.state.clock.now()
         claims = self.claims.get_many(keys)
         for holder in {claim.holder for claim in claims.values()}:
@@ -97,21 +97,21 @@ class Claimer:
             self._take_over(held, holder, released, now)
 
     def hand_over(self, keys: Sequence[str], holder: str, manifest_id: str) -> None:
-        """Give the claims of one id to a manifest that has their files by now."""
+        """Move claims from one id to a manifest that has their files by now."""
         self._take_over(keys, holder, manifest_id, self.state.clock.now())
 
     def revoke(self, holder: str) -> None:
-        """Revoke an id of this caller, so that others need not wait for its lease."""
+        """Revoke an id of this caller, so that others need not wait for the end of its lease."""
         self._revoke(holder, self.state.clock.now())
 
     def states(self, keys: Sequence[str]) -> dict[str, tuple[ClaimState, datetime]]:
-        """The state of each claimed key, with the end of its lease."""
+        """The state of each claimed key, with the end of its lease. Keys that are not claimed are left out."""
         claims = self.claims.get_many(keys)
         fates, now = self._fates(claims.values()), self.state.clock.now()
         return {key: (_state(claim, fates, now), claim.lease_until) for key, claim in claims.items()}
 
     def bind(self, manifest: Manifest, kind: Kind) -> bool:
-        """Bind an id to the manifest or part that was written under it, so that it cannot be revoked any more.
+        """Bind an id to the manifest or part that was written under it, so that it can no longer be revoked.
 
         Returns:
             False if the id was revoked before: what was written never takes effect.
@@ -119,18 +119,7 @@ class Claimer:
         return self._bound(manifest, manifest.to_json(), kind) == "exists"
 
     def _bound(self, manifest: Manifest, data: bytes, kind: Kind) -> Fate:
-        record = self.state.ledger.accept(
-            Accepted(
-                manifest_id=manifest.manifest_id,
-                kind=kind,
-                date=manifest.date,
-                digest=digest(data),
-                source_uri=self._place(manifest.manifest_id, kind),
-                accepted_at=self.state.clock.now(),
-                manifest=manifest if kind == "manifest" else None,
-            )
-        )
-        return _fate_by(record)
+        return _fate_by(bind(self.state, manifest, data, self._place(manifest.manifest_id, kind), kind))
 
     def _take_over(self, keys: Sequence[str], other: str, holder: str, now: datetime) -> set[str]:
         return self.claims.take_over(
@@ -138,13 +127,12 @@ class Claimer:
         )
 
     def _revoke(self, holder: str, now: datetime) -> None:
-        """Revoke an id, unless a manifest or part was bound to it before."""
         claimer, plain = self._settling(holder)
         record = Accepted(manifest_id=plain, kind="revoked", date=now.date().isoformat(), accepted_at=now)
         claimer.state.ledger.accept(record)
 
     def _settling(self, holder: str) -> "tuple[Claimer, str]":
-        """The claimer that knows the fate of an id, and the id as it is in its ledger; see `neighbour`."""
+        """The claimer that knows the fate of an id, and the id as its ledger has it; see `neighbour`."""
         stream, separator, plain = holder.rpartition(":")
         if not separator:
             return self, holder
@@ -158,7 +146,7 @@ class Claimer:
         return dict(zip(holders, map_ordered(self._fate, holders), strict=True))
 
     def _fate(self, holder: str) -> Fate:
-        """Return the state of the manifest or part that a claim was for. Only `unwritten` can still change."""
+        """What became of the manifest or part that a claim was for. Only `unwritten` can still change."""
         if holder not in self._settled_fates:
             claimer, plain = self._settling(holder)
             record = claimer.state.ledger.accepted(plain)
@@ -185,6 +173,21 @@ class Claimer:
         return self.state.layout.manifest(holder) if kind == "manifest" else self.state.layout.pending_part(holder)
 
 
+def bind(state: State, manifest: Manifest, data: bytes, uri: str, kind: Kind = "manifest") -> Accepted:
+    """Bind the id of a manifest or part to its bytes, unless it is bound already; return the record that holds."""
+    return state.ledger.accept(
+        Accepted(
+            manifest_id=manifest.manifest_id,
+            kind=kind,
+            date=manifest.date,
+            digest=digest(data),
+            source_uri=uri,
+            accepted_at=state.clock.now(),
+            manifest=manifest if kind == "manifest" else None,
+        )
+    )
+
+
 def _fate_by(record: Accepted) -> Fate:
     return "revoked" if record.kind == "revoked" else "exists"
 
@@ -200,7 +203,7 @@ def _state(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> ClaimState
 
 
 def claim_key(file: ManifestFile) -> str:
-    """The key of a file version. A new version of the same object has another key, as has one with lines left over."""
+    """The key of a file version. Every version has its own key, also one of which only some lines are taken."""
     key = f"{canonical(file.uri)}#{file.etag}"
     is_all = file.grown is None or file.grown.to_byte == length_of(file.etag or "")
     return key if is_all or file.grown is None else f"{key}@{file.grown.to_byte}"

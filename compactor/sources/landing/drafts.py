@@ -1,23 +1,22 @@
 """Lands pieces of partitions as objects, and gives each object to one manifest.
 
-An object is written before its link, under a name that has the id of its manifest. So no other planner writes it, and
-no other manifest may name it. A planner then writes a draft of the manifest, creates its links, binds the id of the
-manifest to the files whose links it got, and writes it. A link is there for good once it is there. So every planner
-that goes through these steps gets the same manifest, at any time and any number of times: a planner that dies, or that
-is held up for hours, leaves nothing undecided. A draft stays until a job has begun with its manifest: one that is gone
-before is written again. As its id is bound to its bytes, nothing else takes effect under it, and it takes effect once,
-however often it is written. If the id is bound to something else, because that was there before, the manifest becomes
-a redrive; see `handed_over`.
+A planner writes an object before its link, under a name that contains the id of its manifest. So no other planner
+writes the object, and no other manifest may name it. The planner then writes a draft of the manifest, creates its
+links, binds the id of the manifest to the files whose links it got, and writes the manifest. A link stays for good.
+So every planner that takes these steps gets the same manifest, at any time and any number of times: one that dies, or
+is held up for hours, leaves nothing undecided. A draft stays until a job has begun with its manifest: one that is
+deleted before is written again. As its id is bound to its bytes, it takes effect once, however often it is written.
+If the id was bound to something else before, the manifest becomes a redrive; see `handed_over`.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compactor.core.documents.landing import LandedLink, LandingDraft
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Accepted
-from compactor.core.errors import ObjectNotFound, RecordUnreadable, StoreUnavailable
+from compactor.core.errors import ObjectNotFound, RecordUnreadable, StoreUnavailable, StuckError
 from compactor.core.inputs.dates import ARRIVAL
 from compactor.core.layout import base_name, digest, redrive_number, root_id
 from compactor.core.logs.names import LogGap, LogName
@@ -25,6 +24,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.landing.chains import Chain, LogChains, PartitionPlace
 from compactor.ledger.landing.given import names_landed
 from compactor.ledger.state import State
+from compactor.sources.claiming import bind
 from compactor.sources.landing.handed_over import hand_over, has_same_files
 from compactor.telemetry.logs import log_event
 
@@ -42,7 +42,7 @@ class Settled:
     Attributes:
         manifest: What was written; None if others have all of its records, or if it has none.
         links: The links that it got.
-        lost: Those that others got, or that are behind such a one.
+        lost: Those that others got, and those that follow a lost one in their chain.
         gaps: Where records may be lost.
         has_begun: Whether a job has begun with the manifest.
     """
@@ -52,14 +52,6 @@ class Settled:
     lost: Sequence[LandedLink] = ()
     gaps: Sequence[LogGap] = ()
     has_begun: bool = False
-
-
-@dataclass(slots=True)
-class Left:
-    """The drafts of a log that are to be settled, and why some cannot be read: these stay and hold up nothing else."""
-
-    drafts: list[LandingDraft] = field(default_factory=list)
-    unreadable: list[RecordUnreadable] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +64,6 @@ class Landing:
 
     @property
     def state(self) -> State:
-        """Has the drafts, links and objects."""
         return self.chains.state
 
     def place(self, partition_id: str) -> PartitionPlace:
@@ -80,14 +71,14 @@ class Landing:
         return PartitionPlace(self.name, self.log_id, partition_id)
 
     def begin(self, manifest_id: str) -> None:
-        """Mark that objects are being landed for a manifest, so that those without a link are found later."""
+        """Mark that objects are being landed for a manifest, so that a sweep finds those that get no link."""
         self.state.store.create(self._mark(manifest_id), b"")
 
     def land(self, manifest_id: str, piece: "Piece") -> LandedLink:
-        """Write the object of a piece, unless it has no line; return the link for it.
+        """Write the object of a piece, unless it has no line; return its link.
 
         Raises:
-            StoreUnavailable: The object cannot be seen although it was written.
+            StoreUnavailable: The object was written and cannot be seen.
         """
         link, store = piece.link(manifest_id), self.state.store
         if not link.lines:
@@ -102,7 +93,7 @@ class Landing:
         return link.model_copy(update={"uri": uri, "etag": info.etag, "size_bytes": len(data)})
 
     def drafted(self, manifest_id: str, links: Iterable[LandedLink]) -> LandingDraft:
-        """The manifest of landed objects and of what may be lost, by links in the order of each partition."""
+        """Draft the manifest of landed objects and of gaps; `links` are in the order of each partition."""
         now, links, files = self.state.clock.now(), tuple(links), list[ManifestFile]()
         for link in links:
             if link.gap:  # guard: a manifest names what may be lost
@@ -119,7 +110,7 @@ class Landing:
         """Create the links of a draft and write its manifest, as far as that was not done.
 
         Args:
-            draft: What is to be settled. Links of one chain are in order, the first where the chain ended then.
+            draft: The links of each chain are in order, the first one where the chain ended when the draft was made.
             is_new: Write the draft first. From then on, others may settle it.
 
         Raises:
@@ -149,36 +140,45 @@ class Landing:
         store.delete([self._mark(planned.manifest_id), *over])
         return Settled(manifest, got, lost, gaps, has_begun=is_over and manifest is not None)
 
-    def left(self) -> Left:
-        """Find the drafts whose planner died, and those whose manifest was lost before a job began with it.
+    def settle_left(self) -> Iterator[Settled | StuckError]:
+        """Settle the drafts whose planner died, and those whose manifest was lost before a job began with it.
 
         A draft is deleted only once a job has begun: until the id is bound, a planner that has read the draft may
         still create links for it. Once the id is bound, the manifest can be written from that record alone.
+
+        Yields:
+            What came of each draft. One that cannot be settled stays, and holds up no other.
         """
-        state, found = self.state, Left()
+        state = self.state
         drafts = [info.uri for info in state.store.list(self.chains.drafts_folder(self.name, self.log_id))]
         if not drafts:
-            return found
+            return
         waiting = {root_id(id_of_draft(info.uri)) for info in state.store.list(state.layout.manifests_folder)}
-        absent, over = [uri for uri in drafts if id_of_draft(uri) not in waiting], list[str]()
+        absent = [uri for uri in drafts if id_of_draft(uri) not in waiting]
+        left, over = list[LandingDraft](), list[str]()
         for uri, draft in zip(absent, map_ordered(lambda uri: _left(state, uri), absent), strict=True):
             if isinstance(draft, RecordUnreadable):
-                found.unreadable.append(draft)
+                yield draft
             elif isinstance(draft, LandingDraft):
-                found.drafts.append(draft)
+                left.append(draft)
             elif draft == "over":
                 over.append(uri)  # guard: a draft goes once a job has begun with its manifest
         state.store.delete(over)
-        return found
+        for draft in left:  # guard: drafts that planners left are settled
+            try:
+                yield self.settle(draft)
+            except StuckError as exc:
+                yield exc
 
     def sweep(self, *, is_gone: bool = False) -> int:
         """Delete objects of planners that died before they wrote a draft; returns how many.
 
-        One may go as soon as the link for its records is of another object. Then it can never get a link, however long
-        its planner was held up.
+        An object may be deleted once the link for its records names another object: then it can never get a link,
+        however long its planner was held up.
 
         Args:
-            is_gone: Whether another log has the name by now. No plan goes on with these chains, so they are ended.
+            is_gone: Whether another log has the name by now. No planner goes on with these chains, so the sweep ends
+                them.
         """
         store, now, swept = self.state.store, self.state.clock.now(), 0
         for mark in list(store.list(self.chains.landing_folder(self.name, self.log_id))):
@@ -199,7 +199,7 @@ class Landing:
         return swept
 
     def _link_with(self, uri: str) -> LandedLink | None:
-        """The link that has the first record of an object; None if there may still be one of this object."""
+        """The link that has the first record of an object; None if the object may still get it."""
         partition_id, after = _range_of(uri)
         chain = self.chains.chain(self.place(partition_id))
         link = chain.at(after) or chain.link_with(after)  # the chain may go past by a longer link
@@ -209,7 +209,6 @@ class Landing:
         return last if last is not None and last.closes else None  # guard: an object that may still get a link stays
 
     def _end(self, objects: Iterable[str]) -> None:
-        """End the chains of the partitions of some objects."""
         for partition_id in sorted({_range_of(uri)[0] for uri in objects}):
             chain = self.chains.chain(self.place(partition_id))
             while (last := chain.last()) is None or not last.closes:
@@ -231,24 +230,14 @@ class Landing:
 
 
 def _range_of(uri: str) -> tuple[str, int]:
-    """The partition of an object, and the position behind which its records are, by its name."""
+    """The partition of an object, and the position that its records follow, from its name."""
     folder, _, name = uri.rpartition("/")
     return base_name(folder), int(name.partition("-")[0])
 
 
 def _written(state: State, planned: Manifest) -> tuple[Manifest | None, bool]:
     """Bind the id of a manifest and write it; return what was written, and whether a job has begun with it."""
-    record = state.ledger.accept(
-        Accepted(
-            manifest_id=planned.manifest_id,
-            kind="manifest",
-            date=planned.date,
-            digest=digest(planned.to_json()),
-            source_uri=state.layout.manifest(planned.manifest_id),
-            accepted_at=state.clock.now(),
-            manifest=planned,
-        )
-    )
+    record = bind(state, planned, planned.to_json(), state.layout.manifest(planned.manifest_id))
     begun = _is_begun(state, record)
     _write_bound(state, record, is_begun=begun)
     if record.manifest is not None and has_same_files(record.manifest, planned):
@@ -260,7 +249,7 @@ def _written(state: State, planned: Manifest) -> tuple[Manifest | None, bool]:
 
 
 def _write_bound(state: State, record: Accepted, *, is_begun: bool) -> bool:
-    """Write the manifest that an id is bound to, unless a job has begun with it; False if that is no planned one."""
+    """Write the manifest that an id is bound to, unless a job has begun with it; False if it was not planned."""
     if record.manifest is None or not names_landed(state, record.manifest):
         return False
     data = record.manifest.to_json()
@@ -271,7 +260,7 @@ def _write_bound(state: State, record: Accepted, *, is_begun: bool) -> bool:
 
 
 def _left(state: State, uri: str) -> LandingDraft | RecordUnreadable | str:
-    """A draft to be settled, or why it cannot be read; else `over`, `written` anew, or `gone` since it was listed."""
+    """A draft to settle, or why it cannot be read; else `over`, `written` again, or `gone` since it was listed."""
     try:
         bound = state.ledger.accepted(id_of_draft(uri))
     except RecordUnreadable as exc:
@@ -290,10 +279,10 @@ def _left(state: State, uri: str) -> LandingDraft | RecordUnreadable | str:
 
 
 def read_draft(state: State, uri: str) -> LandingDraft:
-    """Read one draft.
+    """Read a draft.
 
     Raises:
-        ObjectNotFound: Its manifest needs it no longer.
+        ObjectNotFound: It was deleted, because its manifest needs it no longer.
         RecordUnreadable: It is damaged.
     """
     expected = (
@@ -303,7 +292,7 @@ def read_draft(state: State, uri: str) -> LandingDraft:
 
 
 def id_of_draft(uri: str) -> str:
-    """The id of the manifest of a draft."""
+    """The id of the manifest, from the URI of its draft."""
     return base_name(uri).removesuffix(".json")
 
 

@@ -1,17 +1,17 @@
-"""Hands what was planned for an id that something else has to a redrive of that id.
+"""Hands what was planned for an id that is bound to something else to a redrive of that id.
 
-A planner binds the id of a manifest to it before it writes it. But the id is in the name of the draft, so that someone
-may have put something else under the name of the manifest before. Once a job has bound the id to that, no manifest of
-this id can have what links give to it. A redrive of the id can: a job takes in a redrive that is on record as it is
-there, and to whose root links give all that it names.
+A planner binds the id of a manifest before it writes the manifest. But the name of the draft shows the id earlier, so
+someone may have put something else under the name of the manifest. Once a job has bound the id to that, no manifest of
+this id can have what links give to it. A redrive of the id can: a job takes in a redrive that is on record unchanged,
+if links give all that it names to its root.
 
-Each planner that settles the draft comes to the same files, as links stay, and looks at the numbers of redrives from 1
-on. What a redrive on record names is left out from then on, unless the id of that redrive is bound to something else:
-then it never takes effect. At the first number without a record, a planner creates one that names what is left. It
-goes past a number whose id is bound already: what a planner that was held up records there later never takes effect.
-So each record that may take effect names nothing that one of a lower number names, and of one number there is one.
-Nothing is named twice, however many planners there are. The draft stays until a job has begun with all of it, so that
-any planner goes on where others died.
+Each planner that settles the draft comes to the same files, as links stay, and goes through the numbers of redrives
+from 1. A redrive on record takes its files out of what is left, unless the id of that redrive is bound to something
+else: then it never takes effect. At the first number without a record, the planner records a redrive of what is left.
+It skips a number whose id is bound already: what a delayed planner records there later never takes effect.
+So no record that may take effect names a file that one of a lower number names, and each number has one record:
+nothing is named twice, however many planners there are. The draft stays until a job has begun with all of it, so that
+any planner can go on where others died.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,13 +31,13 @@ def has_same_files(manifest: Manifest, other: Manifest) -> bool:
 
 
 def is_handed_over(state: State, holder: Accepted) -> bool:
-    """Whether redrives of what was planned for an id are on record, and written."""
+    """Whether redrives of what was planned for an id are on record and written."""
     entries = RedriveLog(state=state).planned(holder.key)
     return bool(entries) and all(each.fate != "unwritten" for each in entries)
 
 
 def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manifest | None, bool]:
-    """Put the files of a plan on record as a redrive of the id that they were planned for, and write its manifest.
+    """Record the files of a plan as a redrive of the id that they were planned for, and write its manifest.
 
     Args:
         state: Has the records.
@@ -72,7 +72,6 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
 
 
 def _recorded(log: RedriveLog, holder: Accepted, number: int, manifest: Manifest) -> Redrive | None:
-    """The redrive of a number: this one, or what another planner or an operator put on record meanwhile."""
     redrive = Redrive(
         kind="planned",
         source=holder.manifest_id,
@@ -89,7 +88,7 @@ def _recorded(log: RedriveLog, holder: Accepted, number: int, manifest: Manifest
 
 
 def _may_take_effect(redrive: Redrive, bound: Accepted | None) -> bool:
-    """Whether the id of a redrive is bound to it, or to nothing yet. A refused one may be redriven in turn."""
+    """Whether the id of a redrive is bound to it, or not bound yet. A refused one may be redriven in turn."""
     if bound is None or bound.manifest is None:
         return bound is None or bound.digest == digest(redrive.manifest.to_json())
     return has_same_files(bound.manifest, redrive.manifest)

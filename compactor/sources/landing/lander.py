@@ -1,7 +1,7 @@
-"""Lands logs: writes what their partitions have and no object has, and manifests of the objects."""
+"""Lands logs: writes the records that are in no object yet to objects, and writes manifests of the objects."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
@@ -31,28 +31,28 @@ PARTITIONS_AT_ONCE = 8
 """How many partitions are read at the same time."""
 
 RETRY_SECONDS = 60.0
-"""How soon a log that cannot be landed is tried again, which tells its age: an alarm watches that."""
+"""How soon a log that cannot be landed is tried again. Each try reports its age, which an alarm watches."""
 
 
 @dataclass(slots=True)
 class LandingResult(Plan):
-    """The plan of a log; `held` counts objects whose records others landed.
+    """The plan of a log; `held` counts partitions of which others landed records meanwhile.
 
     Attributes:
         lines: Landed lines.
-        gaps: Where records may be lost; each is in one manifest, and told by all that settled that.
-        tombstones: Records without a value, of which there is no line.
+        gaps: Where records may be lost. Every planner that settles the manifest of a gap reports it.
+        tombstones: Records without a value, which have no line.
         strays: Packed records that were left out, because they hash to another shard.
         closed: Shards that ended.
         waiting: Shards whose parents are not landed whole.
-        has_more: Whether more is left beyond the bound, for the next time.
-        swept: Objects that were deleted, of landings that died.
-        former_ids: Ids of logs of this name that are gone, of which records were landed.
-        behind_seconds: For how long the oldest record that is not landed may have waited, by the last answer of each
-            partition; None if none was to be read.
-        log_id: The id of the log that is there.
+        has_more: Whether the bound on manifests left something for the next time.
+        swept: Deleted objects of landings that died.
+        former_ids: Ids of deleted logs of this name of which records were landed.
+        behind_seconds: How long the oldest record that is not landed may have waited, by the last answer of each
+            partition; None if there was none to read.
+        log_id: The id of the current log.
         has_read: Whether some partition was read without trouble.
-        troubles: What kept it from landing more. All else that it tells has happened.
+        troubles: What kept it from landing more. Everything else in the result was done.
     """
 
     lines: int = 0
@@ -70,7 +70,6 @@ class LandingResult(Plan):
     troubles: list[CompactorError] = field(default_factory=list)
 
     def add_settled(self, settled: Settled) -> None:
-        """Count what came of a draft."""
         for link in settled.links:
             self.lines += link.lines
             self.tombstones += link.tombstones
@@ -85,14 +84,12 @@ class LandingResult(Plan):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lander:
-    """Lands logs. Safe beside others, and after any that died.
+    """Lands logs. Safe to run while others do, and after any that died.
 
     Attributes:
-        log: The logs.
-        allowed_prefixes: Where input may be.
         target_bytes: Returns how many bytes a manifest should name.
         new_lines: Makes what gathers the lines of a partition.
-        metrics: Where the age of what waits goes.
+        metrics: Gets the age of the oldest record that waits.
         object_bytes: About how many bytes of lines a landed object has.
     """
 
@@ -111,16 +108,16 @@ class Lander:
 
         Args:
             log: Within the allowed prefixes.
-            max_manifests: The most manifests to write. What is left is for the next time.
+            max_manifests: The most manifests to write; the rest is left for the next time.
             dry_run: Write nothing. Records are read all the same.
-            until: What arrived later may wait for the next time; by default what arrives from now on.
+            until: Records that arrived later may wait for the next time; by default those that arrive from now on.
 
         Returns:
-            What was done. Of trouble that kept it from more, the result tells; nothing is lost by it.
+            What was done, and what trouble kept it from doing more. Trouble loses no record.
 
         Raises:
-            SettingsError: The log is not within the allowed prefixes, or there is none of its name.
-            StoreUnavailable: The log or the store fails before anything was done.
+            SettingsError: The log is not within the allowed prefixes, or does not exist.
+            StoreUnavailable: The log or the store failed before anything was done.
         """
         if not any(is_within(f"{log}/", each) for each in self.allowed_prefixes):
             allowed = ", ".join(self.allowed_prefixes)
@@ -128,9 +125,8 @@ class Lander:
         live, chains = self.log.describe(log), LogChains(self.state)
         known_ids = chains.log_ids(log)
         if live is None:
-            if not dry_run:
-                for log_id in known_ids:
-                    _settle_gone(Landing(chains, log, log_id))
+            for log_id in () if dry_run else known_ids:  # its landed objects exist; `verify` shows trouble
+                list(Landing(chains, log, log_id).settle_left())
             raise SettingsError([f"plan: {log} -> expected a log that is there"])
         plan, landing = LandingResult(dry_run=dry_run, log_id=live.log_id), Landing(chains, log, live.log_id)
         plan.former_ids = [each for each in known_ids if each != live.log_id]
@@ -145,15 +141,15 @@ class Lander:
             now=now,
             kept=max(KEPT, live.retention - MARGIN),
         )
-        partitions = Partitions(chains=chains, of=reading, live=live, began_at=began_at, writes=not dry_run)
+        partitions = Partitions(landing=landing, of=reading, live=live, began_at=began_at, writes=not dry_run)
         try:
             if not dry_run:
                 for former in plan.former_ids:
                     _settle_left(plan, Landing(chains, log, former), is_gone=True)
                 _settle_left(plan, landing)
             with closing(partitions):
-                self._land_all(partitions, landing, plan, max_manifests)
-        except CompactorError as exc:  # what was done until then is done for good, and has to be told
+                self._land_all(partitions, plan, max_manifests)
+        except CompactorError as exc:  # what was done until then stays done, and the result shows it
             plan.troubles.append(exc)
         plan.troubles += partitions.troubles
         plan.has_read = partitions.are_read
@@ -162,32 +158,28 @@ class Lander:
             emit_about(self.metrics, log, {"LandingAgeSeconds": plan.behind_seconds})
         return plan
 
-    def _land_all(self, partitions: Partitions, landing: Landing, plan: LandingResult, max_manifests: int) -> None:
+    def _land_all(self, partitions: Partitions, plan: LandingResult, max_manifests: int) -> None:
         target_bytes = max(self.target_bytes(), 1.0)
         partitions.refresh()
         while (partitions.unread() or partitions.gone) and len(plan.manifests) < max_manifests:
             manifest_id = self._new_id()
-            if links := self._landed(partitions, landing, manifest_id, target_bytes):
-                settled = self._settled(partitions, landing, plan, manifest_id, links)
+            if links := self._landed(partitions, manifest_id, target_bytes):
+                settled = self._settled(partitions, plan, manifest_id, links)
                 partitions.settled(settled.links, settled.lost)
         plan.has_more = bool(partitions.unread() or partitions.gone or partitions.are_overtaken)
         if partitions.writes:
             partitions.check()
         manifest_id = self._new_id()
         if links := partitions.idle_gaps(manifest_id):
-            self._settled(partitions, landing, plan, manifest_id, links)
+            self._settled(partitions, plan, manifest_id, links)
         if partitions.writes:
             partitions.note_idle()
 
     def _settled(
-        self,
-        partitions: Partitions,
-        landing: Landing,
-        plan: LandingResult,
-        manifest_id: str,
-        links: Sequence[LandedLink],
+        self, partitions: Partitions, plan: LandingResult, manifest_id: str, links: Sequence[LandedLink]
     ) -> Settled:
         """Settle what was landed for a manifest."""
+        landing = partitions.landing
         draft = landing.drafted(manifest_id, links)
         if partitions.writes:
             partitions.check()
@@ -201,13 +193,11 @@ class Lander:
     def _new_id(self) -> str:
         return new_manifest_id(f"{self.state.clock.now():%Y-%m-%d}")
 
-    def _landed(
-        self, partitions: Partitions, landing: Landing, manifest_id: str, target_bytes: float
-    ) -> list[LandedLink]:
-        """Land what fills a manifest, or all that there is up to the end of a shard, behind which others come."""
+    def _landed(self, partitions: Partitions, manifest_id: str, target_bytes: float) -> list[LandedLink]:
+        """Land what fills a manifest, or all that there is up to the end of a shard, which others follow."""
         links = [link.model_copy(update={"manifest_id": manifest_id}) for link in partitions.gone]
         partitions.gone.clear()
-        is_marked, weight_bytes = False, 0
+        landing, is_marked, weight_bytes = partitions.landing, False, 0
 
         def land(reader: PartitionReader) -> tuple[LandedLink, int] | None:
             nonlocal is_marked
@@ -238,47 +228,35 @@ class Lander:
 
 
 def emit_about(metrics: MetricsSink, log: LogName, values: dict[str, float]) -> None:
-    """Emit figures of one log, and of all."""
+    """Emit figures for one log, and for all logs."""
     metrics.emit(values)
     metrics.emit(values, {"Log": str(log)})
 
 
 def _settle_left(plan: LandingResult, landing: Landing, *, is_gone: bool = False) -> None:
-    """Finish what was begun by some that died, of a log or of a former one of its name."""
-    left = landing.left()
-    plan.troubles += left.unreadable
-    for draft in left.drafts:  # guard: drafts that planners left are settled
-        try:
-            settled = landing.settle(draft)
-        except StuckError as exc:
-            plan.troubles.append(exc)
-            continue
-        if not settled.has_begun:
-            plan.add_settled(settled)
+    """Finish what planners that died began, for a log or for a former one of its name."""
+    for found in landing.settle_left():
+        if isinstance(found, StuckError):
+            plan.troubles.append(found)
+        elif not found.has_begun:
+            plan.add_settled(found)
     try:
         plan.swept += landing.sweep(is_gone=is_gone)
     except CompactorError as exc:  # leftovers can wait for an operator; records of the log cannot
         plan.troubles.append(exc)
 
 
-def _settle_gone(landing: Landing) -> None:
-    """Write the manifests that were left of a log that is gone: its landed objects are there."""
-    for draft in landing.left().drafts:
-        with suppress(StuckError):  # `verify` tells
-            landing.settle(draft)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingTurns:
-    """Lands a log in turns, for as long as a job runs. A record waits for the next one.
+    """Lands a log in turns, for as long as a job runs. A record waits for the next turn.
 
     A log that fails is tried again, whatever the error: a person may have acted.
 
     Attributes:
         every_seconds: The time between two landings.
         max_manifests: The most manifests that one landing writes.
-        new_lander: Makes the lander; what it raises is a failure of the log.
-        notes: Where people see how far landing is.
+        new_lander: Makes the lander; an error in it is a failure of the log.
+        notes: Show people how far landing is.
     """
 
     log: LogName
@@ -289,11 +267,11 @@ class LandingTurns:
     metrics: MetricsSink
 
     def take(self, _is_stopping: Callable[[], bool] = lambda: False) -> float:
-        """Land the log once; never raises. Returns the seconds until the next turn, which are 0 if more waits."""
+        """Land the log once; never raises. Returns the seconds until the next turn, 0 if more waits."""
         return self._take()[0]
 
     def land_all(self, is_stopping: Callable[[], bool]) -> None:
-        """Land all that the log has now.
+        """Land everything that the log has now.
 
         Raises:
             Exception: The last turn failed.
@@ -320,12 +298,12 @@ class LandingTurns:
         return 0.0 if plan.has_more else self.every_seconds, None
 
     def _failed(self, plan: LandingResult, error: Exception) -> float:
-        """Tell that a landing failed, or that of some partitions; returns the pause until the next one."""
+        """Report that a landing failed, for all or some partitions; returns the pause until the next one."""
         pause = self.every_seconds if plan.has_read or plan.lines else min(RETRY_SECONDS, self.every_seconds)
         pause = 0.0 if plan.has_more and plan.lines else pause
         note = self._note(plan, described(error))
         emit_about(self.metrics, self.log, {"LandingsFailed": 1.0})
-        if plan.behind_seconds is None:  # for how long a record may have waited that came since the last landing
+        if plan.behind_seconds is None:  # how long a record that came since the last landing may have waited
             since, now = note.landed_to or note.expected_since or note.seen_at, self.notes.state.clock.now()
             age_seconds = (now - since).total_seconds() if since is not None else 0.0
             emit_about(self.metrics, self.log, {"LandingAgeSeconds": max(age_seconds, 0.0)})
@@ -334,7 +312,6 @@ class LandingTurns:
         return pause
 
     def _note(self, plan: LandingResult, error: str = "") -> LandingProgress:
-        """Note how far the log is landed, and why not further."""
         now, known = self.notes.state.clock.now(), self.notes.known(self.log)
         if plan.former_ids and plan.log_id != known.log_id:
             log_event("landing.made_again", log=self.log.uri, former_ids=plan.former_ids)
@@ -348,7 +325,7 @@ class LandingTurns:
                 "error": error,
             }
         )
-        if plan.behind_seconds is not None or not error:  # else nothing was read, and what was known holds on
+        if plan.behind_seconds is not None or not error:  # else nothing was read, and the last note stays valid
             seen = {"expected_since": None, "seen_at": now, "behind_seconds": plan.behind_seconds or 0.0}
             note = note.model_copy(update=seen)
         self.notes.keep(self.log, note)

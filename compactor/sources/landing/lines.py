@@ -1,4 +1,4 @@
-"""Makes lines of the records of a partition: values of Kafka, and what Kinesis has packed."""
+"""Turns the records of a partition into lines: values of Kafka, and what producers packed for Kinesis."""
 
 import base64
 from abc import ABC, abstractmethod
@@ -32,8 +32,8 @@ def fields_of(record: LogRecord, columns: Sequence[RecordColumn]) -> bytes:
 def with_fields(line: bytes, fields: bytes) -> bytes:
     """A line with the fields of its record.
 
-    The fields come last, and of a key that is in a line twice the last value counts: no value can pass for what its
-    record has beside it. A line that is not one JSON object is none with the fields either.
+    The fields come last, and of a key that a line has twice the last value counts: no value of the line can pass for a
+    field of its record. A line that is not one JSON object stays invalid.
     """
     found = line.strip(BLANK)
     if not (found.startswith(b"{") and found.endswith(b"}")):
@@ -43,14 +43,14 @@ def with_fields(line: bytes, fields: bytes) -> bytes:
 
 
 def _headers(record: LogRecord) -> object:
-    """A list, for a record may have headers of one name; and no object, so that its names are no keys."""
+    """A list, as a record may have several headers of one name, and so that names of headers become no keys."""
     if isinstance(record.headers, bytes):
         return {"unreadable": _text(record.headers)}
     return [[name, None if value is None else _text(value)] for name, value in record.headers]
 
 
 def _time(milliseconds: int | None) -> str | None:
-    """A timestamp as text; of one that no calendar has, which a producer may write, its number."""
+    """A timestamp as text; the plain number of one outside the calendar, which a producer may write."""
     if milliseconds is None:
         return None
     try:
@@ -61,7 +61,7 @@ def _time(milliseconds: int | None) -> str | None:
 
 
 def _text(data: bytes) -> str:
-    """Bytes as text; those that are no UTF-8 in base 64."""
+    """Bytes as text, in base 64 if they are not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -83,11 +83,11 @@ class RecordLines(ABC):
 
     Attributes:
         records: Records as the log counts them.
-        tombstones: How many of these have no value, and no line.
+        tombstones: How many of these have no value, and so no line.
         packed: How many of these have others packed into them.
         strays: Packed records that were left out.
-        lines: How many there are.
-        taken_bytes: The length of the records, also of those of which nothing was kept.
+        lines: How many lines there are.
+        taken_bytes: The length of all records, including those that were left out.
     """
 
     records: int = 0
@@ -103,7 +103,6 @@ class RecordLines(ABC):
         """The lines of one record, without their ends. They may have line feeds in them."""
 
     def add(self, records: Iterable[LogRecord]) -> None:
-        """Add the lines of further records."""
         for record in records:
             self.records += 1
             if record.data is None:
@@ -117,16 +116,15 @@ class RecordLines(ABC):
 
     @property
     def length_bytes(self) -> int:
-        """The length of the lines."""
         return len(self._text)
 
     @property
     def weight_bytes(self) -> int:
-        """How much work they are: that of the lines, or of the records if little of these was kept."""
+        """How much work the lines are: their length, or that of the records if few of these were kept."""
         return max(self.length_bytes, self.taken_bytes)
 
     def to_bytes(self) -> bytes:
-        """The content of an object with these lines. The first record alone might have a byte order mark."""
+        """The content of an object with these lines. The first record may begin with a byte order mark."""
         text = bytes(self._text)
         packed: bytes = pa.compress(b" " + text if text.startswith(_BOM) else text, codec="zstd", asbytes=True)
         return packed
@@ -138,12 +136,11 @@ NewLines = Callable[[LogName, Partition], RecordLines]
 
 @dataclass(slots=True, kw_only=True)
 class ShardLines(RecordLines):
-    """The lines of a shard of Kinesis: one of each record, or of each one that a producer packed into it.
+    """The lines of a shard of Kinesis: one for each record, or for each one that a producer packed into it.
 
     Attributes:
-        shard: Theirs.
-        stray_rule: See `Strays`. "drop" leaves out all that are packed with a stray one, as the Kinesis Client Library
-            does, because the KPL sends all of these again.
+        stray_rule: See `Strays`. "drop" leaves out everything that is packed with a stray record, as the Kinesis Client
+            Library does: the KPL sends all of it again.
     """
 
     shard: Partition
@@ -165,11 +162,11 @@ class ShardLines(RecordLines):
 
 @dataclass(slots=True, kw_only=True)
 class ValueLines(RecordLines):
-    """The lines of a partition of Kafka: values, and what their records have beside them.
+    """The lines of a partition of Kafka: values, with fields of their records.
 
     Attributes:
-        columns: What to put into lines, of `compactor.core.logs.names.RECORD_KEYS`.
-        has_lines: Whether a value is lines, of which each is a record: a line feed ends one, also at the end.
+        columns: The fields to add, of `compactor.core.logs.names.RECORD_KEYS`.
+        has_lines: Whether a value is lines, each a record of its own. A line feed ends a line, also at the end.
     """
 
     columns: Sequence[RecordColumn] = ()
@@ -181,5 +178,5 @@ class ValueLines(RecordLines):
             return lines
         fields = fields_of(record, self.columns)
         if len(lines) > 1 and len(lines) * len(fields) > FIELDS_BYTES:
-            return [data]  # as one line it is rejected as a whole, where its lines would not tell their record
+            return [data]  # as one line it is rejected as a whole; its lines alone would not show their record
         return [with_fields(line, fields) for line in lines]

@@ -1,7 +1,7 @@
-"""Reads the partitions of a log, each from where its chain ends, and tells whether retention may have removed records.
+"""Reads the partitions of a log, each from the end of its chain, and finds out whether retention removed records first.
 
-A log that tells what it has left tells gaps exactly. Of another one, the last record that was had has to be there still
-when reading goes on, or the time since has to be shorter than any retention.
+Some logs say what they have left, which shows gaps exactly. In any other log, the last landed record has to be still
+there when reading goes on, or less time has to have passed than the shortest retention.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -14,7 +14,8 @@ from compactor.core.errors import AccessError, CompactorError, StoreUnavailable,
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import Batch, LiveLog, Log, LogRecord, Partition
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.landing.chains import Head, LogChains, PartitionPlace
+from compactor.ledger.landing.chains import Head, LogChains
+from compactor.sources.landing.drafts import Landing
 from compactor.sources.landing.lines import NewLines, RecordLines
 
 MARGIN = timedelta(hours=1)
@@ -32,13 +33,12 @@ NOTED_EVERY = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Records of a partition that follow each other.
+    """Consecutive records of a partition.
 
     Attributes:
-        after: The position behind which they are.
-        last: That of the last one, or of an offset behind it that has none; `after` without any.
-        begins: That of the first one, or of the first one that may be left behind a gap; 0 without any.
-        lines: What they are as lines.
+        after: The position that they follow.
+        last: The position of the last one, or of a later offset without a record; `after` if there is none.
+        begins: The position of the first one, or of the first one that may be left after a gap; 0 if there is none.
         latest: When the last one arrived, or a later time at which there was no further one.
         gap: Whether records between `after` and the first of them may be lost.
         closes: Whether the partition ended with them.
@@ -54,7 +54,7 @@ class Piece:
     closes: bool
 
     def link(self, manifest_id: str) -> LandedLink:
-        """The link of it, without an object."""
+        """Its link, without an object."""
         lines = self.lines
         return LandedLink(
             partition_id=self.partition_id,
@@ -75,14 +75,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How the partitions of one log are read in one landing.
+    """How one landing reads the partitions of a log.
 
     Attributes:
         until: Records that arrived later may wait for the next landing.
         new_lines: Makes what gathers the lines of a piece.
         piece_bytes: About how many bytes of lines a piece has.
-        now: Tells the time.
-        kept: No record is removed that is younger, unless the retention is lowered.
+        kept: No younger record is removed, unless the retention is lowered.
     """
 
     log: Log
@@ -99,14 +98,13 @@ class PartitionReader:
     """Reads one partition, piece by piece, from the head of its chain.
 
     Attributes:
-        is_done: Whether there is no more to read now.
+        is_done: Whether there is nothing more to read now.
         trouble: Why it could not be read further; None if it could.
         pieces: How many were read.
-        behind_seconds: How far the last answer was behind the newest record; None before the first one, and if that is
-            not known.
-        gap: Whether records behind `after` may be lost; the next piece tells.
-        after: The position of the last record that was read, or behind which the chain ends.
-        empty_since: When the partition was last seen to have no record behind the last piece; None if it was not.
+        behind_seconds: How far the last answer was behind the newest record; None if that is not known.
+        gap: Whether records after `after` may be lost; the next piece reports it.
+        after: The position of the last record that was read, or where the chain ends.
+        empty_since: When the partition was last seen to have no record after the last piece; None if it was not.
     """
 
     of: Reading
@@ -132,10 +130,7 @@ class PartitionReader:
         self._batches = self._read()
 
     def piece(self) -> Piece | None:
-        """The next records; None if there are no more now.
-
-        Trouble ends the reading behind what was read until then, which is not read again.
-        """
+        """The next records; None if there are no more now. Trouble ends the reading after them."""
         lines, after, begins = self.of.new_lines(self.of.name, self.partition), self.after, 0
         gap, closes = False, False
         while not self.is_done and lines.weight_bytes < self.of.piece_bytes:
@@ -164,7 +159,7 @@ class PartitionReader:
         return Piece(self.partition.partition_id, after, self.after, begins, lines, self._latest, gap, closes)
 
     def _note(self, batch: Batch, asked_at: datetime) -> bool:
-        """Note what an answer tells of the time; returns whether there is no more to read now."""
+        """Note the times in an answer; returns whether there is nothing more to read now."""
         is_at_tip, arrived_at = not batch.behind_seconds and not batch.is_end, None
         if batch.records:
             arrived_at = batch.records[-1].arrived_at
@@ -180,16 +175,15 @@ class PartitionReader:
         return batch.is_end or is_at_tip or (arrived_at is not None and self._latest > self.of.until)
 
     def age_seconds(self, now: datetime) -> float:
-        """For how long a record of the partition that is not landed may have waited, as far as is known."""
+        """How long a record of the partition that is not landed may have waited, as far as is known."""
         unread = max((now - self._latest).total_seconds(), 0.0)
         return unread if self.behind_seconds is None or self.trouble is not None else min(unread, self.behind_seconds)
 
     def close(self) -> None:
-        """End reading."""
         self._batches.close()
 
     def _read(self) -> Generator[Batch]:
-        """All batches from the head on, without records that were had before."""
+        """All batches from the head on, without records that were read before."""
         while True:
             asked_at, is_proven, of = self.of.now(), False, self.of
             reading = of.log.read(of.name, self.partition.partition_id, self._anchor, of.piece_bytes)
@@ -225,18 +219,19 @@ class Partitions:
     """The partitions of one landing.
 
     Attributes:
+        landing: Their chains.
         of: How they are read.
         live: The log that is landed.
         began_at: When the landing began.
         writes: Whether chains may be begun; not in a dry run.
         readers: By the id of their partition.
         waiting: How many shards have parents that are not landed whole.
-        gone: Partitions that the log lists no more: links that end their chains with a gap, without a manifest.
-        are_overtaken: Whether others landed records of a partition meanwhile. The next landing goes on behind them.
+        gone: For partitions that the log no longer lists: links that end their chains with a gap, without a manifest.
+        are_overtaken: Whether others landed records of a partition meanwhile, which the next landing follows.
         troubles: Why partitions could not be read further.
     """
 
-    chains: LogChains
+    landing: Landing
     of: Reading
     live: LiveLog
     began_at: datetime
@@ -251,15 +246,15 @@ class Partitions:
     _ended: dict[str, Head] = field(default_factory=dict)  # where no chain says so, as in a dry run
     _unbegun: dict[str, datetime] = field(default_factory=dict)  # those with trouble, and since when records may wait
 
-    def place(self, partition_id: str) -> PartitionPlace:
-        """The chain of a partition."""
-        return PartitionPlace(self.of.name, self.live.log_id, partition_id)
+    @property
+    def _chains(self) -> LogChains:
+        return self.landing.chains
 
     def check(self) -> None:
-        """Make sure that what was read is of the log that is landed: it is asked by name, which another may have.
+        """Check that what was read is of the log that is landed. It was asked by its name, which another log may have.
 
         Raises:
-            StoreUnavailable: It is not, or records may have gone that were thought to be kept.
+            StoreUnavailable: It is not, or its retention was lowered, so that records may be gone.
         """
         name, found, expected = self.of.name, self.of.log.describe(self.of.name), self.live
         if found is None or found.log_id != expected.log_id:  # guard: the id of a log is compared once it was read
@@ -270,7 +265,7 @@ class Partitions:
             raise StoreUnavailable(f"{name}: its retention was lowered while it was landed; plan it again")
 
     def refresh(self) -> None:
-        """Find the partitions that may be read now: at the beginning, and after one was closed."""
+        """Find the partitions that may be read now: at the beginning, and after one ended."""
         partitions = self.of.log.partitions(self.of.name)
         self.check()
         listed = {each.partition_id for each in partitions}
@@ -287,7 +282,7 @@ class Partitions:
             head = heads[partition.partition_id]
             if head is not None and head.closed:
                 continue
-            # A parent without a chain that is gone has no record.
+            # A parent that no longer exists, and has no chain, has no record.
             ends = [(each in listed, heads[each]) for each in partition.parents]
             # guard: a shard begins once its parents ended
             if any(is_listed if parent is None else not parent.closed for is_listed, parent in ends):
@@ -305,17 +300,16 @@ class Partitions:
                 self.readers[partition.partition_id] = reader
 
     def close(self) -> None:
-        """End all reading."""
         for reader in self.readers.values():
             reader.close()
 
     def unread(self) -> list[PartitionReader]:
-        """The readers that may have more. First those that were read least, and of these those that wait longest."""
+        """The readers that may have more: those that were read least first, then those that wait longest."""
         found = [reader for reader in self.readers.values() if not reader.is_done]
         return sorted(found, key=lambda reader: (reader.pieces, reader.head.latest))
 
     def piece(self, reader: PartitionReader) -> Piece | None:
-        """The next records of a partition. Trouble with one does not keep the others from being landed."""
+        """The next records of a partition. Trouble with one partition does not hold up the others."""
         found = reader.piece()
         if reader.trouble is not None:
             self._lost.add(reader.partition.partition_id)
@@ -323,7 +317,7 @@ class Partitions:
         return found
 
     def settled(self, links: Iterable[LandedLink], lost: Iterable[LandedLink]) -> None:
-        """Take in which links were got. What others landed waits for the next landing; children of ended ones begin."""
+        """Take in which links were got. Partitions that others landed wait; children of ended ones begin."""
         for partition_id in {link.partition_id for link in lost}:
             self._lost.add(partition_id)
             self.are_overtaken = True
@@ -335,7 +329,7 @@ class Partitions:
             self.refresh()
 
     def idle_gaps(self, manifest_id: str) -> list[LandedLink]:
-        """Links for what may be lost of shards without a further record, for a manifest that is to name it."""
+        """Links for what may be lost of partitions without a further record, for one manifest."""
         return [
             LandedLink.of_idle_gap(partition_id, reader.after, since, manifest_id)
             for partition_id, reader, since in self._idle()
@@ -343,22 +337,22 @@ class Partitions:
         ]
 
     def note_idle(self) -> None:
-        """Note which partitions have no further record, unless one may be lost that no manifest names."""
+        """Note which partitions have no further record, unless they have a gap that no manifest names."""
         for partition_id, reader, since in self._idle():
             known = reader.head.whole_since
             is_due = known is None or since - known >= NOTED_EVERY
             if is_due and not reader.gap and reader.after == reader.head.after:
-                self.chains.note_seen(self.place(partition_id), EmptySeen(after=str(reader.after), at=since))
+                self._chains.note_seen(self.landing.place(partition_id), EmptySeen(after=str(reader.after), at=since))
 
     def age_seconds(self) -> float | None:
-        """For how long a record of any partition may have waited that is not landed; None without a partition."""
+        """How long a record of any partition may have waited; None without a partition."""
         now = self.of.now()
         unbegun = [max((now - since).total_seconds(), 0.0) for since in self._unbegun.values()]
         return max([*unbegun, *(reader.age_seconds(now) for reader in self.readers.values())], default=None)
 
     @property
     def are_read(self) -> bool:
-        """Whether some partition was read, and without trouble."""
+        """Whether some partition was read without trouble."""
         return any(each.behind_seconds is not None and each.trouble is None for each in self.readers.values())
 
     def _idle(self) -> list[tuple[str, PartitionReader, datetime]]:
@@ -371,12 +365,12 @@ class Partitions:
 
     def _head(self, partition_id: str) -> Head | StuckError | None:
         try:
-            return self._ended.get(partition_id) or self.chains.head(self.place(partition_id))
+            return self._ended.get(partition_id) or self._chains.head(self.landing.place(partition_id))
         except StuckError as exc:
             return exc
 
     def _sound(self, partition_id: str, head: Head | StuckError | None, first: FirstLanding) -> Head | None:
-        """A chain with a damaged record counts as open: it waits, its children do, and no other."""
+        """The head of a chain. A damaged chain counts as open: it waits, and its children do."""
         if not isinstance(head, StuckError):
             return head
         if partition_id not in self._damaged:
@@ -387,35 +381,35 @@ class Partitions:
 
     def _is_landed(self, head: Head) -> bool:
         """Whether an earlier landing with the same bound landed what a partition had by then."""
-        if self.live.tells_gaps:  # it does not tell when records came; a reading has an end in any case
+        if self.live.tells_gaps:  # such a log gives no times of arrival; its readings end in any case
             return False
         until = self.of.until
         return until < self.began_at and head.landed_to is not None and head.landed_to > until
 
     def _first_landing(self, listed: set[str]) -> FirstLanding:
-        """When the log was first landed, and what it had then."""
+        """When the log was first landed, and which partitions it had then."""
         name, log_id = self.of.name, self.live.log_id
-        known = self.chains.first_landing(name, log_id)
+        known = self._chains.first_landing(name, log_id)
         if known is not None:
             return known
         first = FirstLanding(landed_at=self.began_at, partitions=tuple(sorted(listed)))
         if not self.writes:
             return first
-        self.chains.begin_log(name, log_id, first)
-        return self.chains.first_landing(name, log_id) or first
+        self._chains.begin_log(name, log_id, first)
+        return self._chains.first_landing(name, log_id) or first
 
     def _begun(self, partition: Partition, heads: Mapping[str, Head | None], first: FirstLanding) -> Head | None:
         """Begin the chain of a partition; None if it cannot be read now.
 
-        That of a shard begins at its beginning, so that what is landed of its parents comes before. That of a partition
-        of a topic begins at the earliest record that it has when it is first seen, or at its beginning, if others were
-        landed before it was there: then what retention has removed of it is told.
+        The chain of a shard begins at its beginning, so that it follows what is landed of its parents. The chain of a
+        partition of a topic begins at its earliest record when it is first seen; or at its beginning, if other
+        partitions were landed before it was there: then what retention has removed of it is a gap.
         """
         was_there, now = partition.partition_id in first.partitions, self.of.now()
         landed = {each: found for each in partition.parents if (found := heads.get(each)) is not None}
-        # An empty one tells nothing of that time. Links of gaps take up positions, and are no records.
+        # An empty parent proves nothing about that time. Links of gaps take positions, and are not records.
         known = [head for each, head in landed.items() if not was_there or (head.after and self._had_records(each))]
-        # A parent that the log had since the first landing, and that is gone without a chain, was never landed.
+        # A parent that existed at the first landing, and is gone without a chain, was never landed.
         gone = [each for each in partition.parents if heads.get(each) is None]
         is_orphan = any(each in first.partitions or not was_there for each in gone)
         since = max((each.latest for each in known), default=first.landed_at)
@@ -438,17 +432,17 @@ class Partitions:
             return Head.begun(origin)
         if is_told:
             self.check()
-        return self.chains.begin(self.place(partition.partition_id), origin)
+        return self._chains.begin(self.landing.place(partition.partition_id), origin)
 
     def _had_records(self, partition_id: str) -> bool:
-        """Whether a record of a partition was landed. Of one that ended in a dry run, its positions tell."""
-        links = self.chains.chain(self.place(partition_id)).links()
+        """Whether a record of a partition was landed. If it ended in a dry run, its positions decide."""
+        links = self._chains.chain(self.landing.place(partition_id)).links()
         return partition_id in self._ended or any(link.records for link in links)
 
     def _earliest(self, partition: Partition) -> tuple[int, bool]:
-        """The position of the earliest record that a partition has now, and whether that is what its log has left.
+        """The position of the earliest record that a partition has now, and whether the log itself says so.
 
-        Without any record it is 0, unless the log tells where the next one would be.
+        Without any record it is 0, unless the log says where the next one would be.
         """
         of = self.of
         with closing(of.log.read(of.name, partition.partition_id, 0, of.piece_bytes)) as batches:
@@ -462,7 +456,7 @@ class Partitions:
         return 0, False
 
     def _end(self, partition_id: str, head: Head) -> None:
-        """End the chain of a partition that the log lists no more: all its records are older than the retention."""
+        """End the chain of a partition that the log no longer lists: all its records are past the retention."""
         # It is listed again, or records are still there, or may be landed.
         if self.of.now() - head.latest < KEPT or partition_id in self._lost or partition_id in self._damaged:
             return

@@ -15,7 +15,7 @@ from compactor.job.receiving import Intake
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.landing.chains import LogChains
 from compactor.ops.verify.landed import faults_of_landed, unwritten
-from compactor.sources.landing.drafts import Landing, Left
+from compactor.sources.landing.drafts import Landing
 from tests.support.harness import DiedError
 from tests.support.interleaving import Meddling, at_change
 from tests.support.landed import landed_lines
@@ -91,8 +91,8 @@ def each_once(*records: int) -> Counter[bytes]:
 def is_settled(made: Scene) -> bool:
     """Whether no draft is left, and chains and manifests agree."""
     state = made.state()
-    left = Landing(LogChains(state), TOPIC, "one").left()
-    return left == Left() and not list(faults_of_landed(state)) and not unwritten(state)
+    left = list(Landing(LogChains(state), TOPIC, "one").settle_left())
+    return not left and not list(faults_of_landed(state)) and not unwritten(state)
 
 
 def part_of(manifest: Manifest, files: slice, **changed: Any) -> Manifest:

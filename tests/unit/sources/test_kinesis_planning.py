@@ -25,6 +25,7 @@ from compactor.ledger.landing.chains import Head, LogChains, PartitionPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.ops.verify.landed import faults_of_landed
+from compactor.sources.landing.drafts import Landing
 from compactor.sources.landing.lander import Lander, LandingResult
 from compactor.sources.landing.lines import ShardLines, Strays
 from compactor.sources.landing.partitions import PartitionReader, Partitions, Reading
@@ -319,7 +320,8 @@ def test_a_gap_is_no_record_of_a_shard() -> None:
     [place] = chains.places(STREAM)
     reading: Any = SimpleNamespace(name=STREAM)
     live, began_at = LiveLog(place.log_id), made.clock.now()
-    partitions = Partitions(chains=chains, of=reading, live=live, began_at=began_at, writes=True)
+    landing = Landing(chains, STREAM, place.log_id)
+    partitions = Partitions(landing=landing, of=reading, live=live, began_at=began_at, writes=True)
     assert not partitions._had_records(shard)
     made.put(1)
     made.plan()
