@@ -33,7 +33,7 @@ from compactor.settings import places
 from compactor.settings.compact_paths import has_schema_file
 from compactor.settings.settings import Settings
 from compactor.sources.candidates import LINKS
-from compactor.sources.folders.history import NothingSummarised, SummarisedFiles
+from compactor.sources.folders.history import SummarisedFiles
 from compactor.sources.folders.matching import is_of
 from compactor.sources.folders.planning import FolderPlanner, OnReplaced, changed_files, left_out
 from compactor.sources.folders.stored_history import StoredSummarisedFiles
@@ -214,13 +214,13 @@ class FolderRun:
             with_hidden=self.with_hidden,
         )
 
-    def _summarised(self, app: App) -> SummarisedFiles:
+    def _summarised(self, app: App) -> SummarisedFiles | None:
         # Local files may be renamed, and appended to: an index of names, as is kept on S3, is not enough for them.
         is_known_by_name = all(is_s3(place.folder) for place in self.folder.paths.sources)
         if is_known_by_name and is_s3(app.layout.state):
             return StoredSummarisedFiles(app.store, app.layout)
         path = seen_file(app.layout)
-        return LocalSummarisedFiles(path) if path else NothingSummarised()
+        return LocalSummarisedFiles(path) if path else None
 
     def _result(self, app: App) -> CompactResult:
         paths, settings = self.folder.paths, self.folder.settings

@@ -1,7 +1,7 @@
 """Puts candidates into manifests: each into exactly one, also after a crash, or with several planners at once.
 
 It claims candidates for an id, writes the manifest of that id, and binds the id to it; see `claiming`. A planner that
-dies, or is held up, leaves its candidates to the next one.
+dies or is held up leaves its candidates to the next one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +24,10 @@ from compactor.sources.plan import Plan, PlannedManifest, Written
 from compactor.telemetry.logs import log_event
 
 PAGE_FILES = 20_000
-"""How many candidates are in memory at once, beside those of one manifest: each takes about 1 kB."""
+"""How many candidates are in memory at once, in addition to those of one manifest. Each takes about 1 kB."""
 
 TARGET_SECONDS = 300.0
-"""How long the target counts that was found; then it is asked for anew. A back-fill may last for days."""
+"""How long a target size is valid. A back-fill may last for days."""
 
 _LATE = "not reached in time; the other groups of the batch came first"
 
@@ -37,7 +37,7 @@ class Source:
 
     Attributes:
         rest: What a group becomes that is not full.
-        is_listing: Whether manifests say when their files were listed, as nothing announced these.
+        is_listing: Whether manifests record when their files were listed, as no event announced them.
         fails_alone: Whether trouble with a group fails its candidates only, or the plan.
         dates_files: Whether it dates its files. Those of pending parts were dated, and counted, before.
     """
@@ -48,11 +48,11 @@ class Source:
     dates_files = True
 
     def candidates(self, plan: Plan) -> Iterator[Candidate]:
-        """Yield what may be planned, those of one date together. Counts in the plan whatever else is there."""
+        """Yield what may be planned, those of one date together. Counts everything else in the plan."""
         raise NotImplementedError
 
     def in_order(self, groups: Sequence[Group]) -> Sequence[Group]:
-        """The groups that are written together: the first ones begin first, and those that are not due are missing."""
+        """The groups to write, in the order in which they begin. Groups that are not due are left out."""
         return groups
 
     def ready(self, group: Group) -> Group:
@@ -60,15 +60,15 @@ class Source:
         return group
 
     def settle(self, group: Group, written: Written) -> None:
-        """Do what follows on a group, as it was before `ready`. Called from several threads."""
+        """Do what follows a group, given as it was before `ready`. Called from several threads."""
 
     def unread(self) -> Sequence[tuple[int, int]]:
-        """How many files of each date it has not come to yet, and their stored size."""
+        """For each date that was not read to its end, how many files are left, and their stored size."""
         return ()
 
 
 class Gate(Protocol):
-    """Says how many manifests may be written now."""
+    """Decides how many manifests may be written now."""
 
     def allow(self, most: int) -> int:
         """Wait until at least one may be written.
@@ -77,26 +77,19 @@ class Gate(Protocol):
             most: How many the caller has.
 
         Returns:
-            1 to `most`; 0 if it is of no use to wait any longer.
+            1 to `most`; 0 if it is no use to wait any longer.
         """
-
-
-class OpenGate:
-    """Lets everything through."""
-
-    def allow(self, most: int) -> int:
-        return most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner:
-    """Writes manifests. Any number of planners may work at once, for the same files.
+    """Writes manifests. Any number of planners may work at once, on the same files.
 
     Attributes:
         target_bytes: Returns how many stored bytes a manifest should name.
         on_crash_point: Called at each crash point, from the threads.
         groups_at_once: How many threads write groups.
-        page_files: How many candidates are in memory at once, beside those of one manifest.
+        page_files: How many candidates are in memory at once, in addition to those of one manifest.
     """
 
     state: State
@@ -112,7 +105,7 @@ class Planner:
         *,
         limit: int | None = None,
         dry_run: bool = False,
-        gate: Gate = OpenGate(),  # noqa: B008 - it keeps nothing
+        gate: Gate | None = None,
         begins_until: datetime | None = None,
         on_batch: Callable[[str, Plan], None] = lambda _date, _plan: None,
         plan: Plan | None = None,
@@ -120,13 +113,13 @@ class Planner:
         """Write manifests for the candidates of a source.
 
         Args:
-            source: Where they are from.
+            source: Has the candidates.
             limit: The most manifests to write, of the earliest dates; None for any number.
             dry_run: Claim and write nothing.
-            gate: Holds manifests back.
+            gate: Holds manifests back; None to hold none back.
             begins_until: When it begins no further groups.
-            on_batch: Called after each batch of manifests, with the last date in it and what was done so far.
-            plan: That of an earlier pass, which goes on; it says whether this is a dry run.
+            on_batch: Called after each batch of manifests, with its last date and what was done so far.
+            plan: That of an earlier pass, which goes on; it decides whether this is a dry run.
         """
         plan, batch, candidates = plan or Plan(dry_run=dry_run), list[Group](), 0
         for group in self._groups(source, plan):
@@ -145,7 +138,7 @@ class Planner:
         return plan
 
     def _groups(self, source: Source, plan: Plan) -> Iterator[Group]:
-        """The groups of all candidates, date by date, as few of them in memory as there can be."""
+        """The groups of all candidates, date by date, with few of them in memory."""
         found_at = None
         for date, of_date in groupby(source.candidates(plan), key=lambda each: each.date):
             now = self.state.clock.now()
@@ -168,14 +161,13 @@ class Planner:
         plan: Plan,
         *,
         limit: int | None,
-        gate: Gate,
+        gate: Gate | None,
         begins_until: datetime | None,
     ) -> None:
-        """Write the manifests of a batch, several at a time, as fast as the gate lets them through."""
         groups = source.in_order(batch)
         while groups and not plan.is_over:
             most = len(groups) if limit is None else min(len(groups), limit - len(plan.manifests))
-            allowed = most if plan.dry_run or not most else gate.allow(most)
+            allowed = most if plan.dry_run or not most or gate is None else gate.allow(most)
             plan.is_over, plan.stalled = not allowed, bool(most) and not allowed
             some, groups = groups[:allowed], groups[allowed:]
             if plan.dry_run:
@@ -202,17 +194,13 @@ class Planner:
         except (TryAgainError, StuckError) as exc:
             if not source.fails_alone:
                 raise
-            self._tell_of_trouble(group, manifest_id, exc)
+            _log_trouble(group, manifest_id, exc)
             # guard: a message whose group was not written comes again
             return Written(group, failed=dict.fromkeys(group.keys, f"passing trouble: {exc}"))
         return written if source.fails_alone else replace(written, failed={})
 
-    @staticmethod
-    def _tell_of_trouble(group: Group, manifest_id: str, error: Exception) -> None:
-        log_event("group.not_planned", manifest_id=manifest_id, files=len(group.files), error=error)
-
     def _claimed(self, source: Source, group: Group, manifest_id: str, target_bytes: float) -> Written:
-        """Claim a group, and write what was got of it."""
+        """Claim a group, and write what was won."""
         claimed = self.claimer.claim(group.keys, manifest_id)
         self.on_crash_point(PlanCrashPoint.CLAIMED, manifest_id)
         # guard: a message whose file another planner may still write comes again
@@ -233,7 +221,7 @@ class Planner:
             lost = TryAgainError(
                 f"{uri}: others took its files over before it was written; they have to be planned again"
             )
-            self._tell_of_trouble(won, manifest_id, lost)
+            _log_trouble(won, manifest_id, lost)
             # Some of them are free, as their id is revoked.
             claimed.held.update(dict.fromkeys(won.keys, self.state.clock.now()))
             claimed.won.clear()
@@ -259,3 +247,7 @@ class Planner:
             if file.dated_by == ARRIVAL and date_of_file(file.uri, file.event_time or self.state.clock.now()).ignored:
                 plan.misdated += 1
                 plan.first_misdated = plan.first_misdated or file.uri
+
+
+def _log_trouble(group: Group, manifest_id: str, error: Exception) -> None:
+    log_event("group.not_planned", manifest_id=manifest_id, files=len(group.files), error=error)

@@ -19,7 +19,6 @@ from compactor.api.compact import folder_run
 from compactor.api.progress import ProgressDisplay
 from compactor.cli.entry import compactor as command
 from compactor.settings.compact_paths import Options
-from compactor.sources.folders.history import NothingSummarised
 from compactor.sources.folders.stored_history import StoredSummarisedFiles
 from compactor.wiring.app import App
 from tests.support.extras import NATIVE
@@ -115,7 +114,7 @@ def test_what_is_remembered_may_be_lost(
     [
         ("/raw", "/rows", True, LocalSummarisedFiles),
         ("/raw", "s3:/rows", True, LocalSummarisedFiles),
-        ("/raw", "s3:/rows", False, NothingSummarised),
+        ("/raw", "s3:/rows", False, type(None)),
         ("s3:/raw", "s3:/rows", False, StoredSummarisedFiles),
         ("s3:/raw", "/rows", False, LocalSummarisedFiles),
     ],

@@ -1,8 +1,8 @@
-"""Searches all that was ever planned for files, without reading the records of closed dates again.
+"""Searches everything that was ever planned for files, without reading the records of closed dates again.
 
-The first search after a date was closed reads the records of that date once more, and remembers which manifest names
-which file. A later one reads the manifests that are in no summary, and those of closed dates that name what it looks
-for. So it finds what a reading of all records finds.
+The first search after a date was closed reads its records once more, and remembers which manifest names which file.
+Later searches read the manifests that are in no summary, and those of closed dates that name a wanted file. They find
+what a reading of all records finds.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -22,8 +22,8 @@ class Known(NamedTuple):
     """How far the log of closed dates is remembered.
 
     Attributes:
-        place: The place of the last summary whose files are; 0 if none is.
-        fingerprint: What that summary was, so that another log in its place is noticed.
+        place: The place of the last summary whose files are remembered; 0 if there is none.
+        fingerprint: That of the summary, which shows whether another log has taken its place.
     """
 
     place: int
@@ -48,42 +48,20 @@ class SummarisedFiles(Protocol):
         """Forget everything."""
 
     def add(self, namings: Sequence[Naming]) -> bool:
-        """Remember files, also those that are remembered already; False if they cannot be."""
+        """Remember files, also those that are remembered already; False if that fails."""
 
     def reach(self, known: Known) -> None:
-        """Declare that all files of a summary were added. Does nothing if those of the one before it are forgotten."""
+        """Declare that all files of a summary were added. No effect if the one before it is forgotten."""
 
     def naming(self, uris: Iterable[str], versions: Iterable[str]) -> set[ManifestKey] | None:
         """The manifests that name one of these files, or one of these versions; None if it cannot be used."""
 
     def shorter(self, size_bytes: int) -> Iterator[Shorter]:
-        """The versions that are no longer and were not passed over; see `SeenFiles.pass_over`.
+        """The versions of at most this length that were not passed over; see `SeenFiles.pass_over`.
 
         Raises:
             LookupError: It cannot be used.
         """
-
-
-class NothingSummarised:
-    """Remembers nothing, as where the state is not on a local disk. A `SummarisedFiles`."""
-
-    def known(self) -> Known | None:
-        return None
-
-    def forget(self) -> None:
-        """Nothing to do."""
-
-    def add(self, namings: Sequence[Naming]) -> bool:  # noqa: ARG002 - of the port
-        return False
-
-    def reach(self, known: Known) -> None:
-        """Nothing to do."""
-
-    def naming(self, uris: Iterable[str], versions: Iterable[str]) -> set[ManifestKey] | None:  # noqa: ARG002 - of the port
-        return None
-
-    def shorter(self, size_bytes: int) -> Iterator[Shorter]:
-        raise LookupError(size_bytes)
 
 
 _FILES_AT_ONCE = 10_000
@@ -102,58 +80,58 @@ class HistorySearch:
 
     Attributes:
         search: Reads them.
-        files: Remembers those of closed dates.
-        may_learn: Whether more may be remembered.
+        files: Remembers those of closed dates; None where nothing does.
+        may_learn: Whether `files` may learn more.
     """
 
     search: FileSearch
-    files: SummarisedFiles
+    files: SummarisedFiles | None
     may_learn: bool = True
 
     def everywhere(
         self, uris: Collection[str], *, size_bytes: int, is_wanted: Callable[[Shorter], bool]
     ) -> Iterator[Naming]:
-        """Yield all manifests that name one of the files or versions of the search, those that wait included.
+        """Yield all manifests, waiting ones included, that name one of the files or versions of the search.
 
         Args:
             uris: The files, canonical.
-            size_bytes: Versions that are no longer are wanted, too, whatever their names are.
-            is_wanted: Tells which of those; a version that it refuses may still be yielded.
+            size_bytes: Versions up to this length are wanted, too, whatever their names.
+            is_wanted: Decides which of those; a version that it refuses may still be yielded.
         """
         # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
         yield from self.search.waiting(uris)
-        keys = self._keys(uris, size_bytes, is_wanted)
+        keys = self._keys(self.files, uris, size_bytes, is_wanted) if self.files is not None else None
         if keys is None:
             yield from self.search.on_record(uris)
         else:
             yield from self.search.of_manifests(keys, uris)
 
     def _keys(
-        self, uris: Collection[str], size_bytes: int, is_wanted: Callable[[Shorter], bool]
+        self, files: SummarisedFiles, uris: Collection[str], size_bytes: int, is_wanted: Callable[[Shorter], bool]
     ) -> list[ManifestKey] | None:
         """The manifests to read; None for all."""
-        found = unsummarised_if_readable(self.search.state) if self.files.known() is not None else None
+        found = unsummarised_if_readable(self.search.state) if files.known() is not None else None
         if found is None:
             return None
         try:
-            unknown = self._learn(found.totals)
-            shorter = {each.key for each in self.files.shorter(size_bytes) if is_wanted(each)}
-            named = self.files.naming(uris, self.search.versions)
+            unknown = self._learn(files, found.totals)
+            shorter = {each.key for each in files.shorter(size_bytes) if is_wanted(each)}
+            named = files.naming(uris, self.search.versions)
         except (LookupError, RecordUnreadable):  # a damaged record is met again by those who read all
             return None
         if named is None or unknown is None:
             return None
         return sorted({*found.keys, *unknown, *shorter, *named}, key=lambda key: f"{key.date}/{key.id}/")
 
-    def _learn(self, totals: ClosedTotals) -> list[ManifestKey] | None:
+    def _learn(self, files: SummarisedFiles, totals: ClosedTotals) -> list[ManifestKey] | None:
         """Remember the files of new summaries; returns the members of those that are not remembered."""
         dates = ClosedDates(self.search.state.store, self.search.state.layout)
-        known = self.files.known()
+        known = files.known()
         if known is not None and known.place and not _is_of(dates, totals, known):
             if not self.may_learn:
                 return None
-            self.files.forget()
-            known = self.files.known()
+            files.forget()
+            known = files.known()
         if known is None:
             return None
         days = {place: date for date, span in totals.dates.items() for place in span.places}
@@ -165,19 +143,18 @@ class HistorySearch:
                 continue
             named = self.search.of_manifests(members, _Everything())
             while some := list(islice(named, _FILES_AT_ONCE)):
-                if not self.files.add(some):
+                if not files.add(some):
                     return None
-            self.files.reach(known_at(dates, place))
-        reached = self.files.known()
+            files.reach(known_at(dates, place))
+        reached = files.known()
         is_complete = reached is not None and (not self.may_learn or reached.place == totals.upto)
         return unknown if is_complete else None
 
 
 def known_at(dates: ClosedDates, place: int) -> Known:
-    """What is known once the files of a summary and of all before it are."""
+    """What is known once the files of a summary and of all earlier ones are remembered."""
     return Known(place, dates.read(place).fingerprint)
 
 
 def _is_of(dates: ClosedDates, totals: ClosedTotals, known: Known) -> bool:
-    """Whether what is remembered is of this log."""
     return known.place <= totals.upto and known_at(dates, known.place) == known

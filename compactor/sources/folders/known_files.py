@@ -1,4 +1,4 @@
-"""Reads what manifests have of the files of sources, and of files that are gone, and decides what became of each."""
+"""Reads what manifests have of the files of sources, present or deleted, and decides what became of each."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from compactor.core.ports import ObjectInfo
 from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.ledger.state import State
 from compactor.sources.file_search import FileSearch, Naming
-from compactor.sources.folders.history import HistorySearch, NothingSummarised, Shorter, SummarisedFiles
+from compactor.sources.folders.history import HistorySearch, Shorter, SummarisedFiles
 from compactor.sources.folders.matching import Matches, Matching, is_of
 from compactor.sources.spill import FileSpill, SpilledFile
 
@@ -25,10 +25,10 @@ Version = tuple[str, str]
 
 
 class SeenFiles(Protocol):
-    """Remembers files of a local disk: what their bytes were, and whether they were written without another time."""
+    """Remembers files of a local disk: their bytes, and whether they were rewritten without a change of time."""
 
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
-        """The URIs of files that were written since they were remembered, although length and time are the same."""
+        """The URIs of files that were written since they were remembered, with the same length and time."""
 
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
         """The versions of files as they were remembered, by canonical URI."""
@@ -36,39 +36,25 @@ class SeenFiles(Protocol):
     def digest(self, file: ObjectInfo) -> str:
         """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
 
-        Args:
-            file: As it was listed.
-
         Raises:
-            TryAgainError: The file changed meanwhile, or the store failed.
+            TryAgainError: The file changed since it was listed, or the store failed.
             AccessError: The file may not be read.
         """
 
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
-        """Those of some beginnings that a file has; none where the store has other means.
-
-        Raises:
-            TryAgainError: As `digest`.
-            AccessError: As `digest`.
-        """
+        """Which of some beginnings a file has; none where the store has other means. Raises as `digest`."""
 
     def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
-        """The beginning of a file up to the end of its last whole line; None if no line begins at a byte.
+        """The beginning of a file up to the end of its last whole line; None if no line begins at byte `start`.
 
-        Args:
-            file: As it was listed.
-            start: The byte; the beginning ends there if no line does behind it.
-
-        Raises:
-            TryAgainError: As `digest`.
-            AccessError: As `digest`.
+        It ends at `start` if no whole line follows. Raises as `digest`.
         """
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
-        """Those of some versions that `pass_over` was called with since they were there last."""
+        """Which of some versions were given to `pass_over` since they were last there."""
 
     def pass_over(self, versions: Iterable[Version]) -> None:
-        """Remember versions that are gone, and that no file begins with which is there now."""
+        """Remember versions that no longer exist, and that no current file begins with."""
 
     def remember(self, files: Sequence[ObjectInfo]) -> None:
         """Remember the files as they are now."""
@@ -89,14 +75,13 @@ class KnownFiles:
     """Decides what became of the files of one listing.
 
     Attributes:
-        state: Has the records.
         allowed_prefixes: Folders that input may be in.
         sources: What was listed.
         seen: Remembers files of a local disk.
         listed: All files that may be planned.
         summarised: Remembers the files of closed dates.
-        may_learn: Whether it may be told more.
-        unread: Files whose beginnings were asked for and could not be read.
+        may_learn: Whether `summarised` may learn more.
+        unread: Files whose beginnings were needed and could not be read.
     """
 
     state: State
@@ -104,12 +89,12 @@ class KnownFiles:
     sources: Sequence[SourcePlace]
     seen: SeenFiles
     listed: FileSpill
-    summarised: SummarisedFiles = field(default_factory=NothingSummarised)
+    summarised: SummarisedFiles | None = None
     may_learn: bool = True
     unread: list[str] = field(default_factory=list, init=False)
 
     def of(self, files: Mapping[str, Listed], suspects: frozenset[str]) -> Matches:
-        """What became of files that are in no manifest, or whose bytes may be others (suspects), by canonical URI."""
+        """What became of files, by canonical URI, that are in no manifest or whose bytes may differ (suspects)."""
         if not files:
             return Matches()
         remembered = self.seen.remembered(files)
@@ -141,7 +126,7 @@ class KnownFiles:
         return matching.matches()
 
     def _may_be_gone(self, longest: int, version: FileReport | Naming) -> bool:
-        """Whether a file may begin with a version, which is not there by the listing."""
+        """Whether a file may begin with a version that the listing does not show."""
         length = version.size_bytes if isinstance(version, Naming) else version.end_byte
         if not version.digest or not 0 < length <= longest:
             return False
@@ -152,11 +137,10 @@ class KnownFiles:
         return there is None or there.etag != etag
 
     def _may_have_left(self, version: Shorter) -> bool:
-        """Whether a version was in one of the sources, and is not there by the listing."""
+        """Whether a version was in one of the sources, and the listing does not show it."""
         return self._is_not_there(version.uri, version.etag) and is_of(self.sources, version.uri)
 
     def _with_passed(self, namings: Iterable[Naming]) -> Iterator[tuple[Naming, bool]]:
-        """Each naming, with whether its version was passed over."""
         left = iter(namings)
         while some := list(islice(left, _NAMINGS_AT_ONCE)):
             passed = self.seen.passed((each.uri, each.etag or "") for each in some)
@@ -169,7 +153,6 @@ class KnownFiles:
             return ""
 
     def _info(self, file: ManifestFile) -> ObjectInfo:
-        """What was listed of a file that may be planned."""
         listed = self.listed.get(canonical(file.uri))
         if listed is None:
             raise LookupError(file.uri)

@@ -17,7 +17,7 @@ from compactor.ledger.state import State
 from compactor.sources.candidates import SKIP_REASONS, Candidate, is_settled, skip_reason
 from compactor.sources.claiming import Claimer, ClaimState, claim_key
 from compactor.sources.file_search import FileSearch
-from compactor.sources.folders.history import HistorySearch, NothingSummarised, SummarisedFiles
+from compactor.sources.folders.history import HistorySearch, SummarisedFiles
 from compactor.sources.folders.known_files import KnownFiles, Listed, SeenFiles
 from compactor.sources.folders.matching import Matches
 from compactor.sources.plan import LeftOut, Plan, Replacement
@@ -36,7 +36,7 @@ def source_files(
     excludes: Callable[[str], bool],
     with_hidden: bool = False,
 ) -> Iterator[ObjectInfo]:
-    """Yield the files that are input; counts all others in a plan, with what could not be listed."""
+    """Yield the files that are input; counts all others, and what could not be listed, in a plan."""
 
     def reason_for(source: SourcePlace, found: ObjectInfo | LeftOut) -> str:
         reason = _reason(source, found, with_hidden=with_hidden)
@@ -68,7 +68,7 @@ def _is_meant(source: SourcePlace, found: ObjectInfo | LeftOut) -> bool:
 
 
 def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bool) -> str:
-    """Why an object is skipped; empty for one that is input, or that a person has to know of."""
+    """Why an object is skipped; empty if it is input, or needs attention."""
     is_hidden = not with_hidden and source.is_hidden(found.uri)
     if isinstance(found, ObjectInfo):
         return skip_reason(found.uri, found.size_bytes, [source.folder], is_hidden=is_hidden) or ""
@@ -76,9 +76,9 @@ def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bo
 
 
 def changed_files(commits: Iterable[Commit], claimer: Claimer) -> list[LeftOut]:
-    """The files of some commits that changed before they were read. Their claims are given up.
+    """The files of some commits that changed before they were read. Gives up their claims.
 
-    The next plan takes the version that is there by then, also if it is the one that was listed.
+    The next plan takes the version that is there by then, even if it is the one that was listed.
     """
     left_out: list[LeftOut] = []
     for commit in commits:
@@ -102,7 +102,7 @@ class FolderPlanner:
         allowed_prefixes: Folders that input may be in.
         listing: Lists one of them.
         new_spill: Makes what keeps the listing of one plan.
-        summarised: Remembers the files of closed dates.
+        summarised: Remembers the files of closed dates; None where nothing does.
         with_hidden: Whether to take hidden files.
     """
 
@@ -112,17 +112,16 @@ class FolderPlanner:
     sources: Sequence[SourcePlace]
     seen: SeenFiles
     new_spill: Callable[[], FileSpill]
-    summarised: SummarisedFiles = field(default_factory=NothingSummarised)
+    summarised: SummarisedFiles | None = None
     on_replaced: OnReplaced = "quarantine"
     with_hidden: bool = False
 
     @property
     def state(self) -> State:
-        """Has the records."""
         return self.planner.state
 
     def plan(self, *, settle_seconds: float = 0, dry_run: bool = False) -> Plan:
-        """Write manifests for all files that are in none. Memory grows with the number of these only.
+        """Write manifests for all files that are in none. Memory grows only with the number of these.
 
         Args:
             settle_seconds: Take only files that were last written at least this long ago.
@@ -136,7 +135,7 @@ class FolderPlanner:
             return plan
 
     def with_rows(self, uris: Collection[str]) -> set[str]:
-        """Those of some files (canonical URIs) that have rows in any version; all if that is not known."""
+        """Which of some files (canonical URIs) have rows in any version; all if that is not known."""
         search = FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes)
         history = HistorySearch(search=search, files=self.summarised, may_learn=False)
         try:
@@ -184,7 +183,7 @@ class _NewFiles(Source):
                 yield Candidate.of_file(each.listed.date, each.file)
 
     def remember(self, plan: Plan) -> None:
-        """Remember the files as they are now, once they are planned."""
+        """Remember the files as they are now, after they are planned."""
         seen = self.of.seen
         left = self._found.replaced.keys() - self._taken  # these stay as they were: replaced for the next plan, too
         for page in self.listed.pages(self.of.planner.page_files):
@@ -193,7 +192,7 @@ class _NewFiles(Source):
             seen.pass_over([(each.uri, each.etag or "") for each in self._found.passed])
 
     def _open_ones(self, plan: Plan) -> tuple[dict[str, Listed], set[str]]:
-        """The files without claims, or whose bytes may be others (suspects), by canonical URI; counts the others."""
+        """The files without claims or with suspect bytes, by canonical URI; counts the others."""
         open_ones: dict[str, Listed] = {}
         suspects: set[str] = set()
         for page in self.listed.pages(self.of.planner.page_files):
@@ -219,7 +218,6 @@ class _NewFiles(Source):
         )
 
     def _settled(self, plan: Plan) -> Iterator[SpilledFile]:
-        """The files that may be planned."""
         now = self.of.state.clock.now()
         for info in self.of.data(plan):
             if not is_s3(info.uri) and not is_settled(info, now, self.settle_seconds):
@@ -231,7 +229,7 @@ class _NewFiles(Source):
             yield SpilledFile.listed(dated.date, info, dated.rule)
 
     def _sorted(self, plan: Plan, found: Matches, suspects: set[str]) -> set[str]:
-        """Sort the replaced files by what is done with them; returns those to take with all their lines."""
+        """Decide what is done with replaced files; returns those to take with all their lines."""
         plan.replaced = len(found.replaced)
         for uri, naming in found.undecided.items():
             detail = f"manifest {naming.manifest_id} names it as {naming.uri}, and is not done"
@@ -251,7 +249,7 @@ class _NewFiles(Source):
 
 
 def left_out(replacement: Replacement, why: str = "") -> LeftOut:
-    """A replaced file that was not taken; `why` says what is in the way of making its rows again."""
+    """A replaced file that was not taken; `why` says what prevents making its rows again."""
     return LeftOut(replacement.file.uri, "replaced", f"{replacement.detail}{f'; {why}' if why else ''}")
 
 

@@ -1,4 +1,4 @@
-"""Plans what an S3 Inventory lists: which folders, how fast, and again once the leases of dead planners are over."""
+"""Plans what an S3 Inventory lists: which folders, how fast, and again after the leases of dead planners."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from compactor.settings.control_policy import STALL_SECONDS
 from compactor.settings.settings import Settings
 from compactor.sources.inventory.document import Inventory
 from compactor.sources.plan import Plan
-from compactor.sources.planner import Gate, OpenGate, Planner
+from compactor.sources.planner import Gate, Planner
 from compactor.sources.unplanned import Unplanned, check_prefix
 from compactor.telemetry.logs import log_event
 
@@ -35,12 +35,12 @@ class Rate:
 
 def gate_of(
     settings: Settings, state: State, rate: Rate, on_wait: Callable[[str], None], sleep: Callable[[float], None]
-) -> Gate:
-    """Make what holds manifests back at a rate."""
+) -> Gate | None:
+    """Make what holds manifests back at a rate; None if nothing does."""
     if not rate.is_paced:
-        return OpenGate()
+        return None
     stream, control = settings.stream, settings.control
-    rules = PaceRules(
+    pace = Pace(
         slots=stream.manifests_in_flight,
         # At most one micro-batch waits while the manifests in flight are processed, so the job never idles.
         most_waiting=stream.manifests_per_trigger + stream.manifests_in_flight,
@@ -49,7 +49,7 @@ def gate_of(
     )
     return PacedGate(
         state=state,
-        pace=Pace(rules),
+        pace=pace,
         poll_seconds=stream.trigger_interval_seconds,
         stall_seconds=STALL_SECONDS,
         sleep=sleep,
@@ -60,19 +60,19 @@ def gate_of(
 def planned_in_rounds(
     planner: Planner,
     files: Unplanned,
-    gate: Gate,
+    gate: Gate | None,
     *,
     on_batch: Callable[[str, Plan], None] = lambda _date, _plan: None,
     limit: int | None = None,
     dry_run: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Plan:
-    """Write manifests for files, those that a dead planner has claimed once its lease is over.
+    """Write manifests for files. Those that a dead planner has claimed follow at the end of its lease.
 
     Args:
         planner: Writes them.
         files: The files.
-        gate: Holds manifests back.
+        gate: Holds manifests back; None to hold none back.
         on_batch: Called after each batch of manifests, with its last date and what was done so far.
         limit: The most manifests to write; None for any number.
         dry_run: Claim and write nothing.
@@ -118,12 +118,13 @@ def prefixes_to_plan(
     return within
 
 
-_HOUR_SECONDS = 3600.0
+@dataclass(slots=True)
+class Pace:
+    """Keeps a few manifests waiting for the job, and fewer where they wait too long.
 
-
-@dataclass(frozen=True, slots=True)
-class PaceRules:
-    """How fast to release.
+    A live manifest finds at most as many planned ones before it as may wait. That number grows by one when a slot of
+    the job has nothing to do, falls by one when more than one manifest waits in addition to those in work, and is
+    halved when a manifest gets too old. So it settles where the job just stays busy.
 
     Attributes:
         slots: Manifests that the job processes at once.
@@ -136,48 +137,35 @@ class PaceRules:
     most_waiting: int
     most_age_seconds: float
     per_hour: float | None = None
-
-    def is_late(self, backlog: WaitingManifests) -> bool:
-        """Whether the oldest manifest has waited too long for others to be added."""
-        return backlog.oldest_seconds > self.most_age_seconds
-
-
-@dataclass(slots=True)
-class Pace:
-    """Keeps a few manifests waiting for the job, and fewer where they wait too long.
-
-    A live manifest finds at most as many planned ones before it as may wait. That number grows by one when a slot of
-    the job has nothing to do, falls by one when more than one manifest waits behind those in work, and is halved when
-    a manifest gets too old. So it settles where the job just stays busy.
-    """
-
-    rules: PaceRules
     _width: int = field(init=False)
     _was_late: bool = field(default=False, init=False)
     _next_at: datetime | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._width = min(self.rules.slots + 1, self.rules.most_waiting)
+        self._width = min(self.slots + 1, self.most_waiting)
+
+    def is_late(self, backlog: WaitingManifests) -> bool:
+        """Whether the oldest manifest has waited too long for others to be added."""
+        return backlog.oldest_seconds > self.most_age_seconds
 
     def allowed(self, backlog: WaitingManifests, now: datetime) -> int:
         """How many manifests may be released now."""
-        is_late, slots = self.rules.is_late(backlog), self.rules.slots
+        is_late = self.is_late(backlog)
         if is_late and not self._was_late:
             self._width = max(1, self._width // 2)
-        elif not is_late and backlog.manifests < slots:
-            self._width = min(self.rules.most_waiting, self._width + 1)
-        elif backlog.manifests > slots + 1:
-            self._width = max(1, min(self._width, slots + 1), self._width - 1)
+        elif not is_late and backlog.manifests < self.slots:
+            self._width = min(self.most_waiting, self._width + 1)
+        elif backlog.manifests > self.slots + 1:
+            self._width = max(1, min(self._width, self.slots + 1), self._width - 1)
         self._was_late = is_late
         free = 0 if is_late else max(0, self._width - backlog.manifests)
-        if self.rules.per_hour is None:
+        if self.per_hour is None:
             return free
         return min(free, 1) if self._next_at is None or now >= self._next_at else 0
 
     def note_released(self, manifests: int, now: datetime) -> None:
-        """Note that manifests were released."""
-        if self.rules.per_hour is not None and manifests:
-            pause = timedelta(seconds=manifests * _HOUR_SECONDS / self.rules.per_hour)
+        if self.per_hour is not None and manifests:
+            pause = timedelta(hours=manifests / self.per_hour)
             self._next_at = max(now, self._next_at or now) + pause
 
 
@@ -192,7 +180,7 @@ class PacedGate:
         poll_seconds: Time between two listings.
         stall_seconds: It gives up after this long in which the job finished no manifest, or was always late.
         sleep: Waits for a number of seconds.
-        on_wait: Called at the begin of each wait, with its cause.
+        on_wait: Called at the start of each wait, with its cause.
     """
 
     state: State
@@ -237,8 +225,7 @@ class PacedGate:
             self._moved_at = now
         self._seen = seen
         backlog = waiting_manifests(written_at.values(), now)
-        is_late = self.pace.rules.is_late(backlog)
-        self._late_since = (self._late_since or now) if is_late else None
+        self._late_since = (self._late_since or now) if self.pace.is_late(backlog) else None
         return backlog
 
 

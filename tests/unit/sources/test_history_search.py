@@ -8,7 +8,7 @@ import pytest
 
 from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles
 from compactor.sources.file_search import Naming
-from compactor.sources.folders.history import Known, NothingSummarised
+from compactor.sources.folders.history import Known
 from compactor.sources.folders.planning import FolderPlanner
 from compactor.sources.plan import Plan
 from tests.support.fakes import FaultyStore
@@ -42,9 +42,7 @@ class ClosedLife(FolderLife):
         return LocalSummarisedFiles(str(self.top / "seen.sqlite"))
 
     def compare(self, planner: FolderPlanner) -> Plan:
-        plans = [
-            replace(planner, summarised=each).plan(dry_run=True) for each in (planner.summarised, NothingSummarised())
-        ]
+        plans = [replace(planner, summarised=each).plan(dry_run=True) for each in (planner.summarised, None)]
         assert said(plans[0]) == said(plans[1])
         self.compared += 1
         return plans[0]
@@ -106,7 +104,7 @@ def calls(life: ClosedLife, *, with_memory: bool = True) -> int:
     """The calls that a plan makes, as those of a store that gives a thousand names at a time."""
     store = FaultyStore(life.harness.store)
     planner = replace(FolderLife.planner(life, "quarantine"), summarised=life.memory)
-    planner = planner if with_memory else replace(planner, summarised=NothingSummarised())
+    planner = planner if with_memory else replace(planner, summarised=None)
     state = replace(planner.planner.state, store=store, ledger=life.harness.app(store=store).ledger)
     replace(planner, planner=replace(planner.planner, state=state)).plan(dry_run=True)
     return store.calls["any"]

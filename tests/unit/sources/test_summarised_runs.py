@@ -8,7 +8,6 @@ import pytest
 from compactor.adapters.claims import JournalClaims
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
-from compactor.sources.folders.history import NothingSummarised
 from compactor.sources.folders.planning import FolderPlanner
 from compactor.sources.folders.stored_history import StoredSummarisedFiles
 from compactor.sources.plan import Plan
@@ -47,7 +46,7 @@ class Bucket:
         """What a call would plan by the index, and by all records."""
         planner = self.planner()
         plan = planner.plan(dry_run=True)
-        assert said(plan) == said(replace(planner, summarised=NothingSummarised()).plan(dry_run=True))
+        assert said(plan) == said(replace(planner, summarised=None).plan(dry_run=True))
         return plan
 
     def compact(self) -> Plan:
@@ -72,7 +71,7 @@ class Bucket:
         """The calls that a call makes to plan."""
         store = FaultyStore(self.harness.store)
         planner = self.planner(store)
-        (planner if summarised else replace(planner, summarised=NothingSummarised())).plan()
+        (planner if summarised else replace(planner, summarised=None)).plan()
         return store
 
 

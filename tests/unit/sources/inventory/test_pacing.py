@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compactor.core.layout import KEEP_MARKER
 from compactor.ledger.backlog import Backlog
-from compactor.sources.inventory.planning import Pace, PacedGate, PaceRules
+from compactor.sources.inventory.planning import Pace, PacedGate
 from tests.support.harness import Harness
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,9 +54,9 @@ class Job:
         return Backlog(len(arrived), now - min(arrived, default=now))
 
 
-def day(job: Job, *, live_every: float, rules: PaceRules | None) -> Job:
+def day(job: Job, *, live_every: float, pace: Pace | None) -> Job:
     """One day of a job with live manifests, and as many planned ones as are let in; all at once without rules."""
-    pace, chance, next_live = Pace(rules) if rules else None, random.Random(7), 0.0
+    chance, next_live = random.Random(7), 0.0
     job.waiting.extend([(0.0, False)] * (0 if pace else 2000))
     for step in range(round(DAY_SECONDS / POLL_SECONDS)):
         now = step * POLL_SECONDS
@@ -80,20 +80,20 @@ def p99(waits: Sequence[float]) -> float:
 @pytest.mark.parametrize("seconds", [5, 20, 60, 180])
 def test_a_day_beside_live_data(seconds: float) -> None:
     """Live manifests wait little longer than alone, and the job is busy; without a pace they wait beyond the SLA."""
-    rules, live_every = PaceRules(slots=2, most_waiting=10, most_age_seconds=SLA_SECONDS / 2), seconds * 2
-    alone = day(Job(slots=2, seconds=seconds), live_every=live_every, rules=PaceRules(2, 0, 0.0))
-    paced = day(Job(slots=2, seconds=seconds), live_every=live_every, rules=rules)
+    pace, live_every = Pace(slots=2, most_waiting=10, most_age_seconds=SLA_SECONDS / 2), seconds * 2
+    alone = day(Job(slots=2, seconds=seconds), live_every=live_every, pace=Pace(2, 0, 0.0))
+    paced = day(Job(slots=2, seconds=seconds), live_every=live_every, pace=pace)
     assert p99(paced.live_waits) <= p99(alone.live_waits) + max(seconds, POLL_SECONDS) * 2
     assert paced.idle_seconds < DAY_SECONDS * 0.1
     assert paced.done > alone.done * 1.7
-    flooded = day(Job(slots=2, seconds=seconds), live_every=live_every, rules=None)
+    flooded = day(Job(slots=2, seconds=seconds), live_every=live_every, pace=None)
     assert max(flooded.live_waits) > 2 * SLA_SECONDS
 
 
 def test_live_data_that_fills_the_job() -> None:
     """Where live manifests need all of the job, planned ones wait."""
-    rules = PaceRules(slots=2, most_waiting=4, most_age_seconds=100)
-    job = day(Job(slots=2, seconds=60), live_every=30, rules=rules)
+    pace = Pace(slots=2, most_waiting=4, most_age_seconds=100)
+    job = day(Job(slots=2, seconds=60), live_every=30, pace=pace)
     live = round(DAY_SECONDS / 30)
     assert len(job.live_waits) >= live * 0.95
     assert job.done - len(job.live_waits) < live * 0.1
@@ -108,14 +108,14 @@ def test_live_data_that_fills_the_job() -> None:
 @example([(1, 500.0, 0)], 4, 20, None)  # late, while most of the slots are free
 def test_bounds(looks: list[tuple[int, float, int]], slots: int, most_waiting: int, per_hour: int | None) -> None:
     """Never more than the bound waits, nothing is added to what is late, and an hour has no more than the rate."""
-    rules = PaceRules(slots, most_waiting, 100.0, per_hour)
-    pace, now, released = Pace(rules), START, []
+    pace = Pace(slots, most_waiting, 100.0, per_hour)
+    now, released = START, []
     for manifests, age, seconds in looks:
         now += timedelta(seconds=seconds)
         backlog = Backlog(manifests, age if manifests else 0.0)
         allowed = pace.allowed(backlog, now)
         assert 0 <= allowed <= max(0, most_waiting - manifests)
-        assert not (rules.is_late(backlog) and allowed)
+        assert not (pace.is_late(backlog) and allowed)
         pace.note_released(allowed, now)
         released += [now] * allowed
     if per_hour is not None:
@@ -125,10 +125,10 @@ def test_bounds(looks: list[tuple[int, float, int]], slots: int, most_waiting: i
 
 
 def gate(harness: Harness, waits: list[str], *, most_waiting: int = 3, sleep: object = None) -> PacedGate:
-    rules = PaceRules(most_waiting, most_waiting, SLA_SECONDS / 2)
+    pace = Pace(most_waiting, most_waiting, SLA_SECONDS / 2)
     return PacedGate(
         state=harness.app().state,
-        pace=Pace(rules),
+        pace=pace,
         poll_seconds=POLL_SECONDS,
         stall_seconds=3600,
         sleep=sleep or harness.clock.advance,  # type: ignore[arg-type]
