@@ -28,7 +28,6 @@ class Naming:
     """A manifest that names a file.
 
     Attributes:
-        manifest_id: The manifest.
         uri: The file, in its canonical spelling.
         etag: The version that it names or has read; None if unknown.
         state: The file's state in that manifest.
@@ -36,8 +35,8 @@ class Naming:
         size_bytes: The length of that version, of a range up to its end; 0 if unknown.
         digest: Of its stored bytes; empty if unknown.
         lines: How many lines these bytes have.
-        is_text: Whether lines may follow them: they are neither compressed nor JSON documents.
-        range: Of a file that grew, what the manifest has of it.
+        is_text: Whether lines may be appended: it is neither compressed nor JSON documents.
+        range: What the manifest has of a file that grew.
         named_at: When the manifest was decided, else when it was made; None if unknown.
     """
 
@@ -72,11 +71,11 @@ class FileSearch:
 
     Attributes:
         allowed_prefixes: Folders that input may be in.
-        skip_unreadable: Pass over records and manifests that cannot be read. Only safe where a missed one does no harm.
+        skip_unreadable: Skip records and manifests that cannot be read. Only safe where a missed one does no harm.
         versions: Versions of local files that are wanted under any name.
-        also: Whether a file of a commit is wanted, whatever its name and version are.
-        passed: URIs of waiting manifests, and ids on record, to pass over; those that are searched are added. None to
-            search each time anew.
+        also: Returns whether a file of a commit is wanted, whatever its name and version.
+        passed: URIs of waiting manifests, and ids on record, to skip; the search adds what it read. None to skip
+            nothing.
     """
 
     state: State
@@ -86,16 +85,14 @@ class FileSearch:
     also: Callable[[FileReport], bool] = lambda _: False
     passed: set[str] | None = None
 
-    def on_date(self, date: str, uris: Container[str]) -> Iterator[Naming]:
-        """Yield the manifests of a date that name one of the files, the last ones first; `uris` are canonical."""
-        manifests = list(listed(self.state, Scope(date=date)))
-        for found in map_ordered(partial(self._on_record, uris=uris), reversed(manifests), threads=MANIFESTS_AT_ONCE):
-            yield from found
-
     def on_dates(self, uris_by_date: Mapping[str, Container[str]]) -> Iterator[Naming]:
-        """Yield the manifests of several dates that name one of the files that are wanted of their date."""
+        """Yield the manifests of dates that name one of the files wanted for their date, the last ones of each first.
+
+        Args:
+            uris_by_date: The files, canonical.
+        """
         by_date = map_ordered(lambda date: list(listed(self.state, Scope(date=date))), uris_by_date)
-        manifests = (each for of_date in by_date for each in of_date if self._is_new(each.key.id))
+        manifests = (each for of_date in by_date for each in reversed(of_date) if self._is_new(each.key.id))
         for found in map_ordered(
             lambda each: self._on_record(each, uris=uris_by_date[each.key.date]), manifests, threads=MANIFESTS_AT_ONCE
         ):

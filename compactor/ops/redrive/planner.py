@@ -194,7 +194,7 @@ class RedrivePlanner:
         # In this order: a manifest that a job accepts meanwhile moves from the prefix to the records.
         unknown = self._search(self.search.waiting(wanted), found)
         dates = {date for draft in drafts for date in draft.dates()}
-        unread = {date: self._search(self.search.on_date(date, wanted), found) for date in sorted(dates)}
+        unread = {date: self._search(self.search.on_dates({date: wanted}), found) for date in sorted(dates)}
         for draft in drafts:
             draft.refuse_named(draft.unclaimed_files(), found)
             if why := unknown or next(filter(None, map(unread.get, sorted(draft.dates()))), ""):

@@ -53,7 +53,7 @@ class InputFinder:
         searched = 0
         for day in self._days(own_days, days):
             searched += 1
-            if found := _best(self.search.on_date(day, wanted), info):
+            if found := _best(self.search.on_dates({day: wanted}), info):
                 return found
             # Manifests that wait come after the file's own date, before all other dates.
             if searched == 1 and (found := _best(self.search.waiting(wanted), info)):
