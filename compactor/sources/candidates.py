@@ -1,4 +1,4 @@
-"""What plans take files from, and which objects of it are input. Decisions, no I/O."""
+"""What plans take files from, and which objects are input. Decisions, no I/O."""
 
 import re
 from collections.abc import Container, Sequence
@@ -53,7 +53,7 @@ class Candidate:
         key: What is claimed for the manifest.
         date: That of the manifest.
         files: One, or those of a part.
-        searched_at: When manifests were searched for it; None if claims alone tell whether one has it.
+        searched_at: When manifests were searched for it; None if claims alone decide whether one has it.
     """
 
     key: str
@@ -63,7 +63,6 @@ class Candidate:
 
     @classmethod
     def of_file(cls, date: str, file: ManifestFile, searched_at: datetime | None = None) -> "Candidate":
-        """One file."""
         return cls(claim_key(file), date, (file,), searched_at)
 
 
@@ -72,7 +71,6 @@ class Group:
     """Candidates for one manifest.
 
     Attributes:
-        date: That of all of them.
         candidates: With at most one version of each object.
         is_full: Whether they are enough for a manifest.
     """
@@ -83,17 +81,14 @@ class Group:
 
     @property
     def files(self) -> list[ManifestFile]:
-        """The files of all of them."""
         return [file for each in self.candidates for file in each.files]
 
     @property
     def size_bytes(self) -> int:
-        """The stored size of the files."""
         return sum(file.size_bytes or 0 for file in self.files)
 
     @property
     def keys(self) -> list[str]:
-        """What is claimed for the manifest."""
         return [each.key for each in self.candidates]
 
     def only(self, keys: Container[str]) -> "Group":
@@ -108,7 +103,7 @@ def is_settled(info: ObjectInfo, now: datetime, settle_seconds: float) -> bool:
 
 
 def is_hidden(uri: str, folders: Sequence[str]) -> bool:
-    """Return whether a name below one of some folders begins with `_` or `.`: Spark and Hive pass over it."""
+    """Return whether a name below one of some folders begins with `_` or `.`. Spark and Hive skip such files."""
     path = canonical(uri)
     places = [folder(canonical(each)) for each in folders]
     below = next((path.removeprefix(each) for each in places if path.startswith(each)), "")
@@ -122,7 +117,7 @@ def skip_reason(uri: str, size_bytes: int, folders: Sequence[str], *, is_hidden:
         uri: The object.
         size_bytes: Its length.
         folders: Those that are planned.
-        is_hidden: Whether it has a hidden name, and these are not planned.
+        is_hidden: Whether its name is hidden and hidden objects are skipped.
     """
     reason = not_data_reason(uri, size_bytes, folders)
     return "hidden" if is_hidden and reason in {None, "empty"} else reason

@@ -1,4 +1,4 @@
-"""Cuts candidates into groups of the size of a manifest. Decisions, no I/O."""
+"""Cuts candidates into groups the size of a manifest. Decisions, no I/O."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterable
@@ -21,10 +21,9 @@ _JSON_FILE_MAX_BYTES = 1024  # of a file without its name
 
 @dataclass(slots=True)
 class Packing:
-    """Cuts the candidates of one date into groups as they come, as it would cut all at once if no file is twice.
+    """Cuts the candidates of one date into groups as they come; with no file twice, as if it had all of them at once.
 
     Attributes:
-        date: The date.
         target_bytes: How many stored bytes a manifest should name.
     """
 
@@ -33,7 +32,7 @@ class Packing:
     _rest: list[Candidate] = field(default_factory=list, init=False)
 
     def add(self, candidates: Iterable[Candidate]) -> list[Group]:
-        """The groups that further candidates fill. What does not fill one waits for more of them."""
+        """The groups that further candidates fill. What does not fill one waits for more."""
         groups = self._grouped([*self._rest, *candidates])
         self._rest = [each for group in groups if not group.is_full for each in group.candidates]
         return [group for group in groups if group.is_full]

@@ -1,4 +1,4 @@
-"""What came of a plan, in figures: they do not grow with the number of files that are planned."""
+"""What came of a plan, in figures. Their size does not depend on the number of files."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,6 @@ class PlannedManifest:
 
     @classmethod
     def of(cls, date: str, files: Sequence[ManifestFile], manifest_id: str) -> "PlannedManifest":
-        """A manifest in figures."""
         return cls(manifest_id or None, date, len(files), sum(file.size_bytes or 0 for file in files))
 
     @property
@@ -41,7 +40,7 @@ class PlannedManifest:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file or folder that was not taken, and that a person has to know of."""
+    """A file or folder that was not taken and needs attention."""
 
     uri: str
     # replaced, unfinished, forbidden, unsettled, undecided, changed, bad_name, or why a link was not followed
@@ -51,13 +50,13 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A file whose earlier version has rows.
+    """A file with rows of an earlier version.
 
     Attributes:
-        file: Its version of now.
-        earlier: The manifest that has the last version of it.
-        hindrance: Why its rows cannot be made again; empty if they may be.
-        why: Why a file that begins with its earlier version has not simply grown; empty if it does not.
+        file: Its current version.
+        earlier: The manifest that has its previous version.
+        hindrance: Why its rows cannot be made again; empty if they can.
+        why: If the file begins with its previous version, why it has not simply grown; else empty.
     """
 
     file: ManifestFile
@@ -83,10 +82,7 @@ class DatedFiles:
     Attributes:
         rule: The rule, as one word.
         looks_for: What it looks for, in words.
-        files: How many files.
         days: How many different days.
-        first_date: The earliest of them.
-        last_date: The latest of them.
         example: One of the files.
     """
 
@@ -105,7 +101,7 @@ class Written:
 
     Attributes:
         group: The candidates that were to be claimed.
-        manifest: What was written and cannot be revoked any more; None if nothing was.
+        manifest: What was written and can no longer be revoked; None if nothing was.
         kind: Whether that is a manifest or a pending part.
         claimed: What became of the claims.
         failed: By claim key, why a candidate is in no manifest yet.
@@ -132,10 +128,10 @@ class Plan:
         candidate_bytes: Their stored size.
         skipped: Objects that are no data, by reason.
         examples: By reason, the first object of `skipped`.
-        left_out: Files and folders that were not taken, and that a person has to know of.
+        left_out: Files and folders that were not taken and need attention.
         planned_before: Files that are in a manifest already.
-        touched: Those of them that have another time, and the same bytes.
-        renamed: Those of them that are in a manifest under another name, which is gone.
+        touched: Those of them with the same bytes and a different time.
+        renamed: Those of them that are in a manifest under another name, which no longer exists.
         grown: Files that were appended to, of which only the new lines are planned.
         replaced: Files with another version in a manifest.
         replacements: Those of them whose rows can be made again.
@@ -143,7 +139,7 @@ class Plan:
         held_until: End of the last of those leases; None if nothing is held.
         first_held: The claim key of one of them; empty if there is none.
         failed: By claim key, why a candidate is in no manifest yet, where others went on without it.
-        misdated: Planned files whose names give a date outside the window, so that they have the day of their arrival.
+        misdated: Planned files that take their arrival date, because the date in their name is outside the window.
         first_misdated: The URI of one of them; empty if there is none.
         left_manifests: Manifests that were not begun, beyond a bound; those of dates that were not read are estimated.
         left_files: Files in these, and in dates that were not read.
@@ -205,7 +201,7 @@ class Plan:
             self.examples.setdefault(reason, uri)
 
     def count_claimed(self, claimed: Mapping[str, tuple[ClaimState, datetime]]) -> list[str]:
-        """Count files by their claims; returns the keys of those that another planner may still write for."""
+        """Count files by their claims; returns the keys of those for which another planner may still write."""
         self.planned_before += sum(state == "taken" for state, _ in claimed.values())
         held = {key: until for key, (state, until) in claimed.items() if state == "held"}
         self._hold(held)

@@ -1,4 +1,4 @@
-"""What planning keeps of the files of a listing or an inventory outside of memory."""
+"""Files of a listing or an inventory that planning keeps outside memory."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -40,14 +40,12 @@ class SpilledFile(NamedTuple):
 
     @classmethod
     def listed(cls, date: str, info: ObjectInfo, rule: str) -> "SpilledFile":
-        """A file of a date, as it was listed."""
         return cls(
             date, canonical(info.uri), info.size_bytes, info.etag, _microseconds(info.modified_at), rule, info.stamp
         )
 
     @property
     def info(self) -> ObjectInfo:
-        """The file as it was listed."""
         modified_at = _EPOCH + timedelta(microseconds=self.modified_us)
         return ObjectInfo(self.uri, self.size_bytes, self.etag, modified_at, self.stamp)
 
@@ -63,23 +61,23 @@ class SpilledFile(NamedTuple):
 
 
 class FileSpill(Container[str], Protocol):
-    """Files outside of memory, sorted by date and URI. `in` tells whether a URI is among the sorted ones."""
+    """Files outside memory, sorted by date and URI. `in` tests whether a URI is among the sorted ones."""
 
     def add(self, files: Iterable[SpilledFile]) -> None:
         """Add files, which count once they are sorted."""
 
     def sort(self) -> int:
-        """Replace the sorted files by those that were added since; of several at one URI, keep the last written.
+        """Replace the sorted files with those that were added since; of several at one URI, keep the last written.
 
         Returns:
             How many were dropped, because their URIs were there more than once.
         """
 
     def dates(self) -> list[tuple[str, int, int]]:
-        """Each date in order, with the number of its files, and with their size in bytes."""
+        """Each date in order, with the number of its files and their size in bytes."""
 
     def pages(self, files: int, date: str | None = None) -> Iterator[list[SpilledFile]]:
-        """The files of a date, or all, in order of their dates and URIs, up to so many at a time."""
+        """The files of a date, or all, in order of date and URI, up to so many at a time."""
 
     def get(self, uri: str) -> SpilledFile | None:
         """The sorted file at a canonical URI."""
@@ -88,10 +86,10 @@ class FileSpill(Container[str], Protocol):
         """Keep which manifests name files."""
 
     def noted(self, uris: Sequence[str]) -> Iterator[Naming]:
-        """What was noted of some files."""
+        """What was noted for some files."""
 
     def close(self) -> None:
-        """Give the space back."""
+        """Free the space."""
 
 
 def _microseconds(moment: datetime) -> int:

@@ -1,6 +1,6 @@
 """The files of a listing or an inventory that are in no manifest, date by date.
 
-They are sorted by date on the disk, so that memory does not grow with their number.
+They are sorted by date on disk, so that memory does not grow with their number.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ _PROBES = 3
 
 @dataclass(slots=True, kw_only=True)
 class Unplanned(Source):
-    """Files that no claim and no manifest has. A second pass has those that another planner had claimed in the first.
+    """Files without a claim or a manifest. A second pass has those that another planner had claimed in the first.
 
     Attributes:
         allowed_prefixes: Folders that input may be in.
@@ -97,7 +97,7 @@ class Unplanned(Source):
         return group.only({key for key, trouble in zip(group.keys, troubles, strict=True) if not trouble})
 
     def settle(self, group: Group, written: Written) -> None:
-        """Keep what others hold for later; pass over the manifest: its files are claimed."""
+        """Keep what others hold for later. The new manifest need not be searched, as its files are claimed."""
         self._keep([file for each in group.candidates if each.key in written.claimed.held for file in each.files])
         if (manifest := written.manifest) is not None:
             with self._lock:
@@ -117,7 +117,7 @@ class Unplanned(Source):
         self.spill.add(SpilledFile.of(date_of_file(file.uri, file.event_time or _EPOCH).date, file) for file in held)
 
     def _unnamed(self, files: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """Those of some files that no manifest covers, by what was found of them; counts the others."""
+        """The files that no manifest covers, by what the search found; counts the others."""
         by_uri = {canonical(file.uri): file for file in files}
         covered, with_rows = set[str](), set[str]()
         for naming in self.spill.noted(list(by_uri)):
@@ -138,7 +138,7 @@ class Unplanned(Source):
         return at is not None and (now - at).total_seconds() <= FRESH_SECONDS
 
     def _search(self, dates: set[str]) -> None:
-        """Search the watched prefix and the records of dates for all files, as far as no search of them counts."""
+        """Search the watched prefix and the records of dates, unless a recent search covers them."""
         search = FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes, passed=self._passed)
         if not self._is_fresh():
             self._searched_at = self.state.clock.now()
@@ -149,12 +149,12 @@ class Unplanned(Source):
         self._dates |= dates
 
     def _note(self, found: Iterator[Naming]) -> None:
-        # Not one by one: the threads that search ask the spill, which notes meanwhile.
+        # In batches: the threads that search also read the spill, which must not be written at the same time.
         while some := list(islice(found, _NAMINGS_AT_ONCE)):
             self.spill.note(some)
 
     def _troubles(self, files: Sequence[ManifestFile]) -> list[str]:
-        """Why each file cannot be read any more, else empty; if a few of them can be, all are taken to be there."""
+        """Why each file can no longer be read, else empty. If a sample of them can be, all count as readable."""
         if any(map(self._trouble, files[:: max(1, len(files) // _PROBES)])):
             return list(map_ordered(self._trouble, files))
         return [""] * len(files)
@@ -167,7 +167,7 @@ class Unplanned(Source):
 
 
 def _dates_to_search(date: str, files: Iterable[ManifestFile]) -> set[str]:
-    """The dates of manifests that may name some files of a date; see `compactor.core.inputs.dates.possible_dates`."""
+    """The dates of manifests that may name some files of a date; see `possible_dates`."""
     found, arrivals = {date}, set()
     for file in files:
         arrived_at = file.event_time or _EPOCH
@@ -187,7 +187,7 @@ class FileScope:
         date: Only files of this date.
         since: Only files written at this time or later.
         settle_seconds: Only files that were last written at least this long ago.
-        hidden: Also files whose names, or those of folders, begin with `_` or `.`.
+        hidden: Also files if their names, or those of folders, begin with `_` or `.`.
     """
 
     date: str | None = None
@@ -237,7 +237,7 @@ def check_prefix(state: State, prefix: str, allowed_prefixes: Sequence[str]) -> 
     """Check that a prefix may be planned.
 
     Raises:
-        SettingsError: It is not within the allowed ones, or no folder.
+        SettingsError: It is not within the allowed ones, or is a file.
     """
     # guard: nothing outside the allowed prefixes is planned
     if not any(is_within(folder(prefix), each) for each in allowed_prefixes):

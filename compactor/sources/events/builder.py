@@ -1,4 +1,4 @@
-"""Turns announced files into manifests: claims each once, writes full manifests at once, leaves the rest pending."""
+"""Turns announced files into manifests: claims each once, writes full manifests now, leaves the rest pending."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class AnnouncedFiles(Source):
         yield from sorted(found, key=lambda each: each.date)
 
     def in_order(self, groups: Sequence[Group]) -> Sequence[Group]:
-        """Full ones, then the largest: many tiny ones do not delay volume."""
+        """Full groups, then the largest, so that many small ones do not delay volume."""
         return sorted(groups, key=lambda each: (not each.is_full, -each.size_bytes))
 
 
@@ -65,9 +65,9 @@ class Built:
     Attributes:
         messages: How many there were.
         skipped: Objects and records that are no input of any stream, by reason.
-        unrouted: Files below the watched places that no stream has; no manifest names them.
+        unrouted: Files below the watched places that belong to no stream; no manifest names them.
         first_unrouted: The URI of one of them; empty if there is none.
-        failed: The reason for each message that has to be delivered again, by message id.
+        failed: By message id, why a message has to be delivered again.
         plans: What came of the files of each stream, by its name.
         failed_by: How many messages each stream failed; under an empty name those that belong to none.
     """
@@ -82,7 +82,7 @@ class Built:
 
     @property
     def figures(self) -> dict[str, dict[str, float]]:
-        """The figures of each stream for the catalogue of metrics; under an empty name of what belongs to none."""
+        """The figures of each stream for the metrics; under an empty name of what belongs to none."""
         found: dict[str, dict[str, float]] = {
             stream: {
                 "FilesAnnounced": plan.candidates,
@@ -101,7 +101,6 @@ class Built:
         return found
 
     def log(self) -> None:
-        """Log the batch."""
         plans = self.plans.values()
         log_event(
             "messages.built",
@@ -123,15 +122,14 @@ _Announced = dict[str, tuple[ManifestFile, list[str]]]
 class Builder:
     """Works through batches of messages.
 
-    The streams of a batch are built at the same time, so that a flood of one takes no time from the others. A stream
-    whose store or records are in trouble fails its own messages only.
+    The streams of a batch are built at the same time, so that a flood of one does not delay the others. A stream whose
+    store or records are in trouble fails only its own messages.
 
     Attributes:
         planner_of: Makes the planner of a stream.
-        allowed_prefixes_of: The folders that the input of a stream may be in.
-        clock: Says when no further groups are begun.
+        allowed_prefixes_of: Returns the folders that the input of a stream may be in.
         watched: The folders whose objects are announced, routed or not.
-        routes: Which stream an object belongs to; None without streams, whose only one has an empty name.
+        routes: Which stream an object belongs to; None without streams: then the only one has an empty name.
         read_body: Parses the body of a message; raises `EventError` if it cannot.
     """
 
@@ -188,7 +186,7 @@ class Builder:
                 report.first_unrouted = report.first_unrouted or file.uri
 
     def _built(self, streams: Mapping[str, _Announced], until: datetime, stream: str) -> tuple[Plan, Mapping[str, str]]:
-        """What came of the files of a stream, and why each of its messages that failed has to come again."""
+        """What came of the files of a stream, and why each of its failed messages has to be delivered again."""
         announced = streams[stream]
         try:
             plan = self._planned(stream, announced, until, groups_at_once=max(1, THREADS // len(streams)))

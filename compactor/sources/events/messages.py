@@ -64,7 +64,7 @@ def parse_body(body: str | bytes) -> Announcement:
 
 
 def _unwrapped(body: str | bytes) -> dict[str, Any]:
-    """The document inside the wrapping that SNS puts around a message."""
+    """The document inside the wrapping of SNS."""
     document = _document(body, "the body")
     for _ in range(_SNS_LEVELS):
         if document.get("Type") != "Notification" or "Message" not in document:

@@ -1,6 +1,6 @@
 """Seals pending parts into manifests, by size or by age, so that no announced file waits for ever.
 
-The sealer first binds each part, in case its builder died before that, so that it cannot be revoked any more. Then it
+The sealer first binds each part, in case its builder died before that, so that it can no longer be revoked. Then it
 plans the parts as builders plan files. Last, it deletes the parts.
 """
 
@@ -46,8 +46,8 @@ class SealedParts(Plan):
         waiting_parts: How many parts still wait.
         oldest_seconds: Age of the oldest waiting part; 0 if there is none.
         discarded: How many parts were deleted because their ids were revoked.
-        unreadable: Pending parts that cannot be read, and those of which a record is damaged, each URI with what is
-            wrong; a person has to check them.
+        unreadable: Pending parts that cannot be read, or have a damaged record: each URI with the fault. Operators have
+            to check them.
     """
 
     sealed_parts: int = 0
@@ -58,7 +58,7 @@ class SealedParts(Plan):
 
     @property
     def figures(self) -> dict[str, float]:
-        """By their names in the catalogue of metrics."""
+        """By their names in the metrics."""
         return {
             "ManifestsBuilt": len(self.manifests),
             "PartsPending": self.waiting_parts,
@@ -68,25 +68,17 @@ class SealedParts(Plan):
 
 
 def log_sealed(plans: Sequence[SealedParts]) -> dict[str, int]:
-    """Log one call of the sealer, for one stream or for several; returns its counts, for the log of its caller."""
-    manifests = sum(len(each.manifests) for each in plans)
-    sealed, waiting = sum(each.sealed_parts for each in plans), sum(each.waiting_parts for each in plans)
-    unreadable = sum(len(each.unreadable) for each in plans)
-    log_event(
-        "parts.sealed",
-        manifests=manifests,
-        sealed_parts=sealed,
-        waiting_parts=waiting,
-        unreadable_parts=unreadable,
-        oldest_seconds=max((each.oldest_seconds for each in plans), default=0.0),
-        discarded_parts=sum(each.discarded for each in plans),
-    )
-    return {
-        "manifests": manifests,
-        "sealed_parts": sealed,
-        "waiting_parts": waiting,
-        "unreadable_parts": unreadable,
+    """Log one call of the sealer, for one or several streams; returns its counts."""
+    counts = {
+        "manifests": sum(len(each.manifests) for each in plans),
+        "sealed_parts": sum(each.sealed_parts for each in plans),
+        "waiting_parts": sum(each.waiting_parts for each in plans),
+        "unreadable_parts": sum(len(each.unreadable) for each in plans),
     }
+    oldest_seconds = max((each.oldest_seconds for each in plans), default=0.0)
+    discarded = sum(each.discarded for each in plans)
+    log_event("parts.sealed", **counts, oldest_seconds=oldest_seconds, discarded_parts=discarded)
+    return counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +87,8 @@ class PendingParts(Source):
 
     Attributes:
         parts: The parts by claim key.
-        old_until: Parts from before that are sealed in any case.
-        unreadable: Gets the URIs of those of which a record is damaged, each with what is wrong.
+        old_until: Older parts are sealed in any case.
+        unreadable: Gets the URIs of parts with a damaged record, each with the fault.
         sealed: The claim keys of those that this plan sealed.
         settled: Those that no longer wait.
         tried: Those that were in a group that was due.
@@ -122,20 +114,20 @@ class PendingParts(Source):
         return (Candidate(key, part.date, part.files) for key, part in in_order if key in sound)
 
     def _sound(self, part: tuple[str, Manifest]) -> tuple[str, bool]:
-        """Whether a part is sound. An old one with a damaged record stays, and would make young ones due each time."""
+        """Whether a part is sound. An old one with a damaged record would make young ones due each time."""
         key, found = part
         is_young = found.created_at > self.old_until
         return key, is_young or self._is_readable(key, partial(self.state.ledger.accepted, found.manifest_id))
 
     def in_order(self, groups: Sequence[Group]) -> Sequence[Group]:
-        """Those that are full or old. The oldest part has waited longest, whatever its date is."""
+        """The groups that are full or old, those with the oldest parts first, whatever their date."""
         dated = [(min(self.parts[key].created_at for key in each.keys), each) for each in groups]
         due = [(since, each) for since, each in dated if each.is_full or since <= self.old_until]
         self.tried.update(key for _, each in due for key in each.keys)
         return [each for _, each in sorted(due, key=lambda each: each[0])]
 
     def ready(self, group: Group) -> Group:
-        """Those parts that are bound. A damaged record holds up its own part."""
+        """The parts that are bound. A damaged record holds up only its own part."""
         readable = {key for key in group.keys if self._is_readable(key, partial(self._bind, key))}
         return group.only(readable - self.revoked)  # guard: a revoked part is never sealed
 
@@ -147,7 +139,7 @@ class PendingParts(Source):
             self.revoked.add(key)
 
     def settle(self, group: Group, written: Written) -> None:
-        """Delete the parts that are in a manifest for good, perhaps that of an interrupted sealer, or are revoked."""
+        """Delete the parts that are revoked, or in a manifest for good, perhaps of an interrupted sealer."""
         claimed, manifest = written.claimed, written.manifest
         settled = (claimed.won | claimed.taken | self.revoked) & {*group.keys}
         self.state.store.delete([self.uri(key) for key in settled])
@@ -156,14 +148,13 @@ class PendingParts(Source):
         self.settled.update(settled)
 
     def _is_readable(self, key: str, call: Callable[[], object]) -> bool:
-        """Make a call about a part; return whether no record of it was found to be damaged."""
+        """Make a call about a part; return whether it found no damaged record."""
         found = _or_fault(call)
         if isinstance(found, Exception):
             self.unreadable[self.uri(key)] = _told(self.uri(key), found)
         return not isinstance(found, Exception)
 
     def uri(self, key: str) -> str:
-        """Where a part is."""
         return self.state.layout.pending_part(self.parts[key].manifest_id)
 
 
@@ -186,7 +177,7 @@ class Sealer:
         """Seal the parts that are large enough together, or have waited long enough.
 
         Raises:
-            AccessError: The store refuses parts, and no other one could be read.
+            AccessError: The store refuses parts, and not one part could be read.
         """
         sealed, now, waiting = SealedParts(), self.planner.state.clock.now(), dict[str, datetime]()
         not_due = dict[str, Manifest]()
@@ -215,7 +206,7 @@ class Sealer:
         )
 
     def _at_once(self, parts: Iterable[Manifest]) -> Iterator[dict[str, Manifest]]:
-        """Divide parts into those that fit into the memory and the time of a call; they have their claim keys."""
+        """Divide parts, by claim key, into what fits into the memory and the time of a call."""
         gathered, files = dict[str, Manifest](), 0
         for part in parts:
             gathered[part_key(part.manifest_id)] = part
@@ -255,7 +246,7 @@ class Sealer:
 
 
 def _or_fault(call: Callable[[], T]) -> T | StuckError | AccessError:
-    """What a call about one part returns, or the error that has to do with this part alone."""
+    """What a call about one part returns, or an error that concerns only this part."""
     try:
         return call()
     except CredentialsRefused:  # no part is to blame
@@ -265,6 +256,6 @@ def _or_fault(call: Callable[[], T]) -> T | StuckError | AccessError:
 
 
 def _told(uri: str, error: Exception) -> str:
-    """Log that a part cannot be read; returns what is wrong."""
+    """Log that a part cannot be read; returns the fault."""
     log_event("part.unreadable", uri=uri, error=error)
     return str(error)

@@ -1,6 +1,6 @@
-"""Decides what became of listed files by what manifests have of them: known, touched, renamed, replaced or new. No I/O.
+"""Decides what became of listed files by their manifests: known, touched, renamed, replaced or new. No I/O.
 
-A version of a file is its length and its time. Where the time moved, or the name, the digest of the bytes decides.
+A version of a file is its length and time. If the time or the name changed, the digest of the bytes decides.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,10 +32,10 @@ class FilesNow(Protocol):
         """The version at a place; None if there is no file."""
 
     def beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterable[set[Beginning]]:
-        """For each file, those of some beginnings that it has; none of a file that cannot be read."""
+        """For each file, which of some beginnings it has; none of a file that cannot be read."""
 
     def range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
-        """The whole lines behind the bytes of a version in a file that begins with these; or why there are none."""
+        """The whole lines that follow the bytes of a version in a file that begins with it, or a fault."""
 
 
 def is_of(sources: Sequence[SourcePlace], uri: str) -> bool:
@@ -50,13 +50,13 @@ class Matches:
     Attributes:
         known: In a manifest, at this version.
         touched: In a manifest with the same bytes and another time.
-        renamed: In a manifest under another name, which is gone; with that name.
+        renamed: In a manifest under another name, which no longer exists; with that name.
         grown: Begin with all bytes of a version that has rows; with the whole lines that follow these.
         unfinished: Those of known or grown files, and of others that only begin a line, that end amid a line; with the
             byte where it begins.
-        replaced: Rows of another version are there.
-        undecided: A manifest that is not done may have it under another name, which is gone.
-        passed: Versions that are gone, and that none of the files has or begins with.
+        replaced: Rows of another version exist.
+        undecided: A manifest that is not done may have it under another name, which no longer exists.
+        passed: Versions that no longer exist, and that no file has or begins with.
     """
 
     known: set[str] = field(default_factory=set)
@@ -77,7 +77,7 @@ class Matches:
         return uri in self.renamed or uri in self.undecided
 
     def has_begun(self, uri: str) -> bool:
-        """Return whether rows of another version of a file are there."""
+        """Return whether rows of another version of a file exist."""
         return uri in self.grown or uri in self.unfinished or uri in self.replaced
 
 
@@ -88,9 +88,9 @@ class Matching:
         files: The files by canonical URI.
         namings: The manifests that name them, or their versions under other names.
         now: What is there now.
-        suspects: Files whose bytes may be others although length and time are the same.
+        suspects: Files whose bytes may differ although length and time are the same.
         remembered: The versions that files had when they were last planned, by canonical URI.
-        gone: Versions that may be at their places no more. A file that begins with one was renamed and grew.
+        gone: Versions that may have left their places. A file that begins with one was renamed and grew.
     """
 
     def __init__(
@@ -123,7 +123,6 @@ class Matching:
         self._begins_with: dict[str, set[Beginning]] = {}
 
     def matches(self) -> Matches:
-        """What became of the files."""
         found = self._found
         for uri, file in self._files.items():
             self._by_own_name(uri, file)
@@ -144,7 +143,7 @@ class Matching:
         return found
 
     def _by_own_name(self, uri: str, file: ManifestFile) -> None:
-        """Decide by what manifests have under the name of a file, or under the one that it had."""
+        """Decide by what manifests have under the current or an earlier name of a file."""
         found, named = self._found, self._by_uri.get(uri) or self._under_earlier_name(uri, file)
         rows = [each for each in named if each.may_have(each.etag)]
         # guard: the rewritten bytes of a file of the same length and time are noticed
@@ -164,9 +163,9 @@ class Matching:
             self._left[uri] = rows
 
     def _under_earlier_name(self, uri: str, file: ManifestFile) -> list[Naming]:
-        """The namings of a version that a file had, by the name that it had before; that name has it no more.
+        """The namings of a version that a file had, by its earlier name, which no longer has that version.
 
-        A file that was renamed since it was compacted has no manifest under its name.
+        A file that was renamed since it was compacted has no manifest under its current name.
         """
         etag = self._remembered.get(uri)
         if etag is None or etag == file.etag:
@@ -174,7 +173,7 @@ class Matching:
         return [each for each in self._by_version.get(etag, ()) if each.digest and self._has_left(each)]
 
     def _by_version_elsewhere(self, uri: str) -> None:
-        """Find the version of another name that a file is, if that name has it no more."""
+        """Find the version of another name that a file is, if that name no longer has it."""
         file = self._files[uri]
         for each in self._by_version.get(file.etag or "", ()):
             # guard: a version under two names is that of one file
@@ -192,7 +191,7 @@ class Matching:
                 return
 
     def _by_beginnings(self, left: Mapping[str, Collection[Naming]]) -> None:
-        """Find the files that begin with a version that is at its place no more.
+        """Find the files that begin with a version that has left its place.
 
         A file that begins with a version of its own name is that file, whatever other names had.
         """
@@ -215,7 +214,7 @@ class Matching:
                 self._add_begun(uri, version, left[uri])
 
     def _may_begin(self, uri: str, shortest_first: Sequence[Beginning], own: Collection[Naming]) -> bool:
-        """Whether a file may begin with one of the versions that are asked for."""
+        """Whether a file may begin with one of the versions."""
         for beginning in shortest_first:
             if beginning[0] >= self._size(uri):
                 return False
@@ -225,7 +224,7 @@ class Matching:
         return False
 
     def _read(self, uris: Iterable[str]) -> None:
-        """Read the beginnings of those of some files that were not read: each once."""
+        """Read the beginnings of files that were not read yet, each file once."""
         asked: dict[int, set[str]] = {}
         for length, digest in self._beginnings:
             asked.setdefault(length, set()).add(digest)
@@ -233,12 +232,12 @@ class Matching:
         self._begins_with.update(zip(unread, self._now.beginnings_of(unread, asked), strict=True))
 
     def _begun(self, uri: str) -> Iterator[Naming]:
-        """The versions that a file that was read begins with, and is longer than, the longest first."""
+        """The versions that a file begins with, and is longer than, the longest first."""
         for beginning in sorted(self._begins_with.get(uri, ()), reverse=True):
             yield from self._beginnings[beginning]
 
     def _of_another_name(self, uri: str) -> Naming | None:
-        """The version of another name that a file is or begins with, if that name has it no more."""
+        """The version of another name that a file is or begins with, if that name no longer has it."""
         for version in (*self._same(uri), *self._begun(uri)):
             if version in self._gone and version not in self._used and version.uri != uri:
                 self._read([version.uri])
@@ -248,7 +247,7 @@ class Matching:
         return None
 
     def _same(self, uri: str) -> Iterator[Naming]:
-        """The versions that a file is. One with the bytes of a file that was removed may be another file."""
+        """The versions with the bytes of a file. If the other file was removed, this may still be a new one."""
         file = self._files[uri]
         for version in self._of_length.get(self._size(uri), ()):
             # guard: a file with the bytes of one that was removed is a new one
@@ -285,7 +284,6 @@ class Matching:
         return self._files[uri].size_bytes or 0
 
     def _has_left(self, version: Naming) -> bool:
-        """Whether a version is at its place no more."""
         return (self._now.version_at(version.uri) or "") != (version.etag or "")
 
     def _has_bytes_of(self, file: ManifestFile, naming: Naming) -> bool:
@@ -308,7 +306,7 @@ class Matching:
 
 
 def _continued(namings: Sequence[Naming], *, under_other_names: bool = False) -> set[Naming]:
-    """The versions that ranges continue which have rows, or may still get some; of all files, or only of others."""
+    """The versions that ranges with rows, or which may get some, continue; of all files, or only of others."""
     ranges = [(each.uri, each.range) for each in namings if each.range is not None and each.may_have(None)]
     ends = {
         (part.continues, part.from_byte, part.digest_before)

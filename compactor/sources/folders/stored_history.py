@@ -14,9 +14,9 @@ from compactor.sources.folders.history import Known, Shorter
 
 @dataclass(slots=True)
 class StoredSummarisedFiles:
-    """A `compactor.sources.folders.history.SummarisedFiles`. It finds files by their names only.
+    """A `compactor.sources.folders.history.SummarisedFiles`. It finds files only by name.
 
-    A row of the index says in which summary a manifest is, and its number there.
+    A row of the index has the summary that a manifest is in, and the manifest's number there.
     """
 
     store: ObjectStore
@@ -30,22 +30,19 @@ class StoredSummarisedFiles:
         self._index = RunLevels(self.store, self.layout.closed_names)
 
     def known(self) -> Known | None:
-        """How far it reaches."""
         return Known(self._index.upto, self._index.note)
 
     def forget(self) -> None:
-        """Forget everything."""
         self._index.forget()
 
     def add(self, namings: Sequence[Naming]) -> bool:
-        """Remember files of the summary that is reached next."""
         for each in namings:
             self._digests.append(digest_of(each.uri))
             self._owners.append(self._numbers.setdefault(each.manifest_id, len(self._numbers)))
         return True
 
     def reach(self, known: Known) -> None:
-        """Write what was added since the last call, as of the next summary."""
+        """Write what was added since the last call, as that of the next summary."""
         if known.place == self._index.upto + 1:
             self._index.add(known.place, self._rows(known.place), known.fingerprint)
         self._digests, self._owners, self._numbers = array("Q"), array("I"), {}
@@ -61,10 +58,10 @@ class StoredSummarisedFiles:
         return {key for place, members in found.items() for key in self._keys(place, members)}
 
     def shorter(self, size_bytes: int) -> Iterator[Shorter]:
-        """Nothing, as no file on S3 is compared with what a shorter one held.
+        """Nothing, as no file on S3 is compared with shorter versions.
 
         Raises:
-            LookupError: A file of a local disk is.
+            LookupError: A file of a local disk is to be compared.
         """
         if size_bytes:
             raise LookupError(size_bytes)

@@ -27,7 +27,7 @@ class SourceSurvey:
     Attributes:
         has_data: Whether there are input files, planned or not.
         is_fresh: Whether some input files were written just now.
-        met: What was skipped until that was known.
+        met: What the scan skipped.
     """
 
     has_data: bool
@@ -89,7 +89,6 @@ class PatientPlanner:
 
 
 def _after(plan: Plan, later: Plan) -> Plan:
-    """The sum of two rounds."""
     return replace(
         later,
         manifests=[*plan.manifests, *later.manifests],

@@ -37,11 +37,7 @@ _SCHEMAS = {
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file of an inventory.
-
-    Attributes:
-        md5: Of its bytes, in hexadecimal digits.
-    """
+    """One file of an inventory, with the MD5 of its bytes in hexadecimal digits."""
 
     uri: str
     size_bytes: int
@@ -53,7 +49,7 @@ class Inventory:
     """What the manifest.json of an inventory says.
 
     Attributes:
-        uri: The document itself.
+        uri: That of the manifest.json.
         source_bucket: The bucket whose objects it lists.
         created_at: When S3 began to list them. What was written, replaced or deleted later may be missing.
         file_format: CSV, ORC or Parquet.
@@ -79,7 +75,7 @@ def parse_inventory(data: bytes, uri: str) -> Inventory:
 
     Args:
         data: The document.
-        uri: Where it is. S3 writes the data files into the same bucket.
+        uri: Its place. S3 writes the data files into the same bucket.
 
     Raises:
         InventoryError: It names every fault.
@@ -128,7 +124,7 @@ def _columns(file_format: str | None, schema: str) -> tuple[str, ...] | None:
 
 
 def _files(listed: Any, uri: str, faults: list[str]) -> list[DataFile]:
-    """The data files, with a fault for what is none."""
+    """The data files; adds a fault for what is none."""
     if not isinstance(listed, list) or not listed or len(listed) > MAX_FILES:
         faults.append(f"expected files to be a list of 1 to {MAX_FILES:,} data files")
         return []
@@ -150,7 +146,7 @@ def _files(listed: Any, uri: str, faults: list[str]) -> list[DataFile]:
 
 
 def _place(key: str, uri: str) -> str:
-    """The URI of a data file: in the bucket of the document; for a copy on a disk, in `data` beside its folder."""
+    """The URI of a data file: in the bucket of the document; for a local copy, in the folder `data` next to its own."""
     if is_s3(uri):
         bucket = uri.partition("://")[2].partition("/")[0]
         return f"s3://{bucket}/{key}"

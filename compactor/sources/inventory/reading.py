@@ -28,7 +28,7 @@ class InventoryReader:
         """Read the manifest.json of an inventory, and verify it by manifest.checksum.
 
         Raises:
-            InventoryError: It is missing, damaged, or none.
+            InventoryError: It is missing, damaged, or something else.
         """
         if base_name(uri) != _NAME:
             raise InventoryError(f"{uri}: expected the {_NAME} of an S3 Inventory, beside its manifest.checksum")
@@ -55,7 +55,7 @@ class InventoryReader:
         """Yield the rows of all data files, one file after the other, each verified before its first row.
 
         Raises:
-            InventoryError: A file is missing, is another one than S3 wrote, or has a row of another bucket.
+            InventoryError: A file is missing, is not the one that S3 wrote, or has a row of another bucket.
         """
         from compactor.sources.inventory.tables import read_rows  # noqa: PLC0415 - pyarrow is slow to load
 
@@ -70,7 +70,7 @@ class InventoryReader:
 
     @contextmanager
     def _fetched(self, file: DataFile) -> Iterator[IO[bytes]]:
-        """A verified local copy, which has no name: it disappears with the process."""
+        """A verified local copy without a name, which disappears with the process."""
         info = self.store.stat(file.uri)
         if info is None:
             raise InventoryError(
@@ -86,7 +86,6 @@ class InventoryReader:
             yield copy
 
     def _copied(self, file: DataFile, etag: str, copy: IO[bytes]) -> str:
-        """Copy a data file to the local disk; its MD5."""
         digest = hashlib.md5(usedforsecurity=False)
         for start in range(0, file.size_bytes, _RANGE_BYTES):
             data = self.store.read_range(file.uri, start, _RANGE_BYTES, etag=etag)

@@ -1,4 +1,4 @@
-"""Tells which rows of an S3 Inventory are files to plan. Decisions, no I/O."""
+"""Decides which rows of an S3 Inventory are files to plan. No I/O."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -23,7 +23,7 @@ INVENTORY_REASONS = {
     "replaced": "replaced since the inventory was made, which is announced by an event of its own",
     "repeated": "listed more than once by the inventory",
 }
-"""Objects of an inventory that are not planned, beside `candidates.SKIP_REASONS`: each reason with its meaning."""
+"""Why objects of an inventory are not planned, in addition to `candidates.SKIP_REASONS`: reasons with meanings."""
 
 _ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})  # GLACIER_IR can be read at once
 _ARCHIVE_TIERS = frozenset({"ARCHIVE", "DEEP_ARCHIVE"})
@@ -38,7 +38,7 @@ class InventoryRow(NamedTuple):
         modified_at: Time of its last write, UTC.
         is_latest: True also if the inventory lists only latest versions.
         storage_class: Empty if the inventory has no such column.
-        access_tier: Of intelligent tiering; empty as above.
+        access_tier: Of intelligent tiering; empty if the inventory has no such column.
     """
 
     bucket: str

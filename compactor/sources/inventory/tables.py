@@ -44,11 +44,11 @@ def read_rows(file: IO[bytes], file_format: str, columns: Sequence[str], where: 
     Args:
         file: Its bytes, which can be read at any place.
         file_format: CSV, ORC or Parquet.
-        columns: What the inventory says of its columns; only CSV files need it.
+        columns: The columns by the manifest.json; only CSV files need them.
         where: The file, for messages.
 
     Raises:
-        InventoryError: It cannot be read as what it should be, or lacks a column.
+        InventoryError: It is not in its format, or lacks a column.
     """
     if file_format == "CSV":
         return _csv_rows(file, columns, where)
