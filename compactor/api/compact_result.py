@@ -191,16 +191,6 @@ class CompactResult:
         return not self.exit_code and not self.dry_run
 
     @property
-    def files(self) -> int:
-        """Files that this call planned, or would plan."""
-        return self.new_files
-
-    @property
-    def input_bytes(self) -> int:
-        """Their stored size in bytes."""
-        return self.new_bytes
-
-    @property
     def rows(self) -> int:
         """Rows that became visible."""
         return self.work.records

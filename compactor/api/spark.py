@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError, TryAgainError
@@ -41,49 +41,20 @@ class DeliveredManifests:
         """End."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchResult:
-    """What a micro-batch did.
+@dataclass(slots=True)
+class BatchResult(RunReport):
+    """What a micro-batch did: all that `RunReport` has.
 
     Attributes:
         batch_id: Its number in the stream.
-        committed: Manifests that were committed.
-        dead_lettered: Manifests that became dead letters.
-        quarantined_files: Input files that need an operator.
-        rows: Rows that became visible.
-        rejected_lines: Lines that were rejected.
-        output_files: Parquet files that became visible.
-        input_bytes: Stored bytes of the input files.
-        output_bytes: Bytes of Parquet.
-        stuck: What is wrong with manifests that only a person can fix, by manifest id. They stay, and others go on.
     """
 
-    batch_id: int
-    committed: int
-    dead_lettered: int
-    quarantined_files: int
-    rows: int
-    rejected_lines: int
-    output_files: int
-    input_bytes: int
-    output_bytes: int
-    stuck: dict[str, str]
+    batch_id: int = 0
 
-    @classmethod
-    def of(cls, batch_id: int, report: RunReport) -> Self:
-        """The result of a batch."""
-        return cls(
-            batch_id=batch_id,
-            committed=report.committed,
-            dead_lettered=report.dead_lettered,
-            quarantined_files=report.quarantined_files,
-            rows=report.records,
-            rejected_lines=report.rejected_lines,
-            output_files=report.output_files,
-            input_bytes=report.input_bytes,
-            output_bytes=report.output_bytes,
-            stuck=dict(report.stuck),
-        )
+    @property
+    def rows(self) -> int:
+        """Rows that became visible."""
+        return self.records
 
 
 def manifest_stream(spark: Any, dst: Place, *, max_manifests: int | None = None) -> Any:
@@ -158,7 +129,9 @@ def foreach_batch(
         )
         report = service.run(once=True)
         if on_batch is not None:
-            on_batch(BatchResult.of(batch_id, report))
+            result = BatchResult(batch_id=batch_id)
+            result.merge(report)
+            on_batch(result)
         if service.was_stopped:  # what is left must not count as delivered
             raise TryAgainError(f"{app.layout.state}: the run was asked to stop; start the stream again")
 

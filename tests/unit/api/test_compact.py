@@ -102,7 +102,7 @@ def test_sources_are_text_paths_or_several(raw: Path) -> None:
         write(raw / name, b'{"id": "%s"}\n' % name.encode())
     assert compactor.compact([raw / "a.ndjson", "raw/b.*"], "rows").files == 2
     again = compactor.compact((raw,), Path("rows"))
-    assert (again.files, again.planned_before, again.complete) == (1, 2, True)
+    assert (again.new_files, again.planned_before, again.complete) == (1, 2, True)
     assert ids(Path("rows")) == {"a.ndjson": 1, "b.ndjson": 1, "c.ndjson": 1}
 
 
@@ -234,7 +234,7 @@ def test_ctrl_c_raises_and_loses_nothing(raw: Path) -> None:
     assert 0 < sum(ids(Path("rows")).values()) < len(DAYS)
     assert list(Path("rows.compactor/state/runs").glob("*.json")) == []
     again = compactor.compact(raw, "rows")
-    assert (again.complete, again.files, again.planned_before) == (True, 0, len(DAYS))
+    assert (again.complete, again.new_files, again.planned_before) == (True, 0, len(DAYS))
     assert ids(Path("rows")) == {str(number): 1 for number in range(len(DAYS))}
     assert list(Path("rows.compactor/state").rglob("*failure*")) == []  # no attempt counts as failed
 
