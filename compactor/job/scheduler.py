@@ -1,10 +1,10 @@
-"""Works on manifests in threads, several at once. No manifest waits for another one of its batch, or stops it."""
+"""Works on several manifests at once, in threads. No manifest waits for another one of its batch, or stops it."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from threading import Condition
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import CompactorError, EngineLost, OperatorError, StuckError
 from compactor.core.layout import id_from_name
+from compactor.core.map_ordered import map_ordered
 from compactor.core.rules.attempts import Lane
 from compactor.core.rules.shares import share_of
 from compactor.job.lanes import StreamSlots, WorkQueue
@@ -36,16 +37,16 @@ WAITING_FILES = 20_000
 
 _ROOM_CHECK_SECONDS = 0.2
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Scheduler:
     """Compacts manifests.
 
-    Args:
+    Attributes:
         intake: Receives the objects.
-        compactor: Works on one manifest. Those of other runs are forgotten when it is their turn.
+        compactor: Works on one manifest.
         queue: The manifests that wait or are in flight.
         slots: Those of the job, as its stream sees them.
         postponed: Manifests that are tried again later.
@@ -53,31 +54,23 @@ class Scheduler:
         table: Takes placed manifests, and brings them to done; None without a table sink.
     """
 
-    def __init__(
-        self,
-        *,
-        intake: Intake,
-        compactor: ManifestCompactor,
-        queue: WorkQueue,
-        slots: StreamSlots,
-        postponed: Retries,
-        on_result: Callable[[Result], None] = lambda _: None,
-        table: "TableCommits | None" = None,
-    ) -> None:
-        self.intake = intake
-        self.compactor = compactor
-        self.postponed = postponed
-        self.on_result = on_result
-        self._table = table
-        self._queue = queue
-        self._slots = slots
-        self._changed = Condition()
-        self._pool = ThreadPoolExecutor(queue.slots, thread_name_prefix="manifest")
-        self._ended: deque[Result] = deque()
-        self._closed = False
-        self._halted = False
-        self._final_error: BaseException | None = None
-        slots.join(self)
+    intake: Intake
+    compactor: ManifestCompactor
+    queue: WorkQueue
+    slots: StreamSlots
+    postponed: Retries
+    on_result: Callable[[Result], None] = lambda _: None
+    table: "TableCommits | None" = None
+    _changed: Condition = field(default_factory=Condition, init=False)
+    _pool: ThreadPoolExecutor = field(init=False)
+    _ended: deque[Result] = field(default_factory=deque, init=False)
+    _closed: bool = field(default=False, init=False)
+    _halted: bool = field(default=False, init=False)
+    _final_error: BaseException | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._pool = ThreadPoolExecutor(self.queue.slots, thread_name_prefix="manifest")
+        self.slots.join(self)
 
     def run(self, uris: Iterable[str]) -> Results:
         """Take in and compact the manifests at these URIs now, and wait. Repeated URIs and manifests count once.
@@ -97,7 +90,7 @@ class Scheduler:
     def take_in(self, uris: Iterable[str]) -> None:
         """Take in manifests, and begin them when it is their turn; `take_ended` returns their results.
 
-        Manifests that are worked on already are left out. Those whose next attempt is due later are postponed.
+        Manifests in flight are left out. Those whose next attempt is due later are postponed.
         """
         self._begin(self._reviewed(self._received(uris), postpones=True))
 
@@ -124,7 +117,7 @@ class Scheduler:
     def be_cautious(self) -> None:
         """Begin with one manifest at a time, because a driver died; see `WorkQueue`."""
         with self._changed:
-            self._queue.be_cautious()
+            self.queue.be_cautious()
 
     def take_ended(self) -> Results:
         """Return what came of manifests since the last call; those that are to be tried again are postponed.
@@ -135,7 +128,7 @@ class Scheduler:
         """
         if self._final_error is not None:
             raise self._final_error
-        placed = self._table.take_ended() if self._table is not None else []
+        placed = self.table.take_ended() if self.table is not None else []
         for result in placed:
             if result.ending in FINISHED:
                 self.on_result(result)
@@ -146,28 +139,26 @@ class Scheduler:
     def is_idle(self) -> bool:
         """Return whether nothing waits or is in flight, and all results were taken."""
         with self._changed:
-            return not (self._queue or self._queue.in_flight or self._ended)
+            return not (self.queue or self.queue.in_flight or self._ended)
 
     def has_room(self) -> bool:
-        """Return whether `wait_for_room` would not wait."""
         with self._changed:
             return not self._is_full()
 
     def known_uris(self) -> frozenset[str]:
         """Return the objects whose manifests wait or are in flight."""
         with self._changed:
-            return self._queue.uris
+            return self.queue.uris
 
     def record_failures(self) -> int:
-        """Record the failures that the store did not accept before; return how many it still does not accept."""
         return self.compactor.failures.record()
 
     def release(self) -> None:
         """Begin what may begin, after the table had no room."""
-        self._slots.job.deal()
+        self.slots.job.deal()
 
     def halt(self) -> None:
-        """Begin no other manifest. Takes no lock, so that a signal handler may call it."""
+        """Begin no other manifest. Takes no lock, so a signal handler may call it."""
         self._halted = True
         self.compactor.failures.is_stopping = True
 
@@ -175,7 +166,7 @@ class Scheduler:
         """Begin no other manifest, and wait for those in flight."""
         with self._changed:
             self._closed = True
-            self._queue.drop_waiting()
+            self.queue.drop_waiting()
         self._pool.shutdown(wait=True)
 
     def _awaited(self, received: Sequence[Delivery | Result]) -> Results:
@@ -184,13 +175,13 @@ class Scheduler:
             reviewed = [replace(each, lane=Lane.ALONE) if isinstance(each, Delivery) else each for each in reviewed]
         self._begin(reviewed)
         with self._changed:
-            while self._queue.in_flight or (self._queue and self._may_begin):
+            while self.queue.in_flight or (self.queue and self._may_begin):
                 self._changed.wait()
         return self.take_ended()
 
     def _is_full(self) -> bool:
         # What is tried again is not counted: it would keep the stream from delivering what nothing is wrong with.
-        queue, streams = self._queue, len(self._slots.job.streams)  # memory is for all of them
+        queue, streams = self.queue, len(self.slots.job.streams)  # memory is for all of them
         is_ahead = queue.first_attempts >= WAITING_MANIFESTS // streams or queue.files >= WAITING_FILES // streams
         is_full = is_ahead and queue.first_attempts >= queue.slots
         return is_full and not self._closed and self._final_error is None
@@ -200,9 +191,9 @@ class Scheduler:
             self._ended.extend(each for each in reviewed if isinstance(each, Result))
             for each in reviewed:
                 if isinstance(each, Delivery) and not self._closed:
-                    self._queue.add(each)
+                    self.queue.add(each)
             self._changed.notify_all()
-        self._slots.job.deal()
+        self.slots.job.deal()
 
     def _received(self, uris: Iterable[str]) -> list[Delivery | Result]:
         def received(uri: str) -> Delivery | Result:
@@ -212,14 +203,14 @@ class Scheduler:
             gone = Result(ending=Ending.GONE, manifest_id=manifest_id, uri=uri)
             return gone if found is None else found
 
-        return self._each(received, dict.fromkeys(uris))
+        return list(map_ordered(received, dict.fromkeys(uris), threads=INTAKE_THREADS))
 
     def _resumed(self, manifest_ids: Iterable[str]) -> list[Delivery | Result]:
         def resumed(manifest_id: str) -> Delivery | Result | None:
             accepted = _tried(partial(self.compactor.state.ledger.accepted, manifest_id), manifest_id)
             return _delivery(accepted) if isinstance(accepted, Accepted) else accepted
 
-        return [found for found in self._each(resumed, manifest_ids) if found is not None]
+        return [found for found in map_ordered(resumed, manifest_ids, threads=INTAKE_THREADS) if found is not None]
 
     def _reviewed(
         self,
@@ -228,7 +219,7 @@ class Scheduler:
         postpones: bool = False,
         known: Mapping[str, LedgerState] = MappingProxyType({}),
     ) -> list[Delivery | Result]:
-        """Each delivery with the lane that it belongs in, or what came of it already."""
+        """Each delivery with its lane, or what came of it already."""
         now = self._now()
 
         def reviewed(each: Delivery | Result) -> Delivery | Result:
@@ -250,33 +241,28 @@ class Scheduler:
                 return replace(result_of(delivery, Ending.NOT_DUE), due_at=review.due_at)
             return replace(delivery, lane=review.lane)
 
-        return self._each(reviewed, received)
+        return list(map_ordered(reviewed, received, threads=INTAKE_THREADS))
 
     def _now(self) -> datetime:
         return self.compactor.state.clock.now()
 
-    def _each(self, work: Callable[[S], T], items: Iterable[S]) -> list[T]:
-        with ThreadPoolExecutor(INTAKE_THREADS) as pool:
-            return list(pool.map(work, items))
-
     @property
     def _may_begin(self) -> bool:
-        is_held = self._table is not None and self._table.is_full()
+        is_held = self.table is not None and self.table.is_full()
         return not (self._closed or self._halted or is_held) and self._final_error is None
 
     def begin_one(self, others: int) -> Delivery | None:
-        """Begin one manifest; see `compactor.job.lanes.Beginner`."""
+        """See `compactor.job.lanes.Beginner`."""
         with self._changed:
-            delivery = self._queue.next(others) if self._may_begin else None
+            delivery = self.queue.next(others) if self._may_begin else None
             if delivery is not None:
                 self._pool.submit(self._work, delivery)
                 self._changed.notify_all()
         return delivery
 
     def needs_all(self) -> bool:
-        """Return whether a manifest waits until nothing else is in flight."""
         with self._changed:
-            return self._may_begin and self._queue.needs_all()
+            return self._may_begin and self.queue.needs_all()
 
     def _work(self, delivery: Delivery) -> None:
         result = None
@@ -284,20 +270,20 @@ class Scheduler:
             result = self._compacted(delivery)
         except BaseException as exc:  # noqa: BLE001 - it ends the run, in the thread that waits for it
             self._final_error = self._final_error or exc
-        self._slots.ended(delivery)  # first, or it would take a second delivery of the manifest for this one
+        self.slots.ended(delivery)  # first, or it would take a second delivery of the manifest for this one
         with self._changed:
-            self._queue.done(delivery)
+            self.queue.done(delivery)
             if result is not None:  # only now, or the next attempt would find this one in flight
                 self._ended.append(result)
             self._changed.notify_all()
-        self._slots.job.deal()
+        self.slots.job.deal()
 
     def _compacted(self, delivery: Delivery) -> Result | None:
-        """What came of a manifest; None for one that the table brings to done."""
+        """What came of a manifest; None if the table brings it to done."""
         # guard: a manifest that another shard has taken meanwhile is not begun when its turn comes
         if not self.compactor.share.is_mine(delivery.uri):
             return result_of(delivery, Ending.GONE)
-        if self._table is not None and delivery.manifest_id in self._table:
+        if self.table is not None and delivery.manifest_id in self.table:
             return None
         manifest_id = delivery.manifest_id
         result = _tried(partial(self.compactor.compact, delivery), manifest_id, delivery.uri, delivery)
@@ -306,9 +292,9 @@ class Scheduler:
                 return replace(result, due_at=self.compactor.reviewer.review_of(delivery.accepted).due_at)
         if result.ending in {Ending.COMMITTED, Ending.PLACED}:
             with self._changed:
-                self._queue.note_commit()
-        if result.ending is Ending.PLACED and self._table is not None:
-            self._table.take(result)
+                self.queue.note_commit()
+        if result.ending is Ending.PLACED and self.table is not None:
+            self.table.take(result)
             return None
         if result.ending in {Ending.COMMITTED, Ending.DEAD_LETTERED}:
             self.on_result(result)
@@ -320,7 +306,7 @@ def _delivery(accepted: Accepted) -> Delivery:
 
 
 def _tried(work: Callable[[], T], manifest_id: str, uri: str = "", delivery: Delivery | None = None) -> T | Result:
-    """Do some work on one manifest. If it fails, return that, so that the others go on."""
+    """Do some work on one manifest. An error becomes its result, so that the others go on."""
     try:
         return work()
     except (OperatorError, EngineLost):

@@ -1,4 +1,4 @@
-"""The job: resumes open manifests beside the stream, until stopped; tries failed manifests again when they are due."""
+"""The job: takes in manifests of the stream and those left open, and retries failed ones, until stopped."""
 
 import heapq
 from collections import Counter, deque
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Event
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
@@ -24,9 +24,6 @@ from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log
 from compactor.upkeep.tasks import Tasks
 
-if TYPE_CHECKING:
-    from compactor.job.table_commits import TableCommits
-
 MAX_CONSECUTIVE_FAILURES = 6
 """Restarts of the stream in a row without a commit."""
 
@@ -43,7 +40,7 @@ LISTED_AT_ONCE = 32
 """Objects that a listing found, to take in before the job looks after everything else again."""
 
 TELL_SECONDS = 5.0
-"""How often a busy run tells the log and the metrics what came of manifests."""
+"""How often a busy run reports to the log and the metrics what came of manifests."""
 
 RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
@@ -75,7 +72,7 @@ class ManifestSource(Protocol):
         """Wait until the stream ends or the timeout passes; return whether it has ended.
 
         Raises:
-            Exception: What ended the stream. An error of `on_batch` is raised as it is, not wrapped.
+            Exception: What ended the stream. An error of `on_batch` is raised unchanged.
         """
 
     def is_idle(self) -> bool:
@@ -98,9 +95,8 @@ class Service:
         heartbeat: The heartbeat of this run.
         target_file_bytes: For the hit rate of file sizes.
         poll_seconds: How long to wait for the stream between two checks.
-        finish_check_seconds: How long a run that is to end waits between two checks whether it may.
+        finish_check_seconds: How long a run that is to end waits before it checks again whether it may.
         share: The manifests that this run takes.
-        table: Brings placed manifests to done; None without a table sink.
     """
 
     state: State
@@ -115,7 +111,6 @@ class Service:
     poll_seconds: float = 0.5
     finish_check_seconds: float = FINISH_CHECK_SECONDS
     share: Share
-    table: "TableCommits | None" = None
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
     _has_resumed: bool = field(default=False, init=False)
@@ -163,12 +158,12 @@ class Service:
                 self.tasks.stop()
                 self.runner.close()
                 self._record_failures()
-                if self.table is not None:
-                    self.table.close()
+                if self.runner.table is not None:
+                    self.runner.table.close()
                 self.metrics.flush(FLUSH_SECONDS)
             self._collect()  # what was in flight
-            if self.table is not None:
-                self._report.failures.update(self.table.unfinished())
+            if self.runner.table is not None:
+                self._report.failures.update(self.runner.table.unfinished())
             if once and self._report.failures and not self._stopping.is_set():
                 raise ManifestsUnfinished(self._report.failures)
             for error in sorted(unplanned, key=lambda each: not isinstance(each, OperatorError)):
@@ -230,8 +225,8 @@ class Service:
             self.source.stop()
 
     def _commit_placed(self, *, at_once: bool = False) -> None:
-        if self.table is not None:
-            self.table.step(at_once=at_once)
+        if self.runner.table is not None:
+            self.runner.table.step(at_once=at_once)
             self.runner.release()
 
     def _is_idle(self) -> bool:
@@ -251,7 +246,7 @@ class Service:
         if not self._has_resumed and any(each.has_deaths for each in opened):
             self._begin_cautiously(Counter(name_kind(each.manifest_id + ".json") for each in opened if each.has_deaths))
         self._has_resumed = True
-        placed = self.table or frozenset[str]()
+        placed = self.runner.table or frozenset[str]()
         due = [each for each in opened if each.manifest_id not in placed]
         due = [each for each in due if each.manifest_id not in self.runner.postponed]
         if due:
@@ -277,13 +272,12 @@ class Service:
         self.share.has_changed()
 
     def _follow_shards(self) -> None:
-        """Take manifests over from shards that are gone."""
         if self.share.has_changed():
             self._resume()
             self._list_own()
 
     def _take_listed(self) -> None:
-        """Take in some of the objects that were listed. Never waits for room, which only this thread may make."""
+        """Take in some of the listed objects. Never waits for room, which only this thread may make."""
         if self._listed and self.runner.has_room():
             known = self.runner.known_uris()
             taken = [self._listed.popleft() for _ in range(min(LISTED_AT_ONCE, len(self._listed)))]
@@ -298,7 +292,7 @@ class Service:
         self._listed = deque(in_turns(info.uri for info in self._waiting()))
 
     def _finish(self) -> None:
-        """Work until every manifest of the prefix is done, or was tried too many times or for too long."""
+        """Work until every manifest of the prefix is done, or failed too many times or for too long."""
         self._drain()
         if not self._is_blocked():
             self._list_unseen(everything=True)
@@ -306,7 +300,7 @@ class Service:
 
     def _is_blocked(self) -> bool:
         """Whether the table is full, and commits have failed too often for a run that is to end."""
-        return self.table is not None and self.table.has_given_up() and self.table.is_full()
+        return self.runner.table is not None and self.runner.table.has_given_up() and self.runner.table.is_full()
 
     def _drain(self) -> None:
         while not self._stopping.is_set():
@@ -315,19 +309,19 @@ class Service:
             self._take_listed()
             is_idle = self.runner.is_idle() and not self._listed
             # Before the next try of a commit: while one is under way, the table has not given up.
-            if self._is_blocked() or (is_idle and self.table is not None and self.table.has_given_up()):
+            if self._is_blocked() or (is_idle and self.runner.table is not None and self.runner.table.has_given_up()):
                 break
             self._commit_placed(at_once=is_idle)
-            is_settled = is_idle and (self.table is None or self.table.is_idle())
+            is_settled = is_idle and (self.runner.table is None or self.runner.table.is_idle())
             if is_settled and not self.runner.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
                 break
             self._stopping.wait(self.finish_check_seconds)
 
     def _list_unseen(self, *, everything: bool) -> None:
-        """Find hidden, nested, empty and late objects to take in; with `everything`, all that are in the prefix."""
+        """Find hidden, nested, empty and late objects to take in; with `everything`, all in the prefix."""
         folder = self.state.layout.manifests_folder
         late = self.state.clock.now() - timedelta(seconds=LATE_SECONDS)
-        placed = self.table.uris() if self.table is not None else frozenset[str]()
+        placed = self.runner.table.uris() if self.runner.table is not None else frozenset[str]()
         unseen = [
             info.uri
             for info in self._waiting()
@@ -366,7 +360,7 @@ class Service:
         )
 
     def _record_failures(self) -> None:
-        """Record failures before the process ends, or they look like crashes. Give up after a few tries."""
+        """Record failures before the process ends, else they look like crashes. Gives up after some tries."""
         for tried in range(1, RECORD_TRIES + 1):
             if not self.runner.record_failures():
                 return
@@ -389,5 +383,5 @@ def _pause_seconds(failures: int) -> float:
 
 
 def _has_passed(seconds: float, since: datetime, now: datetime) -> bool:
-    """Whether an interval has passed. A beginning in the future, of a clock that was wrong, holds nothing up."""
+    """Whether an interval has passed. A start in the future, by a clock that was wrong, counts as passed."""
     return abs((now - since).total_seconds()) >= seconds

@@ -189,7 +189,6 @@ def service_on(app: App, engine: Engine, source: ManifestSource) -> Service:
         metrics=app.metrics,
         target_file_bytes=app.settings.output.target_file_bytes,
         share=app.share,
-        table=table,
     )
 
 

@@ -168,9 +168,9 @@ def test_an_object_that_only_a_listing_finds_waits_for_no_room(monkeypatch: pyte
     source = ListedManifests(harness.store, harness.layout.manifests_folder, 8, 0.01)
     service = streaming.service_on(harness.app(), harness.engine(), source)
     service.poll_seconds = 0.01
-    assert service.table is not None
+    assert service.runner.table is not None
     with Running(service, once=False):
-        assert eventually(lambda: service.table.is_full() and not service.runner.has_room())
+        assert eventually(lambda: service.runner.table.is_full() and not service.runner.has_room())
         hidden = harness.put_manifest("_hidden.json", b"{")  # only now: while there is room, it is taken in at once
         assert eventually(lambda: hidden in service._listed)
         sink_of(harness).is_down = False
@@ -284,8 +284,8 @@ def test_a_stop_commits_what_is_placed() -> None:
     """The last of a run does not wait for the next one."""
     harness = Harness(table={"commit_seconds": 3600.0})
     service = watched_service(harness, lambda: "m1" in placed)
-    assert service.table is not None
-    placed = service.table
+    assert service.runner.table is not None
+    placed = service.runner.table
     report = service.run(once=False)
     assert report.committed == 1
     check_table(harness, "m1")
