@@ -1,4 +1,4 @@
-"""Attempts at a manifest: whether, when and beside what it is tried again, how one is made, and how it failed."""
+"""Attempts at a manifest: whether, when and beside what it is tried again, and how attempts failed."""
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -65,8 +65,8 @@ class AttemptFailures:
     """Records how attempts failed. Later runs take an attempt without such a record for a death.
 
     Attributes:
-        engine: The engine of the job. If it does not work any more, no manifest is to blame.
-        in_flight: The ids of the manifests that are being worked on.
+        engine: The engine of the job. If it no longer works, no manifest is to blame.
+        in_flight: The ids of the manifests in flight.
         is_stopping: Whether this process was asked to end.
     """
 
@@ -78,7 +78,7 @@ class AttemptFailures:
     _failed_since_commit: set[str] = field(default_factory=set)
 
     def note_commit(self) -> None:
-        """Note that a manifest got through: the environment works."""
+        """Note a commit, which shows that the environment works."""
         self._failed_since_commit = set()
 
     def note_failing(self, manifest_id: str) -> None:
@@ -86,12 +86,12 @@ class AttemptFailures:
         self._failed_since_commit.add(manifest_id)
 
     def add(self, key: ManifestKey, attempt: Attempt, error: Exception, *, passing: bool = False) -> None:
-        """Keep a failure until it is recorded, of which the manifest is not to blame if it is passing.
+        """Keep a failure until it is recorded. If it is passing, the manifest is not to blame.
 
         Makes no call to the store, because the store may be what failed.
         """
         scratch = isinstance(error, ScratchFull)
-        # What asked this process to end may have ended any call, and the last one to fail has nothing beside it.
+        # What asked this process to end may have ended any call, and the last attempt to fail ran alone.
         passing = passing or (self.is_stopping and not isinstance(error, StagingError))
         passing = passing or (is_passing(error) and not (scratch and attempt.alone)) or self._is_engine_broken(error)
         undecided = not passing and not isinstance(error, StagingError) and self._may_be_common(key.id)
@@ -123,7 +123,7 @@ class AttemptFailures:
         return not isinstance(error, CompactorError) and not self.engine.is_healthy()
 
     def _may_be_common(self, manifest_id: str) -> bool:
-        """Whether it takes more than this failure to tell the manifest from its environment."""
+        """Whether this failure alone cannot show if the manifest or its environment is to blame."""
         self._failed_since_commit.add(manifest_id)
         beside = any(each != manifest_id for each in tuple(self.in_flight))
         return beside or len(self._failed_since_commit) >= COMMON_FAILURES
@@ -143,7 +143,7 @@ def _described(error: Exception) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class SelfTest:
-    """Takes the sample through reading, conversion and verification. Publishes nothing, and leaves nothing behind.
+    """Takes a sample through reading, conversion and verification. Publishes nothing, and leaves nothing behind.
 
     Attributes:
         engine: The engine of the job.
@@ -158,7 +158,7 @@ class SelfTest:
     _lock: Lock = field(default_factory=Lock)
 
     def has_passed_since(self, moment: datetime) -> bool:
-        """Return whether the sample was converted after a moment; try now if it was not, unless it just failed.
+        """Return whether the sample was converted after a moment. Converts it now if not, unless that just failed.
 
         Raises:
             OperatorError: A person must act.
@@ -170,7 +170,7 @@ class SelfTest:
             return self._passed_since(moment)
 
     def _passed_since(self, moment: datetime) -> bool:
-        # A time in the future is of a clock that was ahead, and tells nothing.
+        # A time in the future is of a clock that was ahead, and proves nothing.
         return self._passed_at is not None and moment <= self._passed_at <= self.state.clock.now()
 
     def _has_just_failed(self) -> bool:
@@ -233,7 +233,7 @@ class Review:
         due_at: The earliest time of the next attempt; None for at once.
         after_progress: Whether another manifest was committed since the last attempt failed.
         after_self_test: Whether the job converted its sample since the last attempt failed; False if it was not asked.
-        undecided_since: When the last attempt failed, if a self-test may tell why it or the next one does; else None.
+        undecided_since: When the last attempt failed, if a self-test may explain this or the next failure; else None.
         is_failing: Whether the last attempt failed for a reason that is not passing, and none was committed since.
     """
 
@@ -284,7 +284,7 @@ class AttemptReviewer:
         )
 
     def review_of(self, accepted: Accepted, found: LedgerState | None = None) -> Review:
-        """Review a manifest, by what was found on record if it was read already.
+        """Review a manifest; `found` is its state, if that was read already.
 
         One with an outcome needs no attempt, and may go on at once beside anything.
         """

@@ -2,9 +2,9 @@
 
 The slots of a job are divided among its streams by weights, so that a flood in one starves none.
 
-Start-time fair queueing: each stream has a clock that runs by the bytes of what it begins, divided by its weight, and
-the stream whose clock is behind begins next. The clock of a stream without work does not stand still: it is set to that
-of the others when work comes, so that nothing is saved up, and until then the others have its share.
+Start-time fair queueing: the clock of each stream runs by the bytes of what it begins, divided by its weight, and the
+stream whose clock is behind begins next. The clock of a stream without work is set to that of the others when work
+comes, so that nothing is saved up. Until then the others have its share.
 """
 
 import threading
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """Items by share, which take turns: first those of different sizes, then those of different sources.
+    """Items that take turns by share: first those of different sizes, then those of different sources.
 
     Every operation costs the same, however many wait.
     """
@@ -34,7 +34,6 @@ class FairQueue(Generic[T]):
         return self._count
 
     def push(self, item: T, share: Share) -> None:
-        """Add an item behind the others of its share."""
         sources = self._classes.setdefault(share.size_class, OrderedDict())
         sources.setdefault(share.source, deque()).append(item)
         self._count += 1
@@ -77,16 +76,16 @@ class WorkQueue:
     """Manifests that wait and manifests in flight. Each id is in flight once.
 
     First attempts are taken share by share. While they wait, repeated ones get at most half of the slots, and one turn
-    after `FRESH_BEFORE_AGAIN` first attempts; every second turn as long as more than `OTHERS_FIRST` for each slot wait.
-    A manifest that is to run alone runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin.
+    after `FRESH_BEFORE_AGAIN` first attempts; every second turn while more than `OTHERS_FIRST` for each slot wait. A
+    manifest that is to run alone runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin.
 
     After a death the queue is cautious: it begins with one manifest, and with one more for each that ended. As many
     first attempts go before the first repeated one as before one that is to run alone.
 
     Attributes:
-        slots: How many manifests are worked on at once.
+        slots: How many manifests are in flight at once.
         in_flight: By id.
-        files: How many files those that wait have.
+        files: How many files the waiting manifests have.
     """
 
     slots: int
@@ -102,17 +101,16 @@ class WorkQueue:
     _trusted: int = 1_000_000
 
     def __len__(self) -> int:
-        """How many deliveries wait."""
         return len(self._known) - len(self.in_flight)
 
     @property
     def first_attempts(self) -> int:
-        """How many of those that wait are first attempts."""
+        """How many of the waiting manifests are first attempts."""
         return len(self._fresh)
 
     @property
     def uris(self) -> frozenset[str]:
-        """The objects that those that wait or are in flight were delivered in."""
+        """The objects that waiting manifests, and those in flight, were delivered in."""
         return frozenset(uri for _, uri in self._known)
 
     def add(self, work: Delivery) -> bool:
@@ -129,11 +127,11 @@ class WorkQueue:
         return True
 
     def be_cautious(self) -> None:
-        """Begin again with one manifest at a time: a driver died."""
+        """Begin again with one manifest at a time, after a driver died."""
         self._trusted, self._fresh_until_again = 0, self.slots * OTHERS_FIRST
 
     def note_commit(self) -> None:
-        """Note that a manifest got through: what no attempt could decide needs not run alone any more."""
+        """Note a commit: manifests whose failures were undecided need no longer run alone."""
         self._again.extend(each for each in self._alone if each.lane is Lane.UNDECIDED)
         self._alone = deque(each for each in self._alone if each.lane is not Lane.UNDECIDED)
 
@@ -141,7 +139,7 @@ class WorkQueue:
         """Take the manifest to begin now; None if none may begin yet.
 
         Args:
-            others: How many manifests are in flight beside those of this queue.
+            others: How many manifests of other queues are in flight.
         """
         width = min(self.slots, 1 + self._trusted)
         if len(self.in_flight) >= width or any(each.lane is Lane.ALONE for each in self.in_flight.values()):
@@ -177,13 +175,12 @@ class WorkQueue:
             del self._later[work.manifest_id]
 
     def drop_waiting(self) -> None:
-        """Forget everything that waits."""
         self._fresh, self._again, self._alone, self.files = FairQueue(), deque(), deque(), 0
         self._known = {work.place for work in self.in_flight.values()}
         self._later = {manifest_id: deque() for manifest_id in self.in_flight}
 
     def needs_all(self) -> bool:
-        """Return whether a manifest is next that waits until nothing else is in flight."""
+        """Return whether the next manifest waits until nothing else is in flight."""
         others = bool(self._fresh or self._again)
         return bool(self._alone) and (not others or self._begun_since_alone >= self.slots * OTHERS_FIRST)
 
@@ -207,11 +204,7 @@ class Beginner(Protocol):
     """The waiting manifests of one stream."""
 
     def begin_one(self, others: int) -> Delivery | None:
-        """Begin the manifest whose turn it is; None if none may begin.
-
-        Args:
-            others: How many manifests of other streams are in flight.
-        """
+        """Begin the next manifest, with so many of other streams in flight; None if none may begin."""
 
     def needs_all(self) -> bool:
         """Return whether a manifest waits until nothing else is in flight in the whole job."""
@@ -219,11 +212,7 @@ class Beginner(Protocol):
 
 @dataclass(slots=True, eq=False)
 class StreamSlots:
-    """The slots of a job as one of its streams sees them: its weight, its clock in bytes, and what it has in flight.
-
-    Attributes:
-        job: All slots.
-    """
+    """The slots of a job as one of its streams sees them: its weight, its clock in bytes, what it has in flight."""
 
     job: "SharedSlots"
     weight: int
@@ -232,12 +221,11 @@ class StreamSlots:
     beginner: Beginner | None = None
 
     def join(self, beginner: Beginner) -> None:
-        """Take part with these waiting manifests, in place of those that it took part with before."""
+        """Take part with these waiting manifests, in place of earlier ones."""
         with self.job.lock:
             self.beginner = beginner
 
     def ended(self, begun: Delivery) -> None:
-        """Note that a manifest ended."""
         with self.job.lock:
             self.in_flight -= 1
             self.job.in_flight.discard(begun.manifest_id)
@@ -245,7 +233,7 @@ class StreamSlots:
 
 
 class SharedSlots:
-    """The slots of a job. Thread-safe; `deal` calls the beginners, so its caller holds no lock of theirs.
+    """The slots of a job. Thread-safe. `deal` calls the beginners, so its caller must hold none of their locks.
 
     Args:
         slots: How many manifests are in flight at once, of all streams together.
@@ -253,7 +241,7 @@ class SharedSlots:
 
     Attributes:
         in_flight: The ids of all manifests in flight.
-        is_alone: Whether one of them leaves nothing beside it.
+        is_alone: Whether one of them allows no other beside it.
     """
 
     def __init__(self, slots: int, weights: Mapping[str, int]) -> None:
@@ -266,7 +254,7 @@ class SharedSlots:
         self._begun_since_alone = 0
 
     def deal(self) -> None:
-        """Let streams begin manifests as long as there are slots, the one whose clock is behind first."""
+        """Let streams begin manifests while there are slots, the one whose clock is behind first."""
         with self.lock:
             while self._slots_taken < self.slots and not self.is_alone and self._begin_one():
                 pass

@@ -26,8 +26,8 @@ class Publisher:
     """Carries decided manifests to done.
 
     Attributes:
-        table: Has to take the files of a commit before it is done; None without a table sink.
-        columns: Holds the columns of all files for those who read folders; None with a table sink, which has them.
+        table: Takes the files of a commit before it is done; None without a table sink.
+        columns: Has the columns of all files, for readers of folders; None with a table sink, which has them.
     """
 
     state: State
@@ -47,7 +47,7 @@ class Publisher:
         return self.finish(accepted, placed)
 
     def place(self, accepted: Accepted, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
-        """Publish what the outcome names; return it, or that of a later generation that superseded it meanwhile."""
+        """Publish what the outcome names; return it, or that of a later generation that superseded it."""
         if isinstance(outcome, Commit):
             # guard: done is on record after all is in its final place, not before
             if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:
@@ -69,7 +69,7 @@ class Publisher:
         return done_at
 
     def _publish(self, commit: Commit) -> bool:
-        """Have every file in its final place; return False if another driver is further."""
+        """Put every file in its final place; return False if another driver is further."""
         if commit.is_rebuilt:
             self._make_way(commit)
         self.cover_columns(commit.schema_version)
@@ -81,14 +81,13 @@ class Publisher:
         return True
 
     def cover_columns(self, version: int) -> None:
-        """Have the columns file hold the columns of a schema version; see `ColumnsFile`."""
         if self.columns is not None:
             self.columns.cover(version)
 
     def _make_way(self, commit: Commit) -> None:
         """Delete what a driver could still publish of earlier generations, and then what they published.
 
-        No name that is deleted here is ever used again, so that a driver may do this late.
+        No name that is deleted here is ever used again, so a driver may do this late.
 
         Raises:
             StuckError: It may not delete output.
@@ -100,7 +99,7 @@ class Publisher:
             self._delete_replaced(commit)
 
     def _delete_replaced(self, commit: Commit) -> None:
-        # A job need not be allowed to delete output: it finishes a rebuild of which nothing is left to delete.
+        # A job need not be allowed to delete output: it can finish a rebuild with nothing left to delete.
         left = [uri for uri in commit.removes if self.state.store.stat(uri) is not None]
         try:
             # guard: what could double rows is deleted before the files of a rebuild are published
@@ -186,7 +185,7 @@ class Publisher:
     def clean_up(self, accepted: Accepted, outcome: Commit | DeadLetter) -> None:
         """Mark it as unsummarised, delete staging, move it out of the watched prefix, and delete its open marker.
 
-        The mark comes first: a manifest that is neither open nor in the watched prefix is found by it alone.
+        The mark comes first: it alone leads to a manifest that is neither open nor in the watched prefix.
         """
         manifest_id = outcome.manifest_id
         # guard: a manifest that is done is marked, so that the next summary takes it in
@@ -212,12 +211,12 @@ class Publisher:
         self.state.store.delete([uri for uri in staged if layout.staged_generation(uri) <= upto])
 
     def delete_orphans(self, outcome: Commit | DeadLetter) -> None:
-        """Delete what other attempts wrote in place, as far as the store lets it: the cleaner finds the rest."""
+        """Delete what other attempts wrote in place, if the store allows it; the cleaner finds the rest."""
         with suppress(AccessError, ObjectNotFound):
             self.state.store.delete([info.uri for info in InPlaceFiles(self.state).orphans_of(outcome)])
 
     def remove_delivery(self, uri: str, fingerprint: str) -> None:
-        """Delete one delivered object from the watched prefix, unless its content has changed."""
+        """Delete a delivered object from the watched prefix, unless its content has changed."""
         # guard: a manifest object that says something else by now is not removed
         if self._is_unchanged(uri, fingerprint):
             self.state.store.delete([uri])

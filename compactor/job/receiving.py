@@ -34,10 +34,10 @@ from compactor.telemetry.logs import log_event
 
 
 def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> None:
-    """Check the ranges, the gaps and the copies of input in a manifest.
+    """Check the ranges, gaps and copies of input in a manifest.
 
-    A planner binds the id of a manifest before it writes it. Of one that is not bound, links have to give all of them
-    to it, or to its root. A redrive has to be on record, just as the manifest has it.
+    A planner binds the id of a manifest before it writes it. If the id is not bound, links have to give all of these to
+    the manifest, or to its root. A redrive has to be on record unchanged.
 
     Raises:
         ManifestError: It may not name them.
@@ -62,7 +62,7 @@ def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> No
 
 
 def redrive_on_record(state: State, manifest_id: str) -> Manifest | None:
-    """The manifest of a redrive that is on record; None if no redrive on record has this id."""
+    """The manifest of a recorded redrive; None if no redrive on record has this id."""
     root = root_id(manifest_id)
     accepted = state.ledger.accepted(root) if root != manifest_id else None
     if accepted is None:
@@ -113,7 +113,7 @@ class Intake:
         because its content is untrusted.
 
         Raises:
-            StuckError: The object's name is no Unicode text, so no record can name it; or it may not be read.
+            StuckError: The object's name is not Unicode, so no record can name it; or it may not be read.
         """
         if not is_text(uri):
             raise StuckError(f"{uri!r}: the name is not UTF-8; expected one that is: rename the file")
@@ -130,7 +130,7 @@ class Intake:
                     self._end_intake(place)
 
     def _end_intake(self, place: str) -> None:
-        """Delete the record of this intake. What stays would count as a death, so it is tried a few times."""
+        """Delete the record of this intake. One that stays would count as a death, so it retries."""
         for tried in range(1, END_TRIES + 1):
             try:
                 self.state.ledger.end_intake(place)
@@ -140,7 +140,6 @@ class Intake:
                 return
 
     def _take_in(self, info: ObjectInfo, *, earlier: int) -> Delivery | None:
-        """Read and bind one object."""
         uri = info.uri
         is_read = info.size_bytes <= manifest_parsing.MAX_MANIFEST_BYTES and earlier < MAX_INTAKES
         data = self._readable(lambda: self.state.store.read(uri, etag=info.etag)) if is_read else b""
@@ -177,16 +176,16 @@ class Intake:
         return self._refuse_taken_id(uri, manifest, fingerprint, record)
 
     def _remove_revoked(self, uri: str, record: Accepted) -> None:
-        """Remove what a builder, sealer or planner wrote too late and could not remove, because it was held up or died.
+        """Remove what a builder, sealer or planner wrote too late, and could not remove because it was held up or died.
 
-        Its id was revoked for one that took over its files, so this one never takes effect. The bytes are those that
-        such a writer writes: a manifest of another origin under this id becomes a dead letter.
+        Its id was revoked for one that took over its files, so this manifest never takes effect. Only the exact bytes
+        of such a writer are removed: any other manifest under this id becomes a dead letter.
         """
         self.state.store.delete([uri])
         log_event("manifest.revoked", manifest_id=record.manifest_id, revoked_at=record.accepted_at)
 
     def _readable(self, read: Callable[[], T]) -> T | None:
-        """What a call on a delivered object returns; None if the object is gone."""
+        """The result of a call on a delivered object; None if the object is gone."""
         try:
             return read()
         except ObjectNotFound:
@@ -246,7 +245,7 @@ class Intake:
             key = _duplicate(key, fingerprint)  # the manifest of the redrive is written again under its id
         record = self._accept(uri, key, fingerprint, None)
         if record.kind != "refused" or record.digest != fingerprint:
-            # Another manifest has this name. Every driver tells the two apart by their content.
+            # Another manifest has this name. Every driver distinguishes the two by their content.
             record = self._accept(uri, _duplicate(key, fingerprint), fingerprint, None)
         return Delivery(uri, fingerprint, record, error)
 

@@ -21,9 +21,9 @@ class Opened:
     """An open manifest, as its records were read.
 
     Attributes:
-        accepted: Its manifest; None if the records could not be read now. The work on it tells why.
+        accepted: Its manifest; None if the records could not be read now. Work on the manifest then reports why.
         found: Its attempts or its outcome; None if the records could not be read now.
-        has_died: Whether the death of a run in which it was in flight was recorded just now.
+        has_died: Whether the death of a run that worked on it was recorded just now.
     """
 
     manifest_id: str
@@ -33,7 +33,7 @@ class Opened:
 
     @property
     def source_uri(self) -> str:
-        """The object that it was delivered in; where the records could not be read, its id stands for the name."""
+        """The object that it was delivered in; if the records could not be read, a name made from its id."""
         return self.manifest_id + ".json" if self.accepted is None else self.accepted.source_uri
 
     @property
@@ -53,7 +53,7 @@ class Recovery:
     def find(self) -> list[Opened]:
         """Record the deaths of runs, and return all open manifests.
 
-        The cost depends on the number of open manifests only, however many are done.
+        The cost depends only on the number of open manifests, however many are done.
         """
         opened = list(map_ordered(self._opened, self.state.ledger.open_ids()))
         by_run: dict[str, list[tuple[Accepted, AttemptState]]] = defaultdict(list)
@@ -74,7 +74,7 @@ class Recovery:
         ]
 
     def _opened(self, manifest_id: str) -> Opened:
-        """Read the records of an open manifest. If that fails now, a later sweep may find its deaths."""
+        """Read the records of an open manifest. If that fails, a later sweep may find its deaths."""
         with suppress(StuckError, TryAgainError):
             accepted = self.state.ledger.accepted(manifest_id)
             if accepted is not None:
@@ -84,7 +84,7 @@ class Recovery:
     def _record_death(
         self, run_id: str, lost: list[tuple[Accepted, AttemptState]], *, was_stopping: bool
     ) -> Iterator[str]:
-        """Record the death of a run for each manifest that was in flight and has no record of it yet; their ids."""
+        """Record the death of a run for each manifest in flight that has no record of it; yield their ids."""
         alone = [accepted.manifest_id for accepted, state in lost if state.attempt.alone and len(lost) == 1]
         blamed = "" if was_stopping else "".join(alone)
         log_event("run.died", dead_run_id=run_id, in_flight=len(lost), blamed=blamed)

@@ -18,13 +18,13 @@ MAX_DISTINCT_LATENCIES = 150
 def batch_metrics(
     results: Results, *, retrying: int, seconds: float, target_file_bytes: int
 ) -> dict[str, float | Distribution]:
-    """The figures of manifests that ended.
+    """The metrics of manifests that ended.
 
     Args:
         results: What came of them.
         retrying: How many manifests failed and wait for their next attempt.
         seconds: How long ago the first of them was taken in.
-        target_file_bytes: How large an output file should be.
+        target_file_bytes: The target size of an output file.
     """
     fresh = [result for result in results.finished if result.ending is not Ending.ALREADY_DONE]
     wasted = sum(result.wasted for result in results.finished)
@@ -69,7 +69,7 @@ def batch_metrics(
 
 
 def _partition_metrics(commits: Sequence[Commit], target_file_bytes: int) -> dict[str, float | Distribution]:
-    """What partitions make of the output; nothing without them."""
+    """What partitioning does to the output; nothing without it."""
     divided = [commit for commit in commits if commit.partition_by]
     sizes = [each for commit in divided for each in sizes_by_partition(commit)]
     small = sum(len(each) for each in sizes if not sizing_hits(each, target_file_bytes)[1])
@@ -115,12 +115,12 @@ class RunReport:
         quarantined_files: Files that it quarantined.
         records: Rows that became visible.
         rejected_lines: Lines that became rejects.
-        input_files: Input files, which are the compacted ones; those of redriven lines are none.
+        input_files: Compacted input files, without those of redriven lines.
         input_bytes: Their stored bytes.
-        output_bytes: Parquet bytes.
+        output_bytes: Bytes of Parquet.
         output_files: Parquet files of rows.
-        failures: The last error of each manifest that did not finish, by manifest id.
-        stuck: What is wrong with each manifest that only a person can fix, by manifest id.
+        failures: The last error of each unfinished manifest, by manifest id.
+        stuck: What is wrong with each manifest that needs an operator, by manifest id.
     """
 
     committed: int = 0
@@ -137,7 +137,6 @@ class RunReport:
     _unreceived: dict[str, str] = field(default_factory=dict)
 
     def add(self, results: Results) -> None:
-        """Count what came of manifests."""
         for each in results.all:
             if each.ending in {Ending.COMMITTED, Ending.DEAD_LETTERED}:
                 self._add_result(each)

@@ -23,8 +23,8 @@ class Delivery:
         uri: The object; a repeated delivery may be another object.
         digest: Of its bytes.
         accepted: The record that binds its id.
-        refusal: The reason why it is refused; None if it is accepted.
-        since: When it was taken in, or placed: since when it waits.
+        refusal: Why it is refused; None if it is accepted.
+        since: When it was taken in or placed, so since when it waits.
         lane: What may run beside it.
         share: Which other manifests it takes turns with.
         alone: Whether nothing else is in flight until it ends; known when it begins.
@@ -82,8 +82,7 @@ class Result:
     """What came of one manifest.
 
     Attributes:
-        ending: How far it came.
-        manifest_id: Its id; of an object that was not taken in, the id in its name.
+        manifest_id: Its id; if it was not taken in, the id in the name of the object.
         uri: The object.
         delivery: As it was taken in; None if it was not.
         outcome: What is on record, or drafted.
@@ -93,7 +92,7 @@ class Result:
         arrival_seconds: For each file whose rows became visible, the time since its arrival.
         wasted: Whether an attempt was made, and another run decided first.
         error: Why it failed, or is stuck.
-        due_at: The time of its next attempt; None if the store could not tell.
+        due_at: The time of its next attempt; None if the store could not answer.
     """
 
     ending: Ending
@@ -111,7 +110,6 @@ class Result:
 
     @property
     def commit(self) -> Commit:
-        """The commit of a manifest that has one."""
         if not isinstance(self.outcome, Commit):
             raise TypeError(f"manifest {self.manifest_id}: expected a commit")
         return self.outcome
@@ -125,7 +123,6 @@ class Result:
 
     @property
     def taken_in(self) -> Delivery:
-        """The delivery of a manifest that was taken in."""
         if self.delivery is None:
             raise TypeError(f"manifest {self.manifest_id}: expected that it was taken in")
         return self.delivery
@@ -137,11 +134,11 @@ class Result:
 
     @property
     def placed(self) -> Placed:
-        """How the table names it."""
+        """Its name in the table."""
         return Placed(self.commit.key, self.commit.generation)
 
     def done(self, done_at: datetime) -> "Result":
-        """This decided manifest, done: by now, readers see all its files."""
+        """The result once the decided manifest is done and readers see all its files."""
         outcome = self.verdict
         if self.wasted:
             log_event("attempt.wasted", manifest_id=self.manifest_id, attempts=self.attempts)
@@ -156,7 +153,7 @@ class Result:
 def result_of(
     delivery: Delivery, ending: Ending, outcome: Commit | DeadLetter | None = None, *, attempts: int = 0
 ) -> Result:
-    """What came of a manifest that was taken in."""
+    """The result of a manifest that was taken in."""
     return Result(
         ending=ending,
         manifest_id=delivery.manifest_id,

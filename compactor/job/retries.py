@@ -1,4 +1,4 @@
-"""Manifests whose next attempt is due later. What is in memory here follows from the records: losing it is harmless."""
+"""Manifests whose next attempt is due later. This memory can be lost: it follows from the records."""
 
 import random
 import time
@@ -26,7 +26,7 @@ class Retries:
     """The manifests that this run tries again later.
 
     Attributes:
-        first_pause_seconds: The longest pause after the first failure that is on no record.
+        first_pause_seconds: The longest pause after the first failure that is not on record.
         monotonic: A clock that never jumps, for waiting.
     """
 
@@ -61,7 +61,6 @@ class Retries:
                 del self._failures[each.manifest_id]
 
     def take_due(self) -> list[Delivery]:
-        """Return and forget the manifests that are due now."""
         return [self._due.pop(manifest_id)[1] for manifest_id in self._due_of(self._due)]
 
     def take_due_uris(self) -> list[str]:
@@ -76,7 +75,7 @@ class Retries:
         return [name for name, (moment, _) in pending.items() if moment <= now]
 
     def has_due_within(self, seconds: float, *, tries: int) -> bool:
-        """Return whether a manifest that failed fewer times in this run is due within some seconds."""
+        """Return whether a manifest with fewer failures than `tries` in this run is due within some seconds."""
         limit = self.monotonic() + seconds
         due = [(manifest_id, moment) for manifest_id, (moment, _) in self._due.items()]
         due += [(manifest_id, moment) for moment, manifest_id in self._unreceived.values()]
@@ -96,6 +95,6 @@ class Retries:
 
 
 def random_pause_seconds(failures: int, *, first_seconds: float, longest_seconds: float) -> float:
-    """Return a pause by chance, for a caller that no other one has to agree with; see `pause_seconds`."""
+    """Return a random pause, for a caller that need not agree with others; see `pause_seconds`."""
     chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
     return pause_seconds(failures, first_seconds=first_seconds, longest_seconds=longest_seconds, chance=chance)

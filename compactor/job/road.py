@@ -33,12 +33,12 @@ class ManifestCompactor:
         stager: Stages and verifies an attempt, and keeps what was verified.
         failures: Takes failed attempts.
         reviewer: Decides whether a manifest is tried again.
-        self_test: Tells manifests that always fail from an environment in which all do.
+        self_test: Shows whether a manifest fails, or the environment in which all do.
         publisher: Carries a decided manifest to done.
         history: Learns from commits.
         share: Which manifests this run takes, and which other runs live.
         on_crash_point: Called at each crash point.
-        leaves_placed: Whether manifests whose files a table has to list are left to it once they are placed.
+        leaves_placed: Whether placed manifests wait for a table to list their files.
     """
 
     state: State
@@ -77,7 +77,7 @@ class ManifestCompactor:
         return result
 
     def _is_elsewhere(self, found: LedgerState) -> bool:
-        """Whether a living run of another shard is about to decide it. One more attempt would be for nothing."""
+        """Whether a living run of another shard is about to decide it."""
         last = found.attempts.unfolded[-1] if found.outcome is None and found.attempts.unfolded else None
         if self.share.is_whole or last is None or last.failure is not None:
             return False
@@ -86,7 +86,7 @@ class ManifestCompactor:
         return is_left and self.share.is_living(run_id)
 
     def _drafted(self, delivery: Delivery, attempts: Attempts) -> Result:
-        """What is to be decided of a manifest: that it is refused or given up, or the commit of an attempt.
+        """What is to be decided: that a manifest is refused or given up, or the commit of an attempt.
 
         The outcome of another driver is returned as decided.
         """
@@ -114,7 +114,7 @@ class ManifestCompactor:
         return replace(self._made(delivery, attempt), attempt=attempt, attempts=attempt.number)
 
     def _reviewed(self, manifest_id: str, attempts: Attempts, *, alone: bool) -> Review:
-        """Review the attempts, with a self-test if that can tell of the last one, or the next one may tell with it."""
+        """Review the attempts, with a self-test if that may explain the last failure or the next one."""
         review = self.reviewer.review(manifest_id, attempts)
         since = review.undecided_since
         may_tell = alone or (not review.after_progress and any(each.is_experiment for each in attempts.unfolded[-1:]))
@@ -123,7 +123,7 @@ class ManifestCompactor:
         return self.reviewer.review(manifest_id, attempts, self_test_passed=True)
 
     def _made(self, delivery: Delivery, attempt: Attempt) -> Result:
-        """Stage a manifest; what failed is on record, unless another driver has decided the manifest meanwhile."""
+        """Stage a manifest; a failure goes on record, unless another driver has decided the manifest."""
         accepted = delivery.accepted
         try:
             commit, new_columns = self.stager.stage(accepted, attempt)
@@ -161,7 +161,7 @@ class ManifestCompactor:
         return result_of(delivery, Ending.DRAFTED, letter)
 
     def _decided(self, draft: Result) -> Result:
-        """Record the outcome. Return the valid one, which another driver may have recorded first."""
+        """Record the outcome; return the valid one, which another driver may have recorded first."""
         accepted, outcome, attempt = draft.accepted, draft.verdict, draft.attempt
         try:
             if attempt is not None and isinstance(outcome, Commit):

@@ -1,4 +1,4 @@
-"""Moves the stream of a run to a new checkpoint now and then, so that its own log does not grow for ever."""
+"""Moves the stream of a run to a new checkpoint from time to time, so that its log does not grow for ever."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class _Stream:
     Attributes:
         names: The canonical URIs of the manifests that it listed. Its log has an entry for each.
         entries: How many these are; a micro-batch whose manifests were gone before it read them counts as one.
-        silent_since: When it began, until something is heard of it; None from then on, and of the first one.
+        silent_since: When it began, until it is first heard of; None from then on, and for the first stream.
         is_delivering: Whether one of its micro-batches is being delivered, or could not be.
         is_leaving: Whether it delivers no further ones, because another stream is to follow it.
     """
@@ -43,12 +43,11 @@ class _Stream:
 class RotatingSource:
     """A `compactor.job.service.ManifestSource` of streams that follow each other, each with a checkpoint of its own.
 
-    Spark's file source keeps each manifest that it ever delivered in memory and in its log, and writes all of them
-    again every ten micro-batches. A new stream lists what is in the prefix. It delivers that, but for what the stream
-    before it has delivered.
+    Spark's file source keeps every manifest that it delivered in memory and in its log, and writes all of them again
+    every ten micro-batches. A new stream lists the prefix, and delivers what the stream before it has not delivered.
 
     A run that is to end does not rotate. Nothing here has to survive a crash: no checkpoint is used twice, nor by a
-    later run. So whatever of them is lost or stays matters to no stream.
+    later run.
 
     Attributes:
         new_source: Makes the stream of a checkpoint.
@@ -72,13 +71,12 @@ class RotatingSource:
     _lock: Lock = field(default_factory=Lock)
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
         self.stop()  # what a start that failed has left
         self._on_batch, self._once = on_batch, once
         self._begin(set())
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait for the stream to end, and rotate when it is time to; raises the error that ended the stream."""
+        """Wait for the stream to end, and rotate when it is time; raises the error that ended the stream."""
         stream = self._stream
         if stream is None:
             return True
@@ -90,7 +88,7 @@ class RotatingSource:
         return ended
 
     def _check_heard(self, stream: _Stream) -> None:
-        """Give up a stream that is silent behind another one, as where Spark hangs in its first listing.
+        """Give up a stream that is silent after another one, as when Spark hangs in its first listing.
 
         Raises:
             TryAgainError: It is.
@@ -106,7 +104,6 @@ class RotatingSource:
             )
 
     def is_idle(self) -> bool:
-        """Whether the last trigger found nothing new."""
         return self._stream is not None and self._stream.source.is_idle()
 
     def stop(self) -> None:
@@ -121,7 +118,7 @@ class RotatingSource:
             stream.source.stop()
 
     def _rotate(self, old: _Stream) -> None:
-        """Let another stream follow once the log of one is long. The old one is stopped between two micro-batches."""
+        """Let a new stream follow once the log is long. The old one is stopped between two micro-batches."""
         if not old.is_leaving and old.entries >= self._check_at and self._may_rotate(old):
             with self._lock:
                 old.is_leaving = True
@@ -138,7 +135,7 @@ class RotatingSource:
         self.metrics.emit({"CheckpointRotations": 1})
 
     def _may_rotate(self, stream: _Stream) -> bool:
-        """Whether the log of a new stream will be half as long at most, and no other checkpoint is left behind."""
+        """Whether the log of a new stream will be at most half as long, and no other checkpoint is left."""
         self._check_at = stream.entries + self.max_manifests
         if not self._drop_ended():
             return False
@@ -171,7 +168,6 @@ class RotatingSource:
         return not self._ended
 
     def _deliver(self, stream: _Stream, uris: Sequence[str]) -> None:
-        """Hand over what the stream before this one has not delivered."""
         with self._lock:
             if stream.is_leaving:  # the one that follows lists and delivers this
                 return

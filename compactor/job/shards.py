@@ -36,11 +36,11 @@ class Share:
         return True
 
     def has_changed(self) -> bool:
-        """Return whether other manifests were taken at any time since this was last asked. One thread asks."""
+        """Return whether other manifests were taken at any time since the last call. One thread asks."""
         return False
 
     def leads(self) -> bool:
-        """Return whether this run does what one does for all shards."""
+        """Return whether this run does what one run does for all shards."""
         return True
 
     def is_living(self, run_id: str) -> bool:  # noqa: ARG002 - of the shards
@@ -50,8 +50,6 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """The shards that take manifests, and whether this run takes those of its own."""
-
     numbers: frozenset[int] = frozenset()
     is_taking: bool = False
 
@@ -65,7 +63,8 @@ class ShardShare(Share):
 
     A shard counts as gone once its run has ended or was asked to, or has had no heartbeat for `LIFE_SECONDS` by the
     store's clock. One that this run has not seen yet is waited for as long. The runs need not agree: a manifest that
-    two of them take has the effect of one.
+    two of them take has the effect of one. Each question raises `CompactorError` if the heartbeats were never read, and
+    cannot be now.
 
     Attributes:
         shard: That of this run.
@@ -88,31 +87,24 @@ class ShardShare(Share):
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def is_mine(self, uri: str) -> bool:
-        """Return whether this run takes a manifest.
-
-        Raises:
-            CompactorError: The heartbeats were never read, and cannot be now.
-        """
         return self._current().takes(id_from_name(uri), self.shard.number)
 
     def has_joined(self) -> bool:
-        """Return whether this run takes manifests; see `is_mine`."""
         return self._current().is_taking
 
     def has_changed(self) -> bool:
-        """Return whether other manifests were taken meanwhile, also if it is as before again; see `is_mine`."""
+        """Return whether other manifests were taken meanwhile, even if it is as before again."""
         self._current()
         with self._lock:
             has_changed, self._has_changed = self._has_changed, False
         return has_changed
 
     def leads(self) -> bool:
-        """Return whether no shard before this one takes manifests; see `is_mine`."""
+        """Return whether no shard before this one takes manifests."""
         view = self._current()
         return view.is_taking and self.shard.number == min(view.numbers, default=0)
 
     def is_living(self, run_id: str) -> bool:
-        """Return whether another run is alive."""
         return bool(self.runs.living_among([run_id]))
 
     def _current(self) -> _View:
@@ -123,7 +115,7 @@ class ShardShare(Share):
             return self._view
 
     def _read(self, now: float) -> None:
-        """Read the heartbeats. If that fails, what was known before holds on: the store has the last word anyway."""
+        """Read the heartbeats. If that fails, the last view stays: the store has the last word anyway."""
         try:
             living = self.runs.living()
         except CompactorError as exc:

@@ -35,9 +35,9 @@ class CompactionRules:
     Attributes:
         retries: When and how often a manifest is tried again.
         metadata_columns: Metadata columns of the output.
-        manifests_in_flight: How many manifests are worked on at once.
+        manifests_in_flight: How many manifests are in flight at once.
         limits: The limits of inspection; every commit records them.
-        grok: What reads lines as records; None if they are JSON. Every commit records it.
+        grok: Reads lines as records; None if they are JSON. Every commit records it.
         in_place: Whether the engine writes files of rows under their final names, for a table that lists them.
     """
 
@@ -67,7 +67,7 @@ class Stager:
         """Stage and verify.
 
         Returns:
-            The outcome to record, and the number of columns that the manifest adds to the schema.
+            The outcome to record, and how many columns the manifest adds to the schema.
 
         Raises:
             ManifestError: The manifest cannot be compacted.
@@ -106,7 +106,7 @@ class Stager:
         return commit, len(columns.added)
 
     def keep(self, commit: Commit) -> None:
-        """Keep a verified commit. From now on any driver may decide it: its staged files have to stay."""
+        """Keep a verified commit. From now on any driver may decide it, so its staged files have to stay."""
         self.state.ledger.keep_verified(commit)
         self.on_crash_point(CrashPoint.VERIFIED, commit.manifest_id)
 
@@ -135,7 +135,7 @@ class Stager:
         return None
 
     def _read_verified(self, key: ManifestKey, number: int) -> Commit | None:
-        """A verified commit; None if it is damaged, for its work can be done again."""
+        """A verified commit; None if it is damaged, because its work can be done again."""
         try:
             return self.state.ledger.verified_commit(key, number)
         except RecordUnreadable as exc:  # guard: verified work whose record is damaged is done again
@@ -147,7 +147,7 @@ class Stager:
         discard_staged(self.state, accepted.key, attempt, in_place=self.rules.in_place)
 
     def _tell(self, commit: Commit, *, new_columns: int) -> None:
-        """Log what a person may have to know of the columns."""
+        """Log what a person may need to know about the columns."""
         used = ColumnsUsed(commit.columns, commit.max_columns)
         if commit.refused_keys:
             log_event(
@@ -203,7 +203,7 @@ class Stager:
 
 
 def discard_staged(state: State, key: ManifestKey, attempt: Attempt, *, in_place: bool) -> None:
-    """Delete what an attempt staged, and wrote in place if it did, as far as the store lets it."""
+    """Delete what an attempt staged, and wrote in place if it did, as far as the store allows it."""
     folders = [state.layout.staging(key.id, attempt.number, attempt.generation)]
     folders += [state.layout.in_place(key, attempt.number, attempt.generation)] if in_place else []
     for folder in folders:

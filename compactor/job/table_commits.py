@@ -1,8 +1,8 @@
-"""Brings placed manifests to done: waits with them until the table has their files. One thread of its own commits.
+"""Brings placed manifests to done: waits with them until the table has their files. A thread of its own commits.
 
 No manifest waits here for another one that is stuck. All wait for the catalog: while it does not answer, the job goes
-on placing manifests up to a bound, and then begins no further ones of this stream. Whatever waits here is on record as
-decided and open, so a run that dies leaves it to the next one.
+on placing manifests up to a bound, and then begins no more of this stream. What waits here is on record as decided and
+open, so that the next run takes it over if this one dies.
 """
 
 import time
@@ -49,8 +49,8 @@ class CommitTurns:
 
     Each run notes what it has placed. The run of the first shard that has one, by the heartbeats, commits what all of
     them noted; the others look whether the table has theirs. A run whose manifests have waited for too long commits
-    all that is noted, too. So no run depends on another one. Two that commit at the same time are safe: a turn only
-    saves commits.
+    everything that is noted, too. So no run depends on another one. Two that commit at the same time are safe: turns
+    only save commits.
 
     Attributes:
         state: Has the notes of all runs.
@@ -64,13 +64,13 @@ class CommitTurns:
     _ended: set[Placed] = field(default_factory=set, init=False)
 
     def noted(self) -> list[Placed]:
-        """What the runs of other shards have placed, but for what was found to be in the table."""
+        """What the runs of other shards have placed, without what was found to be in the table."""
         found = [Placed(each.key, each.generation) for each in noted_placed(self.state, but_shard=self.shard)]
         self._ended &= set(found)  # what is no longer noted needs no memory
         return [each for each in dict.fromkeys(found) if each not in self._ended]
 
     def note_ended(self, placed: Collection[Placed]) -> None:
-        """Note what the next commits may leave out: what the table has or does not get."""
+        """Note what the next commits may leave out: what the table has or will not get."""
         self._ended.update(placed)
 
 
@@ -81,11 +81,11 @@ class TableCommits:
     Attributes:
         committer: Commits them.
         publisher: Carries a manifest that is visible to done.
-        notes: Tells people how far this is.
+        notes: Show people how far this is.
         commit_seconds: How long the first of them waits at most, as long as the catalog answers.
         max_manifests: So many are committed at once, without waiting.
-        max_waiting: As long as so many wait, no further manifests are begun.
-        turns: Tells which of the runs of several shards commits; None for a run that shares with no other.
+        max_waiting: While so many wait, no further manifests are begun.
+        turns: Decide which run of several shards commits; None for a run that shares with no other.
         monotonic: A clock that never jumps.
     """
 
@@ -136,11 +136,11 @@ class TableCommits:
         return not self._waiting and not self._ended and self._is_at_rest()
 
     def has_given_up(self) -> bool:
-        """Return whether a run that is to end should not wait any longer."""
+        """Return whether a run that is to end should wait no longer."""
         return self._failures >= GIVES_UP_AFTER and self._is_at_rest()
 
     def step(self, *, at_once: bool = False) -> None:
-        """Begin to commit what is due; if others wait for room, or with `at_once`, all that is placed; never waits."""
+        """Begin to commit what is due; with `at_once`, or if others wait for room, all that is placed; never waits."""
         if not self._is_at_rest():
             return
         if self._under_way is not None:
@@ -177,10 +177,10 @@ class TableCommits:
     def _commit(self, is_wanted: bool) -> None:
         """Commit what is placed now, or look whether another run did; never raises.
 
-        What is placed meanwhile waits for the next time, or else a commit would follow the other without a pause.
+        What is placed meanwhile waits for the next time: otherwise commits would follow each other without a pause.
 
         Args:
-            is_wanted: Leave it to no other run: this one waits for it.
+            is_wanted: Leave it to no other run, because this one waits for it.
         """
         try:
             is_mine = self.turns is None or is_wanted or self._has_waited() or self.turns.leads()
@@ -195,11 +195,11 @@ class TableCommits:
             self._fail(exc)
 
     def _take_turn(self, begun: Collection[Placed], noted: dict[Placed, None], *, is_mine: bool) -> bool:
-        """Take one batch further, or look; return whether there may be another one to commit now.
+        """Commit one batch, or look; return whether there may be another one to commit now.
 
         Args:
             begun: What this run waited with when it began.
-            noted: What others noted then, which loses what ended.
+            noted: What others noted then; loses what ended.
             is_mine: Whether to commit.
         """
         with self._lock:
@@ -212,7 +212,7 @@ class TableCommits:
         if is_mine:
             progress = self._commit_one(dict.fromkeys([*waiting, *noted]))
         else:
-            self.notes.placed(*self._left())  # before it looks: what takes long may commit meanwhile
+            self.notes.placed(*self._left())  # before it looks, which may take long: another run may commit meanwhile
             progress = self.committer.look(waiting)
         if waiting:
             self._settle(waiting, progress)
@@ -228,7 +228,7 @@ class TableCommits:
         return bool(applied or progress.refused or progress.visible or progress.stuck)
 
     def _has_waited(self) -> bool:
-        """Whether another run would have committed what waits, if it were well."""
+        """Whether another run would have committed what waits by now, if it were well."""
         _, since = self._left()
         patience = timedelta(seconds=PATIENCE_INTERVALS * self.commit_seconds)
         return since is not None and self.clock.now() - since > patience
@@ -250,7 +250,7 @@ class TableCommits:
         return progress
 
     def _settle(self, waiting: Mapping[Placed, Result], progress: Progress) -> None:
-        """Bring what is visible to done, and wait no longer with what is not to be committed."""
+        """Bring what is visible to done, and stop waiting for what will not be committed."""
         visible = [waiting[placed] for placed in progress.visible if placed in waiting]
         found = list(map_ordered(self._finished, visible))
         stuck = [
@@ -290,12 +290,11 @@ class TableCommits:
         self.notes.failed(described(error), *self._left())
 
     def _left(self) -> tuple[list[BatchedManifest], datetime | None]:
-        """The manifests that wait, the first one first, and since when that does."""
+        """The manifests that wait, in order, and since when the first one does."""
         with self._lock:
             waiting = sorted(self._waiting.values(), key=_since)
         return [each.placed.batched for each in waiting], _since(waiting[0]) if waiting else None
 
 
 def _since(placed: Result) -> datetime:
-    """Since when a manifest is placed."""
     return placed.delivery.since if placed.delivery and placed.delivery.since else placed.commit.decided_at
