@@ -7,7 +7,7 @@ from xdist.scheduler import LoadScopeScheduling
 SHARING = (
     "tests/spark/",
     "tests/deployment/",
-    "tests/contract/test_kinesis_log.py",
+    "tests/contract/test_logs.py",
     "tests/faults/test_table_commits.py",
     "tests/unit/control/test_month.py",
 )
