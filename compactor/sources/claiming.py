@@ -202,6 +202,11 @@ def _state(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> ClaimState
     return "free"
 
 
+def state_of(claimed: Mapping[str, tuple[ClaimState, datetime]], key: str) -> ClaimState:
+    """The state of a key by `Claimer.states`, also of one that is not claimed."""
+    return claimed[key][0] if key in claimed else "free"
+
+
 def claim_key(file: ManifestFile) -> str:
     """The key of a file version. Every version has its own key, also one of which only some lines are taken."""
     key = f"{canonical(file.uri)}#{file.etag}"

@@ -17,7 +17,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 from compactor.sources.candidates import Candidate, Group, is_hidden, is_settled, skip_reason
-from compactor.sources.claiming import Claimer, claim_key
+from compactor.sources.claiming import Claimer, claim_key, state_of
 from compactor.sources.file_search import FileSearch, Naming
 from compactor.sources.plan import Plan, Written
 from compactor.sources.planner import PAGE_FILES, Source
@@ -111,7 +111,7 @@ class Unplanned(Source):
         claimed = self.claimer.states(list(files))
         held = self._plan.count_claimed(claimed)
         self._keep([files[key] for key in held])  # guard: what a dead planner has claimed is planned later
-        return [file for key, file in files.items() if key not in claimed or claimed[key][0] == "free"]
+        return [file for key, file in files.items() if state_of(claimed, key) == "free"]
 
     def _keep(self, held: Sequence[ManifestFile]) -> None:
         self.spill.add(SpilledFile.of(date_of_file(file.uri, file.event_time or _EPOCH).date, file) for file in held)

@@ -1,9 +1,8 @@
 """Plans the files of sources: each version once, whatever happened to the files between two calls."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Literal
 
 from compactor.core.documents.changes import Commit
@@ -15,7 +14,7 @@ from compactor.core.layout import canonical, folder, is_s3
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 from compactor.sources.candidates import SKIP_REASONS, Candidate, is_settled, skip_reason
-from compactor.sources.claiming import Claimer, ClaimState, claim_key
+from compactor.sources.claiming import Claimer, claim_key, state_of
 from compactor.sources.file_search import FileSearch
 from compactor.sources.folders.history import HistorySearch, SummarisedFiles
 from compactor.sources.folders.known_files import KnownFiles, Listed, SeenFiles
@@ -199,10 +198,10 @@ class _NewFiles(Source):
             keys = [claim_key(each.as_named()) for each in page]
             claimed = self.of.planner.claimer.states(keys)
             plan.count_claimed(claimed)
-            taken = [each.info for key, each in zip(keys, page, strict=True) if _state(claimed, key) == "taken"]
+            taken = [each.info for key, each in zip(keys, page, strict=True) if state_of(claimed, key) == "taken"]
             suspects |= self.of.seen.rewritten(taken)
             for key, each in zip(keys, page, strict=True):
-                if _state(claimed, key) == "free" or each.uri in suspects:
+                if state_of(claimed, key) == "free" or each.uri in suspects:
                     open_ones[each.uri] = Listed(each, self.of.state.rules.with_path_columns(each.as_named()))
         return open_ones, suspects
 
@@ -251,7 +250,3 @@ class _NewFiles(Source):
 def left_out(replacement: Replacement, why: str = "") -> LeftOut:
     """A replaced file that was not taken; `why` says what prevents making its rows again."""
     return LeftOut(replacement.file.uri, "replaced", f"{replacement.detail}{f'; {why}' if why else ''}")
-
-
-def _state(claimed: Mapping[str, tuple[ClaimState, datetime]], key: str) -> ClaimState:
-    return claimed[key][0] if key in claimed else "free"
