@@ -29,7 +29,7 @@ from compactor.sources.landing.handed_over import hand_over, has_same_files
 from compactor.telemetry.logs import log_event
 
 if TYPE_CHECKING:  # verification needs drafts, and would load all that lands
-    from compactor.sources.landing.partitions import Piece
+    from compactor.sources.landing.lines import RecordLines
 
 SWEEP_SECONDS = 24 * 3600.0
 """Age at which objects are looked for that no link names: a planner may still be at work on younger ones."""
@@ -74,18 +74,18 @@ class Landing:
         """Mark that objects are being landed for a manifest, so that a sweep finds those that get no link."""
         self.state.store.create(self._mark(manifest_id), b"")
 
-    def land(self, manifest_id: str, piece: "Piece") -> LandedLink:
-        """Write the object of a piece, unless it has no line; return its link.
+    def land(self, link: LandedLink, lines: "RecordLines") -> LandedLink:
+        """Write the object of a link, unless it has no line; return the link with the object.
 
         Raises:
             StoreUnavailable: The object was written and cannot be seen.
         """
-        link, store = piece.link(manifest_id), self.state.store
+        store = self.state.store
         if not link.lines:
             return link
         place = f"{self.name.scheme}/{self.name.path}/{link.partition_id}"
-        uri = f"{self.state.layout.landed_inputs(manifest_id)}{place}/{link.after}-{link.last}.ndjson.zst"
-        data = piece.lines.to_bytes()
+        uri = f"{self.state.layout.landed_inputs(link.manifest_id)}{place}/{link.after}-{link.last}.ndjson.zst"
+        data = lines.to_bytes()
         store.create(uri, data)
         info = store.stat(uri)
         if info is None:

@@ -201,18 +201,18 @@ class Lander:
 
         def land(reader: PartitionReader) -> tuple[LandedLink, int] | None:
             nonlocal is_marked
-            piece = partitions.piece(reader)
+            piece = partitions.piece(reader, manifest_id)
             if piece is None:
                 return None
+            link, lines = piece
             if not partitions.writes:
-                size_bytes = len(piece.lines.to_bytes()) if piece.lines.lines else 0
-                link = piece.link(manifest_id).model_copy(update={"size_bytes": size_bytes})
+                link = link.model_copy(update={"size_bytes": len(lines.to_bytes()) if lines.lines else 0})
             else:
                 if not is_marked:  # several threads may mark it, each before its own object
                     landing.begin(manifest_id)
                     is_marked = True
-                link = landing.land(manifest_id, piece)
-            return link, link.size_bytes or piece.lines.taken_bytes
+                link = landing.land(link, lines)
+            return link, link.size_bytes or lines.taken_bytes
 
         while (
             (room := target_bytes - weight_bytes) > 0

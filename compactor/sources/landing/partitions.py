@@ -31,48 +31,6 @@ NOTED_EVERY = timedelta(hours=1)
 """How often it is noted that an idle partition has no further record."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Consecutive records of a partition.
-
-    Attributes:
-        after: The position that they follow.
-        last: The position of the last one, or of a later offset without a record; `after` if there is none.
-        begins: The position of the first one, or of the first one that may be left after a gap; 0 if there is none.
-        latest: When the last one arrived, or a later time at which there was no further one.
-        gap: Whether records between `after` and the first of them may be lost.
-        closes: Whether the partition ended with them.
-    """
-
-    partition_id: str
-    after: int
-    last: int
-    begins: int
-    lines: RecordLines
-    latest: datetime
-    gap: bool
-    closes: bool
-
-    def link(self, manifest_id: str) -> LandedLink:
-        """Its link, without an object."""
-        lines = self.lines
-        return LandedLink(
-            partition_id=self.partition_id,
-            after=str(self.after),
-            last=str(self.last),
-            begins=str(self.begins or ""),
-            manifest_id=manifest_id,
-            lines=lines.lines,
-            records=lines.records,
-            tombstones=lines.tombstones,
-            packed=lines.packed,
-            strays=lines.strays,
-            arrived_at=self.latest,
-            gap=self.gap,
-            closes=self.closes,
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """How one landing reads the partitions of a log.
@@ -129,8 +87,11 @@ class PartitionReader:
         self._whole_since, self._latest = self.head.whole_since, self.head.latest
         self._batches = self._read()
 
-    def piece(self) -> Piece | None:
-        """The next records; None if there are no more now. Trouble ends the reading after them."""
+    def piece(self, manifest_id: str) -> tuple[LandedLink, RecordLines] | None:
+        """The next records: their link, still without an object, and their lines; None if there are no more now.
+
+        Trouble ends the reading after them.
+        """
         lines, after, begins = self.of.new_lines(self.of.name, self.partition), self.after, 0
         gap, closes = False, False
         while not self.is_done and lines.weight_bytes < self.of.piece_bytes:
@@ -156,7 +117,22 @@ class PartitionReader:
             self.gap |= gap
             return None
         self.pieces += 1
-        return Piece(self.partition.partition_id, after, self.after, begins, lines, self._latest, gap, closes)
+        link = LandedLink(
+            partition_id=self.partition.partition_id,
+            after=str(after),
+            last=str(self.after),
+            begins=str(begins or ""),
+            manifest_id=manifest_id,
+            lines=lines.lines,
+            records=lines.records,
+            tombstones=lines.tombstones,
+            packed=lines.packed,
+            strays=lines.strays,
+            arrived_at=self._latest,
+            gap=gap,
+            closes=closes,
+        )
+        return link, lines
 
     def _note(self, batch: Batch, asked_at: datetime) -> bool:
         """Note the times in an answer; returns whether there is nothing more to read now."""
@@ -308,9 +284,9 @@ class Partitions:
         found = [reader for reader in self.readers.values() if not reader.is_done]
         return sorted(found, key=lambda reader: (reader.pieces, reader.head.latest))
 
-    def piece(self, reader: PartitionReader) -> Piece | None:
+    def piece(self, reader: PartitionReader, manifest_id: str) -> tuple[LandedLink, RecordLines] | None:
         """The next records of a partition. Trouble with one partition does not hold up the others."""
-        found = reader.piece()
+        found = reader.piece(manifest_id)
         if reader.trouble is not None:
             self._lost.add(reader.partition.partition_id)
             self.troubles.append(reader.trouble)
