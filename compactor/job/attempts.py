@@ -67,7 +67,6 @@ class AttemptFailures:
     Attributes:
         engine: The engine of the job. If it no longer works, no manifest is to blame.
         in_flight: The ids of the manifests in flight.
-        is_stopping: Whether this process was asked to end.
     """
 
     state: State
@@ -143,12 +142,7 @@ def _described(error: Exception) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class SelfTest:
-    """Takes a sample through reading, conversion and verification. Publishes nothing, and leaves nothing behind.
-
-    Attributes:
-        engine: The engine of the job.
-        metadata_columns: Metadata columns of the output.
-    """
+    """Takes a sample through reading, conversion and verification. Publishes nothing, and leaves nothing behind."""
 
     state: State
     engine: Engine
@@ -251,8 +245,6 @@ class AttemptReviewer:
     """Reviews attempts by what is on record.
 
     Attributes:
-        history: Knows when other manifests were committed.
-        runs: The heartbeats of all runs.
         run_began_at: Returns when this run began; asked only after its first heartbeat, which may correct the clock.
     """
 

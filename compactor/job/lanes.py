@@ -84,7 +84,6 @@ class WorkQueue:
 
     Attributes:
         slots: How many manifests are in flight at once.
-        in_flight: By id.
         files: How many files the waiting manifests have.
     """
 

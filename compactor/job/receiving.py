@@ -95,9 +95,7 @@ class Intake:
     """Decides what each object of the watched prefix is.
 
     Attributes:
-        allowed_prefixes: Folders that input may be in.
         leave_others: Leave manifests of files outside these folders to their own planner, instead of refusing them.
-        on_crash_point: Called at each acceptance.
     """
 
     state: State

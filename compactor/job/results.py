@@ -21,8 +21,6 @@ class Delivery:
 
     Attributes:
         uri: The object; a repeated delivery may be another object.
-        digest: Of its bytes.
-        accepted: The record that binds its id.
         refusal: Why it is refused; None if it is accepted.
         since: When it was taken in or placed, so since when it waits.
         lane: What may run beside it.
@@ -83,10 +81,8 @@ class Result:
 
     Attributes:
         manifest_id: Its id; if it was not taken in, the id in the name of the object.
-        uri: The object.
         delivery: As it was taken in; None if it was not.
         outcome: What is on record, or drafted.
-        attempt: The attempt that was made; None if none was.
         attempts: How many attempts there were, this one included.
         new_columns: How many columns it added to the schema.
         arrival_seconds: For each file whose rows became visible, the time since its arrival.

@@ -27,7 +27,6 @@ class Retries:
 
     Attributes:
         first_pause_seconds: The longest pause after the first failure that is not on record.
-        monotonic: A clock that never jumps, for waiting.
     """
 
     first_pause_seconds: float

@@ -31,13 +31,9 @@ class ManifestCompactor:
 
     Attributes:
         stager: Stages and verifies an attempt, and keeps what was verified.
-        failures: Takes failed attempts.
         reviewer: Decides whether a manifest is tried again.
         self_test: Shows whether a manifest fails, or the environment in which all do.
-        publisher: Carries a decided manifest to done.
-        history: Learns from commits.
         share: Which manifests this run takes, and which other runs live.
-        on_crash_point: Called at each crash point.
         leaves_placed: Whether placed manifests wait for a table to list their files.
     """
 

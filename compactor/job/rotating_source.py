@@ -52,7 +52,6 @@ class RotatingSource:
     Attributes:
         new_source: Makes the stream of a checkpoint.
         max_manifests: Begin a new stream after so many manifests, once half of them have left the prefix.
-        monotonic: A clock that never jumps.
     """
 
     state: State

@@ -45,11 +45,8 @@ class Scheduler:
     """Compacts manifests.
 
     Attributes:
-        intake: Receives the objects.
         compactor: Works on one manifest.
-        queue: The manifests that wait or are in flight.
         slots: Those of the job, as its stream sees them.
-        postponed: Manifests that are tried again later.
         on_result: Called with the result of each manifest that finished.
         table: Takes placed manifests, and brings them to done; None without a table sink.
     """

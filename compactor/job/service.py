@@ -87,16 +87,10 @@ class Service:
     """Runs the job.
 
     Attributes:
-        runner: Works on manifests.
-        recovery: Finds what earlier runs left open.
         tasks: What it repeats beside the batches.
-        source: The stream of manifests.
-        runs: The heartbeats of all runs.
-        heartbeat: The heartbeat of this run.
         target_file_bytes: For the hit rate of file sizes.
         poll_seconds: How long to wait for the stream between two checks.
         finish_check_seconds: How long a run that is to end waits before it checks again whether it may.
-        share: The manifests that this run takes.
     """
 
     state: State

@@ -65,12 +65,6 @@ class ShardShare(Share):
     store's clock. One that this run has not seen yet is waited for as long. The runs need not agree: a manifest that
     two of them take has the effect of one. Each question raises `CompactorError` if the heartbeats were never read, and
     cannot be now.
-
-    Attributes:
-        shard: That of this run.
-        run_id: This run.
-        runs: The heartbeats of all.
-        monotonic: A clock that never jumps.
     """
 
     shard: Shard

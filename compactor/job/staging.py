@@ -34,8 +34,6 @@ class CompactionRules:
 
     Attributes:
         retries: When and how often a manifest is tried again.
-        metadata_columns: Metadata columns of the output.
-        manifests_in_flight: How many manifests are in flight at once.
         limits: The limits of inspection; every commit records them.
         grok: Reads lines as records; None if they are JSON. Every commit records it.
         in_place: Whether the engine writes files of rows under their final names, for a table that lists them.

@@ -36,7 +36,6 @@ class StreamsJob:
     Attributes:
         new_services: Makes the service of each stream, by its name; called again after the service failed.
         heartbeat: The heartbeat of the job. Each service has its own, in the state of its stream.
-        metrics: Those of the job.
         first_pause_seconds: The pause after the first failure of a stream.
     """
 

@@ -53,7 +53,6 @@ class CommitTurns:
     only save commits.
 
     Attributes:
-        state: Has the notes of all runs.
         shard: The number of the shard of this run, from 1.
         leads: Returns whether this run commits for all.
     """
@@ -79,14 +78,12 @@ class TableCommits:
     """The placed manifests of one run.
 
     Attributes:
-        committer: Commits them.
         publisher: Carries a manifest that is visible to done.
         notes: Show people how far this is.
         commit_seconds: How long the first of them waits at most, as long as the catalog answers.
         max_manifests: So many are committed at once, without waiting.
         max_waiting: While so many wait, no further manifests are begun.
         turns: Decide which run of several shards commits; None for a run that shares with no other.
-        monotonic: A clock that never jumps.
     """
 
     committer: Committer

@@ -51,7 +51,6 @@ class Candidate:
 
     Attributes:
         key: What is claimed for the manifest.
-        date: That of the manifest.
         files: One, or those of a part.
         searched_at: When manifests were searched for it; None if claims alone decide whether one has it.
     """

@@ -52,7 +52,6 @@ class Claimer:
     """Claims keys, and takes them over from holders that did not write in time.
 
     Attributes:
-        lease_seconds: How long a claimant has to write.
         neighbour: Returns the claimer of another stream, which knows the fates of its ids; None without streams.
     """
 

@@ -28,12 +28,10 @@ class Naming:
     """A manifest that names a file.
 
     Attributes:
-        uri: The file, in its canonical spelling.
         etag: The version that it names or has read; None if unknown.
         state: The file's state in that manifest.
         date: Of the manifest; empty if it waits.
         size_bytes: The length of that version, of a range up to its end; 0 if unknown.
-        digest: Of its stored bytes; empty if unknown.
         lines: How many lines these bytes have.
         is_text: Whether lines may be appended: it is neither compressed nor JSON documents.
         range: What the manifest has of a file that grew.
@@ -70,7 +68,6 @@ class FileSearch:
     """Searches manifests for the files that they name.
 
     Attributes:
-        allowed_prefixes: Folders that input may be in.
         skip_unreadable: Skip records and manifests that cannot be read. Only safe where a missed one does no harm.
         versions: Versions of local files that are wanted under any name.
         also: Returns whether a file of a commit is wanted, whatever its name and version.

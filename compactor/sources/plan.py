@@ -53,8 +53,6 @@ class Replacement:
     """A file with rows of an earlier version.
 
     Attributes:
-        file: Its current version.
-        earlier: The manifest that has its previous version.
         hindrance: Why its rows cannot be made again; empty if they can.
         why: If the file begins with its previous version, why it has not simply grown; else empty.
     """
@@ -82,7 +80,10 @@ class DatedFiles:
     Attributes:
         rule: The rule, as one word.
         looks_for: What it looks for, in words.
+        files: How many files.
         days: How many different days.
+        first_date: The earliest of them.
+        last_date: The latest of them.
         example: One of the files.
     """
 
@@ -105,7 +106,6 @@ class Written:
         kind: Whether that is a manifest or a pending part.
         claimed: What became of the claims.
         failed: By claim key, why a candidate is in no manifest yet.
-        is_late: Whether the group was not begun in time.
     """
 
     group: Group

@@ -87,8 +87,6 @@ class Planner:
 
     Attributes:
         target_bytes: Returns how many stored bytes a manifest should name.
-        on_crash_point: Called at each crash point, from the threads.
-        groups_at_once: How many threads write groups.
         page_files: How many candidates are in memory at once, in addition to those of one manifest.
     """
 

@@ -36,7 +36,6 @@ class Unplanned(Source):
     """Files without a claim or a manifest. A second pass has those that another planner had claimed in the first.
 
     Attributes:
-        allowed_prefixes: Folders that input may be in.
         found: Yields the files that are input, and counts all others in the plan.
         spill: Sorts them, and keeps which manifests name them.
         may_be_gone: Whether files may have been deleted or replaced since they were found.
@@ -184,7 +183,6 @@ class FileScope:
     """Which files to plan.
 
     Attributes:
-        date: Only files of this date.
         since: Only files written at this time or later.
         settle_seconds: Only files that were last written at least this long ago.
         hidden: Also files if their names, or those of folders, begin with `_` or `.`.

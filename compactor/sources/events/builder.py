@@ -30,7 +30,6 @@ class AnnouncedFiles(Source):
 
     Attributes:
         files: By claim key.
-        allowed_prefixes: Folders that input may be in.
     """
 
     state: State
@@ -63,12 +62,10 @@ class Built:
     """The plans of a batch of messages.
 
     Attributes:
-        messages: How many there were.
         skipped: Objects and records that are no input of any stream, by reason.
         unrouted: Files below the watched places that belong to no stream; no manifest names them.
         first_unrouted: The URI of one of them; empty if there is none.
         failed: By message id, why a message has to be delivered again.
-        plans: What came of the files of each stream, by its name.
         failed_by: How many messages each stream failed; under an empty name those that belong to none.
     """
 
@@ -126,8 +123,6 @@ class Builder:
     store or records are in trouble fails only its own messages.
 
     Attributes:
-        planner_of: Makes the planner of a stream.
-        allowed_prefixes_of: Returns the folders that the input of a stream may be in.
         watched: The folders whose objects are announced, routed or not.
         routes: Which stream an object belongs to; None without streams: then the only one has an empty name.
         read_body: Parses the body of a message; raises `EventError` if it cannot.

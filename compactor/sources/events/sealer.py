@@ -86,12 +86,10 @@ class PendingParts(Source):
     """Some pending parts.
 
     Attributes:
-        parts: The parts by claim key.
         old_until: Older parts are sealed in any case.
         unreadable: Gets the URIs of parts with a damaged record, each with the fault.
         sealed: The claim keys of those that this plan sealed.
         settled: Those that no longer wait.
-        tried: Those that were in a group that was due.
     """
 
     state: State
@@ -164,8 +162,6 @@ class Sealer:
 
     Attributes:
         max_wait_seconds: How long a part may wait.
-        files_at_once: How many files of parts to read before these parts are sealed.
-        parts_at_once: How many parts to read before they are sealed.
     """
 
     planner: Planner

@@ -79,7 +79,6 @@ class HistorySearch:
     """Searches manifests of all dates.
 
     Attributes:
-        search: Reads them.
         files: Remembers those of closed dates; None where nothing does.
         may_learn: Whether `files` may learn more.
     """

@@ -75,8 +75,6 @@ class KnownFiles:
     """Decides what became of the files of one listing.
 
     Attributes:
-        allowed_prefixes: Folders that input may be in.
-        sources: What was listed.
         seen: Remembers files of a local disk.
         listed: All files that may be planned.
         summarised: Remembers the files of closed dates.

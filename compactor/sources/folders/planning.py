@@ -98,11 +98,9 @@ class FolderPlanner:
     """Plans everything in some sources.
 
     Attributes:
-        allowed_prefixes: Folders that input may be in.
         listing: Lists one of them.
         new_spill: Makes what keeps the listing of one plan.
         summarised: Remembers the files of closed dates; None where nothing does.
-        with_hidden: Whether to take hidden files.
     """
 
     planner: Planner

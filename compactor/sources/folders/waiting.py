@@ -25,9 +25,7 @@ class SourceSurvey:
     """What a scan of the sources found.
 
     Attributes:
-        has_data: Whether there are input files, planned or not.
         is_fresh: Whether some input files were written just now.
-        met: What the scan skipped.
     """
 
     has_data: bool
@@ -40,7 +38,6 @@ class PatientPlanner:
     """Plans everything in the sources.
 
     Attributes:
-        sleep: Waits for a number of seconds.
         on_wait: Called before each wait, with its cause and its length in seconds.
     """
 

@@ -54,7 +54,6 @@ class Inventory:
         created_at: When S3 began to list them. What was written, replaced or deleted later may be missing.
         file_format: CSV, ORC or Parquet.
         columns: All columns in order, each as `column_name` spells it.
-        files: Its data files.
     """
 
     uri: str

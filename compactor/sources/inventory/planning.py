@@ -179,7 +179,6 @@ class PacedGate:
     Attributes:
         poll_seconds: Time between two listings.
         stall_seconds: It gives up after this long in which the job finished no manifest, or was always late.
-        sleep: Waits for a number of seconds.
         on_wait: Called at the start of each wait, with its cause.
     """
 

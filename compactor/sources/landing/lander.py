@@ -39,18 +39,15 @@ class LandingResult(Plan):
     """The plan of a log; `held` counts partitions of which others landed records meanwhile.
 
     Attributes:
-        lines: Landed lines.
         gaps: Where records may be lost. Every planner that settles the manifest of a gap reports it.
         tombstones: Records without a value, which have no line.
         strays: Packed records that were left out, because they hash to another shard.
-        closed: Shards that ended.
         waiting: Shards whose parents are not landed whole.
         has_more: Whether the bound on manifests left something for the next time.
         swept: Deleted objects of landings that died.
         former_ids: Ids of deleted logs of this name of which records were landed.
         behind_seconds: How long the oldest record that is not landed may have waited, by the last answer of each
             partition; None if there was none to read.
-        log_id: The id of the current log.
         has_read: Whether some partition was read without trouble.
         troubles: What kept it from landing more. Everything else in the result was done.
     """
@@ -90,7 +87,6 @@ class Lander:
         target_bytes: Returns how many bytes a manifest should name.
         new_lines: Makes what gathers the lines of a partition.
         metrics: Gets the age of the oldest record that waits.
-        object_bytes: About how many bytes of lines a landed object has.
     """
 
     state: State
@@ -253,8 +249,6 @@ class LandingTurns:
     A log that fails is tried again, whatever the error: a person may have acted.
 
     Attributes:
-        every_seconds: The time between two landings.
-        max_manifests: The most manifests that one landing writes.
         new_lander: Makes the lander; an error in it is a failure of the log.
         notes: Show people how far landing is.
     """

@@ -86,7 +86,6 @@ class RecordLines(ABC):
         tombstones: How many of these have no value, and so no line.
         packed: How many of these have others packed into them.
         strays: Packed records that were left out.
-        lines: How many lines there are.
         taken_bytes: The length of all records, including those that were left out.
     """
 

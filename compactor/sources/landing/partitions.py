@@ -38,7 +38,6 @@ class Reading:
     Attributes:
         until: Records that arrived later may wait for the next landing.
         new_lines: Makes what gathers the lines of a piece.
-        piece_bytes: About how many bytes of lines a piece has.
         kept: No younger record is removed, unless the retention is lowered.
     """
 
@@ -57,8 +56,6 @@ class PartitionReader:
 
     Attributes:
         is_done: Whether there is nothing more to read now.
-        trouble: Why it could not be read further; None if it could.
-        pieces: How many were read.
         behind_seconds: How far the last answer was behind the newest record; None if that is not known.
         gap: Whether records after `after` may be lost; the next piece reports it.
         after: The position of the last record that was read, or where the chain ends.
@@ -196,15 +193,10 @@ class Partitions:
 
     Attributes:
         landing: Their chains.
-        of: How they are read.
-        live: The log that is landed.
-        began_at: When the landing began.
         writes: Whether chains may be begun; not in a dry run.
-        readers: By the id of their partition.
         waiting: How many shards have parents that are not landed whole.
         gone: For partitions that the log no longer lists: links that end their chains with a gap, without a manifest.
         are_overtaken: Whether others landed records of a partition meanwhile, which the next landing follows.
-        troubles: Why partitions could not be read further.
     """
 
     landing: Landing
