@@ -22,7 +22,7 @@ class LogCase:
 
     log: Log
     of: LogName
-    put: Callable[[str, Sequence[bytes | None]], object]  # into a partition
+    put: Callable[[str, Sequence[Any]], object]  # bytes into a partition; None is a tombstone of Kafka
     make_again: Callable[[], object]
 
     def read(self, partition_id: str, at: int = 0) -> tuple[list[LogRecord], Batch]:
@@ -143,7 +143,7 @@ def server_stream(name: str, url: str) -> StreamCase:
         [found] = [each for each in log.partitions(stream) if each.partition_id == partition_id]
         return found.first_hash, found.last_hash
 
-    def put(partition_id: str, values: Sequence[bytes | None]) -> None:
+    def put(partition_id: str, values: Sequence[Any]) -> None:
         first_hash = str(hashes(partition_id)[0])
         for value in values:
             client.put_record(StreamName=stream.name, Data=value, PartitionKey="key", ExplicitHashKey=first_hash)
