@@ -41,20 +41,17 @@ class DeliveredManifests:
         """End."""
 
 
-@dataclass(slots=True)
-class BatchResult(RunReport):
-    """What a micro-batch did: all that `RunReport` has.
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What a micro-batch did.
 
     Attributes:
         batch_id: Its number in the stream.
+        run: What it did. Manifests in `stuck` need an operator; they stay, and others go on.
     """
 
-    batch_id: int = 0
-
-    @property
-    def rows(self) -> int:
-        """Rows that became visible."""
-        return self.records
+    batch_id: int
+    run: RunReport
 
 
 def manifest_stream(spark: Any, dst: Place, *, max_manifests: int | None = None) -> Any:
@@ -129,9 +126,7 @@ def foreach_batch(
         )
         report = service.run(once=True)
         if on_batch is not None:
-            result = BatchResult(batch_id=batch_id)
-            result.merge(report)
-            on_batch(result)
+            on_batch(BatchResult(batch_id, report))
         if service.was_stopped:  # what is left must not count as delivered
             raise TryAgainError(f"{app.layout.state}: the run was asked to stop; start the stream again")
 

@@ -40,7 +40,7 @@ _ROOM_CHECK_SECONDS = 0.2
 T = TypeVar("T")
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class Scheduler:
     """Compacts manifests.
 

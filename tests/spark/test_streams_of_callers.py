@@ -66,8 +66,8 @@ def test_a_stream_of_the_caller(lake: Lake, spark: Any) -> None:
     batches: list[compactor.BatchResult] = []
     lake.plan(2, 3, 4)
     lake.run(spark, on_batch=batches.append)
-    assert sum(each.committed for each in batches) == 3
-    assert sum(each.rows for each in batches) == 3
+    assert sum(each.run.committed for each in batches) == 3
+    assert sum(each.run.records for each in batches) == 3
     lake.plan(5)
     lake.run(spark)
     lake.run(spark, checkpoint=f"{lake.checkpoint}-new")  # the ledger knows what is done
@@ -89,7 +89,7 @@ def test_a_batch_that_fails_is_delivered_again(lake: Lake, spark: Any) -> None:
         lake.run(spark, on_batch=fail)
     again: list[compactor.BatchResult] = []
     lake.run(spark, on_batch=again.append)
-    assert [(each.committed, each.rows) for each in again] == [(0, 0)]
+    assert [(each.run.committed, each.run.records) for each in again] == [(0, 0)]
     assert lake.ids(spark) == ["1", "2"]
     assert compactor.verify(lake.rows).complete
 

@@ -75,9 +75,15 @@ def log_sealed(plans: Sequence[SealedParts]) -> dict[str, int]:
         "waiting_parts": sum(each.waiting_parts for each in plans),
         "unreadable_parts": sum(len(each.unreadable) for each in plans),
     }
-    oldest_seconds = max((each.oldest_seconds for each in plans), default=0.0)
-    discarded = sum(each.discarded for each in plans)
-    log_event("parts.sealed", **counts, oldest_seconds=oldest_seconds, discarded_parts=discarded)
+    log_event(
+        "parts.sealed",
+        manifests=counts["manifests"],
+        sealed_parts=counts["sealed_parts"],
+        waiting_parts=counts["waiting_parts"],
+        unreadable_parts=counts["unreadable_parts"],
+        oldest_seconds=max((each.oldest_seconds for each in plans), default=0.0),
+        discarded_parts=sum(each.discarded for each in plans),
+    )
     return counts
 
 
