@@ -62,7 +62,7 @@ class FairQueue(Generic[T]):
 
 
 OTHERS_FIRST = 4
-"""So many manifests for each slot go before one that may kill the driver, or that needs it for itself."""
+"""So many manifests for each slot go before one that may kill the driver, or that needs the driver for itself."""
 
 FRESH_BEFORE_AGAIN = 8
 """So many first attempts that wait go before a repeated one.
@@ -135,11 +135,7 @@ class WorkQueue:
         self._alone = deque(each for each in self._alone if each.lane is not Lane.UNDECIDED)
 
     def next(self, others: int = 0) -> Delivery | None:
-        """Take the manifest to begin now; None if none may begin yet.
-
-        Args:
-            others: How many manifests of other queues are in flight.
-        """
+        """Take the manifest to begin now, with `others` in flight in other queues; None if none may begin yet."""
         width = min(self.slots, 1 + self._trusted)
         if len(self.in_flight) >= width or any(each.lane is Lane.ALONE for each in self.in_flight.values()):
             return None
@@ -149,7 +145,7 @@ class WorkQueue:
             begun, self._begun_since_alone = replace(self._alone.popleft(), lane=Lane.ALONE), 0
         elif self._again and self._may_begin_again():
             begun = replace(self._again.popleft(), lane=Lane.AGAIN)
-            # So many failed of trouble that they share: every second turn is theirs, or they would grow without end.
+            # So many share one trouble: they get every second turn, or their number would grow without end.
             self._fresh_until_again = 1 if len(self._again) > self.slots * OTHERS_FIRST else FRESH_BEFORE_AGAIN
         elif self._fresh:
             begun = self._fresh.pop()
@@ -196,7 +192,7 @@ class WorkQueue:
 
 
 LEAST_BYTES = 16 * 1024 * 1024
-"""What a manifest costs at least: a small one takes its time, too, however few bytes it has."""
+"""What a manifest costs at least: even a small one takes some time."""
 
 
 class Beginner(Protocol):

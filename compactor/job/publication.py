@@ -95,7 +95,7 @@ class Publisher:
         # guard: what is left of earlier staging is deleted before a rebuild is published
         self.delete_staging(commit.manifest_id, upto=commit.generation - 1)
         # guard: files that a rebuild replaces stay until the table has others
-        if self.table is None:  # else its readers need the files until the table has others
+        if self.table is None:  # readers of a table need the files until the table has others
             self._delete_replaced(commit)
 
     def _delete_replaced(self, commit: Commit) -> None:

@@ -123,7 +123,7 @@ class Intake:
             earlier = self.state.ledger.begin_intake(place)
             try:
                 return self._take_in(info, earlier=earlier)
-            finally:  # a driver that dies meanwhile leaves its record
+            finally:  # a driver that dies before this leaves its record
                 if earlier < MAX_INTAKES:  # else the object may be delivered again, and has to be refused again
                     self._end_intake(place)
 
@@ -143,7 +143,7 @@ class Intake:
         data = self._readable(lambda: self.state.store.read(uri, etag=info.etag)) if is_read else b""
         if data is None:
             return None
-        # The etag stands for the content of an object that is not read.
+        # An object that is not read is identified by its etag.
         fingerprint = digest(data if is_read else info.etag.encode())
         try:
             manifest = self._parse(info, data, earlier)

@@ -18,14 +18,7 @@ MAX_DISTINCT_LATENCIES = 150
 def batch_metrics(
     results: Results, *, retrying: int, seconds: float, target_file_bytes: int
 ) -> dict[str, float | Distribution]:
-    """The metrics of manifests that ended.
-
-    Args:
-        results: What came of them.
-        retrying: How many manifests failed and wait for their next attempt.
-        seconds: How long ago the first of them was taken in.
-        target_file_bytes: The target size of an output file.
-    """
+    """The metrics of manifests that ended. `seconds` is how long ago the first of them was taken in."""
     fresh = [result for result in results.finished if result.ending is not Ending.ALREADY_DONE]
     wasted = sum(result.wasted for result in results.finished)
     commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]

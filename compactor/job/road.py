@@ -126,7 +126,7 @@ class ManifestCompactor:
         except ManifestError as exc:
             return self._letter(delivery, exc)
         except EngineLost as lost:
-            # Without a record of its end: if it was alone, the manifest may have killed the engine.
+            # No record of its end is written: if the manifest was alone, it may have killed the engine.
             if self.failures.is_stopping:  # but what asked this process to end may have ended the engine
                 self.failures.add(accepted.key, attempt, lost, passing=True)
                 self.failures.record()

@@ -33,7 +33,7 @@ INTAKE_THREADS = 8
 
 WAITING_MANIFESTS = 1_000
 WAITING_FILES = 20_000
-"""First attempts are taken in ahead of their turn, up to so many manifests, and to so many files for memory's sake."""
+"""First attempts are taken in ahead of their turn, up to so many manifests, and so many files to bound memory."""
 
 _ROOM_CHECK_SECONDS = 0.2
 
@@ -177,8 +177,8 @@ class Scheduler:
         return self.take_ended()
 
     def _is_full(self) -> bool:
-        # What is tried again is not counted: it would keep the stream from delivering what nothing is wrong with.
-        queue, streams = self.queue, len(self.slots.job.streams)  # memory is for all of them
+        # Repeated attempts do not count, or they would keep the stream from delivering sound manifests.
+        queue, streams = self.queue, len(self.slots.job.streams)  # all streams share the memory
         is_ahead = queue.first_attempts >= WAITING_MANIFESTS // streams or queue.files >= WAITING_FILES // streams
         is_full = is_ahead and queue.first_attempts >= queue.slots
         return is_full and not self._closed and self._final_error is None

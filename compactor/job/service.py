@@ -171,7 +171,7 @@ class Service:
                 self._join()
                 self.recovery.sweep()
                 self._resume()
-                self.runs.forget_dead()  # only now: recovery has to know how they ended
+                self.runs.forget_dead()  # after recovery, which has to know how they ended
                 self._stream(once=once)
                 if once:
                     self._finish()
@@ -182,7 +182,7 @@ class Service:
                 self._back_off(exc)
                 continue
             if once:
-                self.tasks.end_once(self._stopping.is_set)  # what fails of it is for a later run
+                self.tasks.end_once(self._stopping.is_set)  # a later run does what fails here
                 break
 
     def _stream(self, *, once: bool) -> None:
@@ -197,7 +197,7 @@ class Service:
                 self._collect()
                 if not once:
                     self.tasks.step()
-                if once and self._is_blocked():  # the stream waits for room, which no commit makes any more
+                if once and self._is_blocked():  # the stream waits for room, and no commit will make any
                     break
                 self._commit_placed()
                 self.runner.retry()
@@ -210,7 +210,7 @@ class Service:
                     self._resume()
                     if self.share.is_whole:
                         self._list_unseen(everything=self._is_idle())
-                    else:  # also what this run left to another one that did not take it
+                    else:  # also what this run left to another one, which did not take it
                         self._list_own()
                 self._follow_shards()
                 self._take_listed()
@@ -248,11 +248,7 @@ class Service:
             self.runner.begin_resuming(due)
 
     def _begin_cautiously(self, lost: Counter[str]) -> None:
-        """After a death, first take what was never begun: what was in flight may kill this process, too.
-
-        Args:
-            lost: How many manifests were in flight at deaths, by the kind of their names.
-        """
+        """After a death, first take what was never begun: what was in flight may kill this process, too."""
         self.runner.be_cautious()
         first = heapq.nlargest(
             FIRST_AFTER_DEATH, self._waiting(), key=lambda info: (-lost[name_kind(info.uri)], info.modified_at)
@@ -302,7 +298,7 @@ class Service:
             self.runner.retry()
             self._take_listed()
             is_idle = self.runner.is_idle() and not self._listed
-            # Before the next try of a commit: while one is under way, the table has not given up.
+            # Ask before the next commit begins: while one is under way, the table has not given up.
             if self._is_blocked() or (is_idle and self.runner.table is not None and self.runner.table.has_given_up()):
                 break
             self._commit_placed(at_once=is_idle)

@@ -12,10 +12,10 @@ from compactor.ledger.heartbeat import LIFE_SECONDS, Runs, runs_of_shards, works
 from compactor.telemetry.logs import log_event
 
 REFRESH_SECONDS = 5.0
-"""The age from which heartbeats are read again before they are relied on."""
+"""Age at which heartbeats are read again before use."""
 
 JOIN_SECONDS = 2 * REFRESH_SECONDS
-"""A run begins nothing for so long after its first heartbeat, until all others have seen it and leave it its share."""
+"""How long a run waits after its first heartbeat, so that all others have seen it and leave it its share."""
 
 
 class Share:

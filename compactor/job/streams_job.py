@@ -129,7 +129,7 @@ class StreamsJob:
     def _run(self, name: str, *, once: bool) -> None:
         service = self.new_services[name]()
         self._running[name] = service
-        if self._stopping.is_set():  # `stop` may have come before the service was there
+        if self._stopping.is_set():  # `stop` may have come before the service existed
             service.stop()
         report = service.run(once=once)
         self._reports.setdefault(name, RunReport()).merge(report)
@@ -139,7 +139,7 @@ class StreamsJob:
         if self._lost is not None:
             raise self._lost
         if not (once or self._gave_up):
-            return  # the log has told of streams that failed
+            return  # the log has the streams that failed
         for name, error in self._errors.items():
             if isinstance(error, OperatorError):
                 raise error

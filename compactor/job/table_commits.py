@@ -31,7 +31,7 @@ LONGEST_PAUSE_SECONDS = 60.0
 """The pauses after failed commits."""
 
 WAITING_FILES = 50_000
-"""Input files of the manifests that wait, up to which further ones are begun, for memory's sake."""
+"""No further manifests are begun while those that wait have so many input files, to bound memory."""
 
 GIVES_UP_AFTER = 6
 """Failed commits in a row after which a run that is to end leaves what is placed to the next one."""
@@ -65,7 +65,7 @@ class CommitTurns:
     def noted(self) -> list[Placed]:
         """What the runs of other shards have placed, without what was found to be in the table."""
         found = [Placed(each.key, each.generation) for each in noted_placed(self.state, but_shard=self.shard)]
-        self._ended &= set(found)  # what is no longer noted needs no memory
+        self._ended &= set(found)  # what is no longer noted can be forgotten
         return [each for each in dict.fromkeys(found) if each not in self._ended]
 
     def note_ended(self, placed: Collection[Placed]) -> None:

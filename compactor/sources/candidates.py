@@ -110,26 +110,13 @@ def is_hidden(uri: str, folders: Sequence[str]) -> bool:
 
 
 def skip_reason(uri: str, size_bytes: int, folders: Sequence[str], *, is_hidden: bool) -> str | None:
-    """Return why an object of a listing is not planned: one of `NOT_DATA`, or `hidden`; None if it is planned.
-
-    Args:
-        uri: The object.
-        size_bytes: Its length.
-        folders: Those that are planned.
-        is_hidden: Whether its name is hidden and hidden objects are skipped.
-    """
+    """Return why an object in `folders` is not planned: one of `NOT_DATA`, or `hidden`; None if it is planned."""
     reason = not_data_reason(uri, size_bytes, folders)
     return "hidden" if is_hidden and reason in {None, "empty"} else reason
 
 
 def not_data_reason(uri: str, size_bytes: int, allowed_prefixes: Sequence[str]) -> str | None:
-    """Return why an object is not input: one of `NOT_DATA`; None if it is input.
-
-    Args:
-        uri: The object.
-        size_bytes: Its length.
-        allowed_prefixes: Folders that input may be in, and single files.
-    """
+    """Return why an object is not input, one of `NOT_DATA`; None if it is. A prefix may be a single file."""
     path = canonical(uri)
     if any(path == canonical(each) for each in allowed_prefixes):  # a single file
         return None if size_bytes else "empty"

@@ -62,12 +62,7 @@ class Claimer:
     _settled_fates: dict[str, Fate] = field(default_factory=dict, init=False)
 
     def claim(self, keys: Sequence[str], holder: str) -> Claimed:
-        """Claim keys for an id, and take over those whose holder did not write in time.
-
-        Args:
-            keys: As `claim_key` or `part_key` make them.
-            holder: The id of the manifest or part that the caller writes next.
-        """
+        """Claim keys (`claim_key`, `part_key`) for the id that is written next; takes over those of expired leases."""
         now = self.state.clock.now()
         claimed = Claimed()
         claims = self.claims.claim(keys, holder, now=now, lease_seconds=self.lease_seconds)

@@ -17,7 +17,7 @@ from compactor.ledger.backlog import read_waiting_manifest
 from compactor.ledger.state import State
 
 MANIFESTS_AT_ONCE = 8
-"""Fewer than of other records: each may name 20,000 files, which take 20 MB."""
+"""Fewer threads than for other records: a manifest may name 20,000 files, which take 20 MB."""
 
 FileState = Literal["compacted", "quarantined", "dead_lettered", "in_work", "waiting"]
 """What became of a file in a manifest that names it."""

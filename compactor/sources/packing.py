@@ -100,12 +100,7 @@ def cut(items: Iterable[T], target_weight: float, weight: Callable[[T], float]) 
 
 
 def layered(items: Iterable[T], names: Callable[[T], Collection[str]]) -> list[list[T]]:
-    """Divide items greedily into few layers, with no name twice in one layer. The order is kept.
-
-    Args:
-        items: In the order of each layer.
-        names: Returns the distinct names of an item.
-    """
+    """Divide items greedily into few layers, with no name twice in one layer. The order is kept."""
     layers: list[tuple[set[str], list[T]]] = []
     for item in items:
         own = set(names(item))

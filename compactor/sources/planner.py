@@ -206,11 +206,17 @@ class Planner:
         won = group.only(claimed.won)  # guard: what a planner could not claim is left to its holder
         if not won.candidates:
             return Written(group, claimed=claimed, failed=failed)
-        # Of a full group, too little may be left.
+        # Too little of a full group may be left.
         is_full = group.is_full and weight(won.files, target_bytes) >= target_bytes / 2
         kind: Kind = "manifest" if is_full else source.rest
-        manifest = self._manifest(source, won, manifest_id)
-        layout = self.state.layout
+        layout, now = self.state.layout, self.state.clock.now()
+        manifest = Manifest(
+            manifest_id=manifest_id,
+            date=group.date,
+            created_at=now,
+            files=tuple(won.files),
+            listed_at=now if source.is_listing else None,
+        )
         uri = layout.manifest(manifest_id) if kind == "manifest" else layout.pending_part(manifest_id)
         self.state.store.create(uri, manifest.to_json())
         self.on_crash_point(PlanCrashPoint.PLANNED if kind == "manifest" else PlanCrashPoint.PENDING, manifest_id)
@@ -220,22 +226,12 @@ class Planner:
                 f"{uri}: others took its files over before it was written; they have to be planned again"
             )
             _log_trouble(won, manifest_id, lost)
-            # Some of them are free, as their id is revoked.
+            # Their id is revoked, so some of them are free.
             claimed.held.update(dict.fromkeys(won.keys, self.state.clock.now()))
             claimed.won.clear()
             return Written(group, claimed=claimed, failed={**failed, **dict.fromkeys(won.keys, str(lost))})
         self.on_crash_point(PlanCrashPoint.BOUND, manifest_id)
         return Written(group, manifest, kind, claimed, failed)
-
-    def _manifest(self, source: Source, group: Group, manifest_id: str) -> Manifest:
-        now, files = self.state.clock.now(), tuple(group.files)
-        return Manifest(
-            manifest_id=manifest_id,
-            date=group.date,
-            created_at=now,
-            files=files,
-            listed_at=now if source.is_listing else None,
-        )
 
     def _count_dates(self, source: Source, plan: Plan, date: str, files: Sequence[ManifestFile]) -> None:
         if not source.dates_files:

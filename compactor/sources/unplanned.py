@@ -24,7 +24,7 @@ from compactor.sources.planner import PAGE_FILES, Source
 from compactor.sources.spill import FileSpill, SpilledFile
 
 FRESH_SECONDS = 300.0
-"""How long a search of the watched prefix and of the records of a date counts; then new manifests are searched for."""
+"""How long a search of the watched prefix and of the records of a date is valid."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _NAMINGS_AT_ONCE = 10_000
@@ -82,7 +82,7 @@ class Unplanned(Source):
     def ready(self, group: Group) -> Group:
         """The group without files that were named, deleted or replaced while they were held back."""
         with self._lock:
-            # As long as the search counts that the files were checked by, nothing more would be found.
+            # While the search that checked the files is valid, a new one would find nothing more.
             if not self._is_fresh() or any(each.searched_at != self._searched_at for each in group.candidates):
                 self._search(_dates_to_search(group.date, group.files))
                 # guard: files that manifests got while others were held back are not planned again
@@ -172,7 +172,7 @@ def _dates_to_search(date: str, files: Iterable[ManifestFile]) -> set[str]:
         arrived_at = file.event_time or _EPOCH
         arrivals.add(arrived_at.astimezone(UTC).date())
         # guard: a plan looks under the date in a file's name, which it had before the settings were changed
-        if file.dated_by == ARRIVAL:  # its name may give a date that does not count by now
+        if file.dated_by == ARRIVAL:  # the date in its name may no longer count
             found |= possible_dates(file.uri, arrived_at)
     # guard: a plan looks under the day of a file's arrival, which it had before the settings were changed
     return found | {each.isoformat() for each in arrivals}

@@ -21,7 +21,7 @@ from compactor.sources.planner import Planner, Source
 from compactor.telemetry.logs import log_event
 
 BUILD_SECONDS = 60.0
-"""How long a call of the builder begins new groups: half of the function's time-out, so that the last ones end."""
+"""How long a call of the builder begins new groups: half of the function's time-out, so that the last groups finish."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ def _file(
     version = etag[1].strip('"')
     if len(key.encode()) > _KEY_MAX_BYTES:
         raise EventError(f"{where}.key is {_shown(key)}, expected at most {_KEY_MAX_BYTES} bytes")
-    # Else the file would have its whole manifest refused.
+    # Otherwise intake would refuse the whole manifest because of this file.
     if not version or len(version) > _ETAG_MAX_CHARACTERS or not is_etag(version):
         raise EventError(f"{where}.{etag[0]} is {_shown(etag[1])}, expected the version of the object")
     return ManifestFile(uri=f"s3://{bucket}/{key}", size_bytes=size_bytes, etag=version, event_time=event_time)

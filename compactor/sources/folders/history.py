@@ -116,7 +116,7 @@ class HistorySearch:
             unknown = self._learn(files, found.totals)
             shorter = {each.key for each in files.shorter(size_bytes) if is_wanted(each)}
             named = files.naming(uris, self.search.versions)
-        except (LookupError, RecordUnreadable):  # a damaged record is met again by those who read all
+        except (LookupError, RecordUnreadable):  # a search of all records meets the damaged one again, and reports it
             return None
         if named is None or unknown is None:
             return None

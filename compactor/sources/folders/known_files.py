@@ -100,7 +100,7 @@ class KnownFiles:
         versions = {each.listed.etag for each in files.values() if each.listed.stamp}
         versions |= set(earlier)
         by_uri = {uri: each.file for uri, each in files.items()}
-        # What files on S3 begin with is not read.
+        # Beginnings of files on S3 are not read.
         longest = max((file.size_bytes or 0 for uri, file in by_uri.items() if not is_s3(uri)), default=0)
         may_be_gone = partial(self._may_be_gone, longest)
         search = FileSearch(

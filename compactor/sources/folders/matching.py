@@ -107,8 +107,8 @@ class Matching:
         self._namings = sorted(namings, key=lambda each: each.named_at or _EARLIEST)
         self._gone = {each: None for each in gone if self._has_left(each)}
         self._found = Matches()
-        self._left: dict[str, list[Naming]] = {}  # the versions with rows of files that are not decided yet
-        self._used = set[Naming]()  # each version is that of one file: a second one is a copy
+        self._left: dict[str, list[Naming]] = {}  # for files that are not decided yet, the versions with rows
+        self._used = set[Naming]()  # each version belongs to one file: a second file is a copy
         self._others = set[str]()  # the suspects that have other bytes
         self._by_uri: dict[str, list[Naming]] = {}
         self._by_version: dict[str, list[Naming]] = {}
@@ -116,7 +116,7 @@ class Matching:
             self._by_uri.setdefault(each.uri, []).append(each)
             if (each.state == "compacted" and each.digest) or each.state in _NOT_DONE:
                 self._by_version.setdefault(each.etag or "", []).append(each)
-        # A longer file that begins with a version that was continued, and not with its range, has lost lines.
+        # A longer file that begins with a continued version, but not with the range that followed, has lost lines.
         self._continued = _continued(self._namings)
         self._beginnings: dict[Beginning, list[Naming]] = {}
         self._of_length: dict[int, list[Naming]] = {}
@@ -133,7 +133,7 @@ class Matching:
         # guard: a log whose earlier lines went on under another name is no replaced file
         elsewhere = self._used | _continued(self._namings, under_other_names=True)
         for uri, rows in self._left.items():
-            # A version that moved away was replaced by nothing: log files are rotated so.
+            # A version that moved to another name was not replaced: log files are rotated like this.
             is_there = found.has_begun(uri) or found.has_moved(uri)
             if not is_there and rows and (rows[-1] not in elsewhere or uri in self._others):
                 found.replaced[uri] = Replacement(self._files[uri], rows[-1], self._hindrance(uri, rows))
@@ -252,7 +252,7 @@ class Matching:
         for version in self._of_length.get(self._size(uri), ()):
             # guard: a file with the bytes of one that was removed is a new one
             is_cut = self._now.version_at(version.uri) is not None
-            # It was touched and then renamed; or it was found to be that version before, and is as it was then.
+            # It was touched and then renamed; or an earlier call matched it with that version, which it still is.
             was_it = (file.etag or "") in {self._remembered.get(version.uri), self._remembered.get(uri)}
             if (is_cut or was_it) and self._now.digest_of(file) == version.digest:
                 yield version

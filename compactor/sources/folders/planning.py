@@ -24,7 +24,7 @@ from compactor.sources.planner import Planner, Source
 from compactor.sources.spill import FileSpill, SpilledFile
 
 Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
-"""Lists the files below a source, and what of it cannot be listed."""
+"""Lists the files below a source, and reports what it cannot list."""
 
 
 def source_files(
@@ -182,7 +182,7 @@ class _NewFiles(Source):
     def remember(self, plan: Plan) -> None:
         """Remember the files as they are now, after they are planned."""
         seen = self.of.seen
-        left = self._found.replaced.keys() - self._taken  # these stay as they were: replaced for the next plan, too
+        left = self._found.replaced.keys() - self._taken  # for the next plan, too, these are replaced
         for page in self.listed.pages(self.of.planner.page_files):
             seen.remember([each.info for each in page if each.uri not in left])
         if self._is_all_read and "unsettled" not in plan.skipped:  # else one of these may be found to have grown

@@ -70,11 +70,7 @@ def column_name(name: str) -> str:
 
 
 def parse_inventory(data: bytes, uri: str) -> Inventory:
-    """Parse the manifest.json of an inventory.
-
-    Args:
-        data: The document.
-        uri: Its place. S3 writes the data files into the same bucket.
+    """Parse the manifest.json of an inventory at a URI. S3 writes the data files into the same bucket.
 
     Raises:
         InventoryError: It names every fault.

@@ -67,17 +67,7 @@ def planned_in_rounds(
     dry_run: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Plan:
-    """Write manifests for files. Those that a dead planner has claimed follow at the end of its lease.
-
-    Args:
-        planner: Writes them.
-        files: The files.
-        gate: Holds manifests back; None to hold none back.
-        on_batch: Called after each batch of manifests, with its last date and what was done so far.
-        limit: The most manifests to write; None for any number.
-        dry_run: Claim and write nothing.
-        sleep: Waits for a number of seconds.
-    """
+    """Write manifests for files. Those that a dead planner has claimed follow at the end of its lease."""
     plan = Plan(dry_run=dry_run)
     for number in range(MAX_ROUNDS):
         planner.plan(files, limit=limit, gate=gate, on_batch=on_batch, plan=plan)

@@ -52,15 +52,8 @@ class InventoryRow(NamedTuple):
     access_tier: str = ""
 
 
-def row_reason(row: InventoryRow, uri: str, prefixes: tuple[str, ...], *, hidden: bool = False) -> str | None:
-    """Return why a row is no file to plan: one of `INVENTORY_REASONS` or of `SKIP_REASONS`; None if it is one.
-
-    Args:
-        row: The row.
-        uri: Its object.
-        prefixes: The folders to plan; each ends with `/`.
-        hidden: Whether to plan hidden objects, too.
-    """
+def _row_reason(row: InventoryRow, uri: str, prefixes: tuple[str, ...], *, hidden: bool = False) -> str | None:
+    """Why a row is no file to plan: one of `INVENTORY_REASONS` or `SKIP_REASONS`; None if it is one."""
     if not uri.startswith(prefixes):
         return "other_prefix"
     if row.is_delete_marker:
@@ -90,7 +83,7 @@ def files_in_scope(
     is_any_below = False
     for row in rows:
         uri = f"s3://{row.bucket}/{row.key}"
-        reason = row_reason(row, uri, prefixes, hidden=scope.hidden)
+        reason = _row_reason(row, uri, prefixes, hidden=scope.hidden)
         is_any_below = is_any_below or reason != "other_prefix"
         if reason is None and rules.excludes(uri):
             reason = "excluded"

@@ -27,7 +27,7 @@ _TYPES = {
     "islatest": pa.bool_(),
     "isdeletemarker": pa.bool_(),
 }
-"""Of the columns that are no text."""
+"""The types of the columns that are not text."""
 
 _DEFAULTS: Mapping[str, Any] = {
     "size": 0,
@@ -35,7 +35,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "islatest": True,
     "isdeletemarker": False,
 }
-"""Where there is no value. A delete marker has neither size nor ETag."""
+"""For columns without a value. A delete marker has neither size nor ETag."""
 
 
 def read_rows(file: IO[bytes], file_format: str, columns: Sequence[str], where: str) -> Iterator[InventoryRow]:
@@ -71,7 +71,7 @@ def _arrow_rows(
 def _parquet_batches(file: IO[bytes], where: str) -> Iterator[Mapping[str, Any]]:
     parquet = pq.ParquetFile(file)
     names = _named(parquet.schema_arrow.names, where)
-    # Arrow's own threads would call Python, perhaps while it ends.
+    # Arrow's own threads would call Python, perhaps during shutdown.
     for batch in parquet.iter_batches(_BATCH_ROWS, columns=list(names.values()), use_threads=False):
         yield {name: batch.column(each) for name, each in names.items()}
 
@@ -99,7 +99,7 @@ def _values(column: Any, name: str, rows: int) -> list[Any]:
     default = _DEFAULTS.get(name, "")
     if column is None:
         return [default] * rows
-    if name == "lastmodifieddate":  # pyarrow looks for pandas for each time that it converts
+    if name == "lastmodifieddate":  # pyarrow would look for pandas for every single value
         milliseconds = column.cast(_MILLISECONDS, safe=False).cast(pa.int64()).to_pylist()
         return [default if each is None else _EPOCH + timedelta(milliseconds=each) for each in milliseconds]
     values = column.cast(_TYPES.get(name, pa.string())).to_pylist()

@@ -28,11 +28,11 @@ from compactor.sources.claiming import bind
 from compactor.sources.landing.handed_over import hand_over, has_same_files
 from compactor.telemetry.logs import log_event
 
-if TYPE_CHECKING:  # verification needs drafts, and would load all that lands
+if TYPE_CHECKING:  # verification uses drafts, and need not load what landing does
     from compactor.sources.landing.lines import RecordLines
 
 SWEEP_SECONDS = 24 * 3600.0
-"""Age at which objects are looked for that no link names: a planner may still be at work on younger ones."""
+"""Age at which a sweep looks for objects without a link. A planner may still be working on younger ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Landing:
         now, links, files = self.state.clock.now(), tuple(links), list[ManifestFile]()
         for link in links:
             if link.gap:  # guard: a manifest names what may be lost
-                # Reading it finds no record, and says so.
+                # A job finds no record there, and quarantines the file.
                 files.append(ManifestFile(uri=self._gap(link).uri, size_bytes=0, etag=self.log_id))
             if link.lines:
                 files.append(ManifestFile(uri=link.uri, size_bytes=link.size_bytes, etag=link.etag))
@@ -121,7 +121,7 @@ class Landing:
             store.create(self._draft(planned.manifest_id), draft.to_json())
         got, lost = list[LandedLink](), list[LandedLink]()
         for link in draft.links:
-            # Behind a link of others, the next one of this draft would begin where no link ends.
+            # After a link of others, the next link of this draft would begin where no link ends.
             # guard: behind a link of others, no link of the same chain is created
             is_behind_lost = any(other.partition_id == link.partition_id for other in lost)
             # guard: a manifest has nothing whose link another one has
@@ -202,7 +202,7 @@ class Landing:
         """The link that has the first record of an object; None if the object may still get it."""
         partition_id, after = _range_of(uri)
         chain = self.chains.chain(self.place(partition_id))
-        link = chain.at(after) or chain.link_with(after)  # the chain may go past by a longer link
+        link = chain.at(after) or chain.link_with(after)  # a longer link may cover it
         if link is not None:
             return link
         last = chain.last()

@@ -62,7 +62,7 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         if redrive is None or not _may_take_effect(redrive, bound):
             continue
         still_left = files_not_in(left, redrive.manifest)
-        if still_left == left:  # of other files of the manifest that has the id
+        if still_left == left:  # it redrives other files, of the manifest that has the id
             continue
         left = still_left
         if bound is None or not state.ledger.record_names(bound.key):

@@ -270,9 +270,9 @@ class LandingTurns:
         Raises:
             Exception: The last turn failed.
         """
-        until = self.notes.state.clock.now()  # of all turns: one that began later would find more, and so on
+        until = self.notes.state.clock.now()  # one bound for all turns, or later turns would find ever more records
         while not is_stopping():
-            pause, error = self._take(until)  # one writes only so many manifests
+            pause, error = self._take(until)  # a turn writes a limited number of manifests
             if pause and error is not None:
                 raise error
             if pause:

@@ -22,7 +22,7 @@ MARGIN = timedelta(hours=1)
 """How far clocks may differ, and how long a reading may take."""
 
 KEPT = timedelta(days=1) - MARGIN
-"""No stream removes records that are younger: the shortest retention is a day."""
+"""No stream removes younger records: the shortest retention is a day."""
 
 MOST_EMPTY_ANSWERS = 10
 """How many answers without records a closed shard gives at its tip before the next landing asks it again."""
@@ -144,7 +144,7 @@ class PartitionReader:
             self._empty_answers += 1
         # guard: the end of a closed shard is asked for
         if self.partition.is_closed and self._empty_answers < MOST_EMPTY_ANSWERS:
-            is_at_tip = False  # its end is to come, perhaps in an answer of its own
+            is_at_tip = False  # its end still comes, perhaps in a separate answer
         return batch.is_end or is_at_tip or (arrived_at is not None and self._latest > self.of.until)
 
     def age_seconds(self, now: datetime) -> float:
@@ -176,7 +176,7 @@ class PartitionReader:
                     yield replace(batch, records=fresh)
                     arrived_at = fresh[-1].arrived_at if fresh else None
                     if arrived_at is not None and of.now() - arrived_at > of.kept:
-                        break  # retention is near: the last record has to be there still when the next ones are read
+                        break  # retention is near: read again while the last record still exists
 
     def _is_whole(self, records: Sequence[LogRecord], asked_at: datetime) -> bool:
         """Whether nothing can be missing before the first records of a reading."""
@@ -211,7 +211,7 @@ class Partitions:
     troubles: list[CompactorError] = field(default_factory=list)
     _lost: set[str] = field(default_factory=set)
     _damaged: set[str] = field(default_factory=set)  # partitions whose chain has a record that cannot be read
-    _ended: dict[str, Head] = field(default_factory=dict)  # where no chain says so, as in a dry run
+    _ended: dict[str, Head] = field(default_factory=dict)  # ends that no chain has, as in a dry run
     _unbegun: dict[str, datetime] = field(default_factory=dict)  # those with trouble, and since when records may wait
 
     @property
@@ -263,7 +263,7 @@ class Partitions:
             return heads[partition.partition_id] or self._begun(partition, heads, first)
 
         for partition, head in zip(new, map_ordered(begun, new), strict=True):
-            if head is not None and not head.closed:  # as it may be since they were listed
+            if head is not None and not head.closed:  # it may have closed since the listing
                 reader = PartitionReader(self.of, partition, head, is_done=self._is_landed(head))
                 self.readers[partition.partition_id] = reader
 
@@ -425,7 +425,7 @@ class Partitions:
 
     def _end(self, partition_id: str, head: Head) -> None:
         """End the chain of a partition that the log no longer lists: all its records are past the retention."""
-        # It is listed again, or records are still there, or may be landed.
+        # Its records may still be kept or be landed, or it was listed again.
         if self.of.now() - head.latest < KEPT or partition_id in self._lost or partition_id in self._damaged:
             return
         if any(link.partition_id == partition_id for link in self.gone):
