@@ -146,6 +146,8 @@ def _reaching(place: Any) -> Any:
         text = each.get("Fn::Sub", "") if isinstance(each, dict) else ""
         if isinstance(text, str) and text.endswith(tuple(f"{_STATE}{kind}/*" for kind in _KINDS)):
             added.append({"Fn::Sub": text.replace(_STATE, f"{_STATE}streams/*/")})
+        elif isinstance(text, str) and text.endswith("/${OutputPrefix}/_table/*"):
+            added.append({"Fn::Sub": text.replace("/_table/", "/*/_table/")})
         elif isinstance(text, str) and text.endswith(":job/${JobName}"):
             added.append({"Fn::Sub": f"{text}-*"})
     return [*places, *added] if added else place

@@ -25,8 +25,8 @@ STARTS = 3
 
 _DISK_PER_INPUT_BYTE = 3
 _WARM_BYTES = 2_000_000
-_REJECTS = {"COMPACTOR_INPUT__MAX_REJECTED_LINES": "1000000000", "COMPACTOR_INPUT__MAX_REJECTED_BYTES": str(2**40)}
-"""Files of which a share is rejected stay below these limits at any size."""
+_REJECTS = {"COMPACTOR_INPUT__MAX_REJECTED_LINES": "1000000000", "COMPACTOR_INPUT__ON_TOO_MANY_REJECTS": "keep_rows"}
+"""Files of which a share is rejected are converted at any size."""
 
 
 class Meter(Protocol):

@@ -159,7 +159,7 @@ class Heartbeat:
     _woken: threading.Event = field(init=False, default_factory=threading.Event)
     _is_stopping: bool = field(init=False, default=False)
     _thread: threading.Thread | None = field(init=False, default=None)
-    _on_stop_request: Callable[[], None] = field(init=False, default=lambda: None)
+    _on_stop_request: Callable[[], None] = field(init=False, default_factory=lambda: lambda: None)
 
     def __post_init__(self) -> None:
         self._started_at = self.clock.now()

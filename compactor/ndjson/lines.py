@@ -17,7 +17,7 @@ MAX_REJECTED_BYTES = 64 * 1024 * 1024
 """The most bytes of rejected lines to keep of one input file."""
 
 _SCRATCH_BESIDE_A_FILE_BYTES = 2 * 1024 * 1024 * 1024
-"""A task may have scratch for the repaired copy of the largest file, and so much for its rejects and other files."""
+"""What the scratch files of a task may take beside the repaired copy of the largest file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,13 @@ class Limits:
             max_bytes=MAX_REJECTED_BYTES,
             on_excess=settings.input.on_too_many_rejects,
         )
-        scratch = settings.input.max_decompressed_bytes + _SCRATCH_BESIDE_A_FILE_BYTES
-        return cls(settings.input.max_line_bytes, settings.input.max_decompressed_bytes, rejects, scratch)
+        largest = settings.input.max_decompressed_bytes
+        return cls(settings.input.max_line_bytes, largest, rejects, scratch_bytes(largest))
+
+
+def scratch_bytes(max_decompressed_bytes: int) -> int:
+    """The most that the scratch files of a task may take: a repaired copy of the largest file, and its rejects."""
+    return max_decompressed_bytes + _SCRATCH_BESIDE_A_FILE_BYTES
 
 
 class Reject(NamedTuple):

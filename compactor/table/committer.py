@@ -308,7 +308,7 @@ class Committer:
         first, going = self._replacing(self.named.chosen(unnamed, self.max_manifests), progress)
         is_rebuilt = any(each.generation > 1 for each in first)
         # A damaged record holds up only the manifests whose rows may be in that file.
-        replaced = _Replaced(self.live(head, skips_damaged=True) if is_rebuilt else (), going)
+        replaced = _Replaced(list(self.live(head, skips_damaged=True)) if is_rebuilt else (), going)
         for each, found in map_ordered(partial(self._checked, replaced), first):
             if found is PlacedState.UNNAMED:
                 chosen.append(each.batched)
@@ -330,10 +330,10 @@ class Committer:
                 readable.append(each)
         return readable, going
 
-    def live(self, head: TableHead, *, skips_damaged: bool = False) -> list[LiveFile]:
-        """The files of the table, each with its merge; see `looked_up`."""
+    def live(self, head: TableHead, *, skips_damaged: bool = False) -> Iterator[LiveFile]:
+        """Yield the files of the table, each with its merge; see `looked_up`."""
         files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-        return list(looked_up(self.state, files, skips_damaged=skips_damaged))
+        return looked_up(self.state, files, skips_damaged=skips_damaged)
 
     def _replaced(self, placed: Sequence[Placed]) -> set[str]:
         rebuilt = (each for each in placed if each.generation > 1)

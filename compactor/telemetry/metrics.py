@@ -97,7 +97,7 @@ CATALOGUE = {
     ),
     "CheckpointRotations": Metric(
         "moves of the stream to a new Spark checkpoint, after 10,000 manifests",
-        "many an hour: raise that setting",
+        "many an hour: the manifests are small; raise builder.target_manifest_bytes or builder.max_wait_seconds",
     ),
     "JobState": Metric(
         "state of the Glue job: 2 running, 1 starting or stopping, 0 no run, -1 no run and breaker open",

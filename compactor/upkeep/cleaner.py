@@ -287,16 +287,16 @@ class Cleaner:
                 self._delete(expiry, going)
             objects = [info for found, _ in going for info in found.objects]
             report = report.with_removed(expiry.kind, objects).with_kept(kept)
-            yield report
-            if fault is not None:  # a damaged record keeps nothing of its chunk that is old enough
-                raise fault
+            yield replace(report, failed=report.failed or fault)
+            if fault is not None:  # a damaged record keeps nothing of its chunk, but ends its kind
+                return
 
     def _chunks(self, expiry: _Expiry) -> Iterator[list[_Candidate]]:
         """Owners whose objects are all old enough, some at a time; none of them after many objects that have to stay.
 
         So the listing never runs far ahead of what is judged and deleted.
         """
-        now, chunk, passed = self.state.clock.now(), list[_Candidate](), 0
+        now, chunk, passed, held = self.state.clock.now(), list[_Candidate](), 0, 0
         for owner, objects in groupby(self.state.store.list(expiry.folder), key=expiry.owner):
             # Objects without an owner may be any number, so they are never held all at once.
             for found in [tuple(objects)] if owner else ((info,) for info in objects):
@@ -304,11 +304,12 @@ class Cleaner:
                 is_old = expiry.age_seconds <= age_seconds <= expiry.newest_seconds
                 if owner and not owner.endswith("/") and is_old:
                     chunk.append(_Candidate(owner, found))
+                    held += len(found)
                 else:
                     passed += len(found)
-                if passed >= _TICK or sum(len(each.objects) for each in chunk) >= _CHUNK:
+                if passed >= _TICK or held >= _CHUNK:
                     yield chunk
-                    chunk, passed = [], 0
+                    chunk, passed, held = [], 0, 0
         if chunk:
             yield chunk
 

@@ -13,7 +13,7 @@ from compactor.engines.engine import Engine, EngineRules
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.ledger.visible import Visible
 from compactor.ndjson.kinds.formats import Formats
-from compactor.ndjson.lines import Limits
+from compactor.ndjson.lines import Limits, scratch_bytes
 from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.forget.forgetter import Forgetter
 from compactor.ops.forget.inputs import InputEraser
@@ -47,6 +47,7 @@ def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
             Limits.of(app.settings),
             max_line_bytes=commit.max_line_bytes,
             max_decompressed_bytes=commit.max_decompressed_bytes,
+            max_scratch_bytes=scratch_bytes(commit.max_decompressed_bytes),
         )
         json_files = frozenset(file.uri for file in commit.files if file.format == "json")
         formats = Formats("recorded", json_files, grok=NativeGrok(commit.grok) if commit.grok else None)

@@ -219,11 +219,12 @@ class Done(Document):
 class RedrivenInput(Document):
     """One file of rejected lines that were redriven.
 
-    uri: The new file.
-    source_uri: The file that the lines are from.
-    reason: Why they were rejected.
-    numbers: Ranges of line numbers, first and last. All lines of a range that were rejected for this reason are
-        redriven.
+    Attributes:
+        uri: The new file.
+        source_uri: The file that the lines are from.
+        reason: Why they were rejected.
+        numbers: Ranges of line numbers, first and last. All lines of a range that were rejected for this reason are
+            redriven.
     """
 
     uri: str

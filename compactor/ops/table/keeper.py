@@ -92,7 +92,7 @@ class TableKeeper:
         head = catalog.head()
         if head is None:
             return TableReport(self.name, recorded, held, tuple(sorted(expected.keys() - open_files)))
-        found = self.committer.live(head)
+        found = list(self.committer.live(head))
         live = [file for each in found for file in each.committed]
         times = Counter(file.uri for file in live)
         missing = expected.keys() - open_files - times.keys()

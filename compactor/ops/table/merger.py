@@ -128,7 +128,7 @@ class Merger:
         if found is None:
             return MergeReport(self.name, dry_run=dry_run)
         head = found if dry_run else self.committer.settled()
-        run, live = _Run(), self.committer.live(head)
+        run, live = _Run(), list(self.committer.live(head))
         before = _sizes_of(live, self.rule)
         while groups := self._next(run, live, dates):
             if dry_run:
@@ -137,7 +137,7 @@ class Merger:
                 continue
             self._merge(run, head, groups)
             head = self.committer.settled()
-            live = self.committer.live(head)
+            live = list(self.committer.live(head))
         removed, removed_bytes = (0, 0) if dry_run else remove_leftovers(self.committer)
         return MergeReport(
             self.name,
@@ -161,14 +161,14 @@ class Merger:
             TryAgainError: As for `merge`.
             OperatorError: One of them is not a merged file of the table, or a file that has to come back is gone.
         """
-        live = self.committer.live(self.committer.settled())
+        live = list(self.committer.live(self.committer.settled()))
         merged = {each.file.uri for each in live if each.merged is not None}
         if other := next((uri for uri in uris if uri not in merged), None):
             raise OperatorError(f"{other}: expected a merged file that table {self.name} has")
         taken = self.committer.unmerge(uris)
         if not isinstance(taken, Applied):
             raise OperatorError(f"table {self.name}: {taken.error}")
-        after = _sizes_of(self.committer.live(self.committer.settled()), self.rule)
+        after = _sizes_of(list(self.committer.live(self.committer.settled())), self.rule)
         removed, removed_bytes = remove_leftovers(self.committer)
         return MergeReport(
             self.name,

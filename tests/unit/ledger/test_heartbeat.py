@@ -14,6 +14,7 @@ from compactor.core.ports import ProcessName
 from compactor.ledger.heartbeat import FORGET_SECONDS, LIFE_SECONDS, Heartbeat, Runs, StoreClock
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
+from tests.support.logged import events_logged
 
 
 class NamedProcesses:
@@ -95,6 +96,15 @@ def test_a_run_is_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
         assert asked["a"].wait(60)
         assert not asked["b"].wait(0.1)
     assert list(harness.store.list(harness.layout.runs_folder)) == []
+
+
+def test_a_stop_request_without_a_registered_function() -> None:
+    """The heartbeat that sees it does not fail."""
+    harness = Harness()
+    with events_logged("run.heartbeat_failed") as failures, heartbeat(harness, "a") as each:
+        runs(harness).ask_to_stop("a")
+        each._write_heartbeat()
+    assert failures == []
 
 
 def test_requests_and_signs_are_dated() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ HOUR_SECONDS = 3600.0
 DAY_SECONDS = 24 * HOUR_SECONDS
 
 
-def clean(harness: Harness, *, days: float = 30, store: ObjectStore | None = None, **how: bool) -> CleaningReport:
+def clean(harness: Harness, *, days: float = 30, store: ObjectStore | None = None, **how: Any) -> CleaningReport:
     return operating.cleaner(harness.app(store=store)).clean(archive_days=days, **how)
 
 
@@ -429,8 +430,9 @@ def test_one_kind_that_can_never_be_cleaned(trouble: str) -> None:
     assert harness.store.stat(staged) is None
 
 
-def test_a_damaged_record_keeps_only_its_own_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are deleted, and the damage is told."""
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_damaged_record_keeps_only_its_own_object(monkeypatch: pytest.MonkeyPatch, goes_on: bool) -> None:
+    """The others are deleted, and the damage is told, even if the caller stops after that chunk."""
     harness, judge = world_after(31 * DAY_SECONDS, manifests=3), Retention.why_keep_archived
 
     def judged(retention: Retention, uri: str) -> object:
@@ -440,7 +442,7 @@ def test_a_damaged_record_keeps_only_its_own_object(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Retention, "why_keep_archived", judged)
     with pytest.raises(StuckError, match="damaged"):
-        clean(harness)
+        clean(harness, on_chunk=lambda _: goes_on)
     assert archived(harness) == [harness.layout.archived_manifest(M0)]
 
 
