@@ -31,8 +31,7 @@ class StreamClaims:
     """A `ClaimTable` for one stream. Streams share all keys, so that a file belongs to one of them.
 
     Holders of this stream are plain ids. Holders of other streams have the form of `of_stream`, including those from
-    before
-    the settings had streams, whose stream has an empty name.
+    before the settings had streams, whose stream has an empty name.
     """
 
     claims: ClaimTable

@@ -152,9 +152,9 @@ class CompactResult:
     def needs_operator(self) -> bool:
         """Whether a person has to act: the exit code is 3, unless unfinished.
 
-        A manifest is stuck, input was left out, or counts do not add up.
-        Also if SRC may not be what it seems: under half of the lines are rows, of this call or of all, or rows of this
-        call are envelopes and the format was not chosen.
+        A manifest is stuck, input was left out, or counts do not add up. Also if SRC may not be what it seems: under
+        half of the lines are rows, of this call or of all, or rows of this call are envelopes and the format was not
+        chosen.
         """
         return bool(self.plan.left_out) or self.is_doubtful or bool(self.doubtful_envelopes)
 

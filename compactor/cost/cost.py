@@ -103,9 +103,8 @@ def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
     """Manifests in the Spark engine and S3A, with all outputs and input files. From their sources.
 
     An output is a multipart upload of three parts, renamed (COPY) when its task commits, with look-ups in between. The
-    driver then reads its footer (HEAD, GET).
-    A file is looked up (HEAD), listed as a folder (LIST, HEAD), opened (HEAD), read (GET), and checked for a
-    replacement at the end (HEAD).
+    driver then reads its footer (HEAD, GET). A file is looked up (HEAD), listed as a folder (LIST, HEAD), opened
+    (HEAD), read (GET), and checked for a replacement at the end (HEAD).
     """
     of_manifests, of_outputs = Requests(gets=10, puts=8) * manifests, Requests(gets=10, puts=9) * outputs
     return of_manifests + of_outputs + Requests(gets=5, puts=1) * files

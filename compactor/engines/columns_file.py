@@ -1,8 +1,7 @@
 """The columns file: a Parquet file without rows that has every column of the output, and sorts before all other files.
 
 pandas and pyarrow take the columns of a folder from its first file, and silently drop further ones. Polars and DuckDB
-do
-so, too, and refuse files that differ from it unless told to fill in nulls.
+do so, too, and refuse files that differ from it unless told to fill in nulls.
 """
 
 import io
@@ -44,8 +43,7 @@ class ColumnsFile:
         """Add the columns of a schema version, before files with these columns become visible.
 
         Processes that know different versions may write at the same time, and the last one wins. So a process that has
-        written
-        looks for a newer version, and then writes again. If it dies in between, the next process does.
+        written looks for a newer version, and then writes again. If it dies in between, the next process does.
         """
         with self._lock:
             while version > self._covered:

@@ -50,13 +50,11 @@ class RowPlan:
     Attributes:
         target_file_bytes: The size of a file at which the next one begins.
         rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait until keys that
-            may
-            get a column have one.
+            may get a column have one.
         key_limits: Which keys without a column to collect. All others go to the rescued data in any case.
         held_bytes: Bytes of records to hold back from the output, so that their file can be withdrawn.
         pages_bytes: Bytes of the unfinished pages of all columns together. The length of a file counts these
-            uncompressed,
-            so they have to be a small part of it.
+            uncompressed, so they have to be a small part of it.
     """
 
     manifest_id: str

@@ -93,8 +93,8 @@ class StoredParquet(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is not typ
     """A stored Parquet file, read in the thread that asks for it.
 
     Arrow's own threads would call Python for each read, and still hold the results when the process ends. Python then
-    ends a
-    thread that calls it, which C++ takes for a crash: the process would end with SIGABRT although its work is done.
+    ends a thread that calls it, which C++ takes for a crash: the process would end with SIGABRT although its work is
+    done.
     """
 
     def iter_batches(self, *args: Any, use_threads: bool = False, **options: Any) -> Iterator[pa.RecordBatch]:

@@ -19,8 +19,7 @@ class Decoded(NamedTuple):
         end: Where the next line begins in the block.
         json: One line for each of them: its record, or empty if it is blank or refused.
         refused: The lines that are not records: the number of each among them, from 0; the offsets of its first byte
-            and of
-            its line feed in the block; and the reason, one of `compactor.ndjson.inspection.REASONS`.
+            and of its line feed in the block; and the reason, one of `compactor.ndjson.inspection.REASONS`.
     """
 
     end: int

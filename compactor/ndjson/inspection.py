@@ -25,8 +25,7 @@ class NewKeys:
 
     Attributes:
         known: The keys that need no closer check. The caller adds the keys of each record, and calls `collect` if any
-            is
-            new, until `is_complete`.
+            is new, until `is_complete`.
         has_further: Some keys were not collected: they are too long for a column, or there were too many.
     """
 
@@ -126,8 +125,7 @@ def inspect_lines(
         limits: The longest line and the largest file.
         on_reject: Receives every reject, in the order of the file.
         on_good: Receives all records byte for byte, in blocks of whole lines, each with its line feed. A last line
-            without
-            a line feed gets one; blank lines and the byte order mark are left out.
+            without a line feed gets one; blank lines and the byte order mark are left out.
         refused: Records, stripped of white space, to reject as `parsers_disagree`.
         discovery: Whether to parse every line.
         known_keys: The keys that have a column.

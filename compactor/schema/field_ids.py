@@ -1,11 +1,9 @@
 """The numbers by which tables identify columns, whatever their names: Parquet's field ids. No I/O.
 
 A column of the registry gets the number of earlier columns, plus 1. Columns that the compactor adds have fixed ids
-above
-all of those. A column that another writer adds to a table gets an id above these, so never one that the registry will
-assign. They are below the limit of Iceberg (2,147,483,447), because the proposed format version 4 has statistics only
-for
-ids up to 10.7 million.
+above all of those. A column that another writer adds to a table gets an id above these, so never one that the registry
+will assign. They are below the limit of Iceberg (2,147,483,447), because the proposed format version 4 has statistics
+only for ids up to 10.7 million.
 """
 
 from collections.abc import Mapping

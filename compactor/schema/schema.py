@@ -383,10 +383,8 @@ def column_name(key: str, used: Collection[str], *, names: Names) -> str:
     """The name of a key's column.
 
     `safe` names consist of ASCII lower case letters, digits and `_`, which Athena and the Glue catalogue accept; any
-    other
-    character becomes `_`. `exact` names are the key itself. With either rule, a name that is taken gets the suffix
-    `__2`,
-    `__3` and so on, and the name of the empty key is `_`.
+    other character becomes `_`. `exact` names are the key itself. With either rule, a name that is taken gets the
+    suffix `__2`, `__3` and so on, and the name of the empty key is `_`.
     """
     wanted = _UNSAFE.sub("_", key.lower())[:_NAME_MAX_CHARACTERS] if names == "safe" else key
     wanted = wanted or EMPTY_KEY_NAME

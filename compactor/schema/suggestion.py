@@ -65,10 +65,8 @@ def infer(profile: ColumnProfile, *, has_nanoseconds: bool = True) -> Inferred:
     """The type of a column.
 
     A `long` holds plain integers. Other numbers are a `double` if each is the shortest spelling of one, and a decimal
-    where
-    digits would be lost. Instants are a `timestamp` if microseconds hold them, else a `timestamp_ns`. Values that fit
-    none of
-    these, and values of different kinds, stay strings.
+    where digits would be lost. Instants are a `timestamp` if microseconds hold them, else a `timestamp_ns`. Values that
+    fit none of these, and values of different kinds, stay strings.
     """
     kinds = Counter[str]()
     for shape, values in profile.shapes.items():

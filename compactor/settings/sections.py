@@ -1,7 +1,7 @@
 """The sections of the settings: every key with its type, default and one-line description.
 
-`tools.settings_reference` copies the descriptions into `docs/reference-settings.md` and the
-comments of the settings files.
+`tools.settings_reference` copies the descriptions into `docs/reference-settings.md` and the comments of the settings
+files.
 """
 
 from typing import Any, Literal

@@ -31,8 +31,7 @@ def aws_client(
     """A client that is safe to share between threads, but not between processes.
 
     The first arguments are fields of `compactor.adapters.stores.StoreSpec`. Unsigned requests need no credentials.
-    Clients of
-    one session share its credentials; by default each has its own session.
+    Clients of one session share its credentials; by default each has its own session.
 
     Raises:
         AccessError: There is no region, or the environment is set up wrong.

@@ -157,8 +157,7 @@ class CloudWatchMetrics:
     """Sends metrics to CloudWatch in order.
 
     While CloudWatch cannot be reached they wait in a queue, and the oldest are dropped when it is full. Drops are
-    counted, in
-    the log and in the metric `MetricsDropped`.
+    counted, in the log and in the metric `MetricsDropped`.
 
     Attributes:
         client: A boto3 client as `cloudwatch_client` makes it.

@@ -1,11 +1,9 @@
 """Lists, starts and cancels the runs of the job on EMR Serverless.
 
 An application has no job definition and no limit of runs: so each start names everything, and does nothing while a run
-of
-this name is alive. Concurrent starts send the same token, so that EMR Serverless makes one run. Runs have mode BATCH,
-because EMR Serverless "always retries" a run of mode STREAMING [EMR Serverless User Guide, Job resiliency], and only
-the
-control plane restarts the job.
+of this name is alive. Concurrent starts send the same token, so that EMR Serverless makes one run. Runs have mode
+BATCH, because EMR Serverless "always retries" a run of mode STREAMING [EMR Serverless User Guide, Job resiliency], and
+only the control plane restarts the job.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,14 +1,12 @@
 """Makes a client reject answers that end within their head.
 
 `http.client` takes the end of a connection for the end of a head. A length of 2048 may then read as 20, an error may
-lack
-its code, and an answer without a length has no body: an empty object, or an empty listing.
+lack its code, and an answer without a length has no body: an empty object, or an empty listing.
 
 A tracer may have replaced botocore's classes. Classes that extend botocore's are extended in turn. With any others the
 client works as boto3 makes it, but rejects answers without a length. As botocore rejects a body that is shorter than
-its
-length, no truncated answer with a body counts then. A truncated answer to HEAD may count: the size of an object could
-lack its last digits.
+its length, no truncated answer with a body counts then. A truncated answer to HEAD may count: the size of an object
+could lack its last digits.
 """
 
 from collections.abc import Callable

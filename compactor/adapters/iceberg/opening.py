@@ -27,8 +27,7 @@ class PatientRestCatalog(RestCatalog):
     """A client with time-outs, and without retries: if an answer is lost, the outcome of a commit is unknown.
 
     It follows no redirect. After some redirects the client would send a commit again as a GET, whose answer looks like
-    that
-    of a commit.
+    that of a commit.
     """
 
     def _config_headers(self, session: Session) -> None:
@@ -63,8 +62,7 @@ class CatalogPlace:
         kind: `rest`, or the REST endpoint of Glue or S3 Tables, which needs signed requests, or `sql`: a database.
         uri: The address of a REST catalog, or a URL of SQLAlchemy; empty for the endpoint of the region.
         warehouse: The catalog's name of the warehouse: for Glue the account number, for S3 Tables the ARN of the
-            bucket, for
-            a database the folder of its tables.
+            bucket, for a database the folder of its tables.
         properties: Further properties of pyiceberg, such as `s3.endpoint`.
     """
 
@@ -84,8 +82,7 @@ def catalog_properties(place: CatalogPlace) -> dict[str, Any]:
     """The properties with which pyiceberg opens a catalog.
 
     Properties that are not in the settings, such as a token, come from pyiceberg's own configuration of a catalog of
-    this
-    name, for instance from the variable `PYICEBERG_CATALOG__COMPACTOR__TOKEN`.
+    this name, for instance from the variable `PYICEBERG_CATALOG__COMPACTOR__TOKEN`.
     """
     properties = {**_STORE, **configured(), **({"s3.region": place.region} if place.region else {})}
     if place.kind in {"glue", "s3tables"}:

@@ -32,8 +32,7 @@ class Specs:
     """The specifications of a table, to which a change may add some.
 
     Files whose partition values the table cannot express, such as those from before a column had its type, are
-    partitioned
-    only by date: readers then search them for any value.
+    partitioned only by date: readers then search them for any value.
 
     Attributes:
         added: Specifications that the table lacks.

@@ -153,8 +153,7 @@ def placed(target: str, mode: int = SHARED, move: Callable[[str, str], None] = o
     """Open a new file under a temporary name beside its target and rename it when the block ends.
 
     Missing folders are created. The rename replaces an existing target; with `link` as `move`, it fails instead. If the
-    block
-    raises, the temporary file is deleted. Raises an OSError if the file cannot be written or renamed.
+    block raises, the temporary file is deleted. Raises an OSError if the file cannot be written or renamed.
     """
     folder = os.path.dirname(target)
     with ExitStack() as removing:

@@ -138,8 +138,8 @@ def beneath(path: str, roots: Sequence[str], last: Last[T]) -> T:
     """Handle a file or folder, following only links that stay within the given folders.
 
     As with `openat2(RESOLVE_BENEATH)`, each folder on the path is opened by its name in the one before, without
-    following
-    links, so that a link that replaces it meanwhile is found. A link from one of the folders into another is followed.
+    following links, so that a link that replaces it meanwhile is found. A link from one of the folders into another is
+    followed.
 
     Args:
         path: An absolute path in one of `roots`.

@@ -44,13 +44,11 @@ class LocalStore:
     """Files under absolute paths or `file://` URIs, which are used literally.
 
     Listings follow symbolic links to files but not to folders. A copy on the same disk is a hard link, so files are
-    never
-    written in place. Deleting a file removes the folders that become empty.
+    never written in place. Deleting a file removes the folders that become empty.
 
     Args:
         confined: Folders with files of others. Links that lead out of them are left out of listings, and all methods
-            that
-            read refuse them.
+            that read refuse them.
         state: The folder of the state, in which only the owner may read files that hold lines of the input.
 
     Raises:

@@ -82,8 +82,7 @@ def _uncommon(text: SparkColumn, rule: Callable[[SparkColumn], SparkColumn]) -> 
     """Apply a rule for texts that few rows have.
 
     Spark generates Java code for every expression, and a method of more than 8,000 bytes runs many times slower. It
-    generates
-    none for a function applied to an array.
+    generates none for a function applied to an array.
     """
     return F.transform(F.array(text), rule)[0]
 
@@ -184,8 +183,7 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
     """Convert the sources of a manifest in one pass.
 
     Measured: failing at the first line that Spark cannot parse costs a fifth less than marking such lines. Observed
-    rows
-    leave Spark's generated code, so only misfits are observed; the caller counts rows by the footers.
+    rows leave Spark's generated code, so only misfits are observed; the caller counts rows by the footers.
 
     Returns:
         The number of values that do not fit the type of their column; None if Spark could not parse some line, and the

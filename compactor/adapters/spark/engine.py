@@ -33,8 +33,7 @@ from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion
 STORE_THREADS = 16
 ROUNDS = 5
 """How often an attempt inspects and converts: again to parse all lines, to gather keys without a column, to reject
-lines
-that Spark cannot parse, or because files change.
+lines that Spark cannot parse, or because files change.
 """
 
 MAX_OVERFLOW_KEYS = 1_000
@@ -285,8 +284,7 @@ def _column_keys(conversion: _Conversion) -> tuple[str, ...]:
     """The keys of columns for Spark to read.
 
     Columns that other manifests added later, perhaps hundreds, then cost this one little. Keys are left out by whole
-    versions
-    because Spark compiles code for each set of them.
+    versions because Spark compiles code for each set of them.
     """
     return conversion.schema.keys_up_to({*conversion.inspection.present_keys, *conversion.inspection.new_keys})
 

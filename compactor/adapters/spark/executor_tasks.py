@@ -107,10 +107,8 @@ def inspect_on_executors(
     """Inspect all files of a manifest, and stage rejects and repaired copies.
 
     By file index, `refused` has lines to reject although inspection would accept them. Spark opens local files by name,
-    and
-    does not check where links lead. So of files in folders of others, and of Kafka ranges, it gets copies of what
-    inspection
-    read.
+    and does not check where links lead. So of files in folders of others, and of Kafka ranges, it gets copies of what
+    inspection read.
 
     Raises:
         CompactorError: The error of a task, unchanged.

@@ -29,8 +29,7 @@ class StreamOrListing:
     """A `compactor.job.service.ManifestSource`: Spark's stream, or listings once the stream fails at an object.
 
     Spark's file source fails permanently at an object that it may not open. The error is raised unchanged, so that the
-    job
-    starts its source again.
+    job starts its source again.
 
     Attributes:
         listing: Replaces the stream until the run ends.

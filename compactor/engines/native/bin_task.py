@@ -159,8 +159,7 @@ def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinRe
     """Run a task. A second run of it touches nothing that the first one reported.
 
     A quarantined file is reported as such, and leaves nothing behind but samples of its rejects. If some of its rows
-    were
-    already written, the bin is read again without the unreadable files.
+    were already written, the bin is read again without the unreadable files.
 
     Raises:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
@@ -206,8 +205,7 @@ class _Pass:
 
         Args:
             unreadable: By index, the files that an earlier pass found unreadable. They are left out, except that files
-                with too
-                many rejects are sampled again.
+                with too many rejects are sampled again.
 
         Returns:
             The result; or the unreadable files by index, if another pass has to leave them out.

@@ -21,8 +21,7 @@ class PartitionedEngine:
     """Has another engine stage the rows, and partitions them in this process.
 
     A staged file whose rows are of one partition stays as it is. The partition of a file is known only after all of its
-    rows
-    are, so the engine always stages its files; only the partitioned files are written in place.
+    rows are, so the engine always stages its files; only the partitioned files are written in place.
     """
 
     engine: Engine

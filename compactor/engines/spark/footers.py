@@ -1,8 +1,7 @@
 """Completes footers of Parquet files with what Spark does not write: the ids of the rescued data's keys and values.
 
 Readers that find columns by id take a map without ids for null. Ids are only in the footer, so the file is copied with
-a
-different footer, a few bytes longer. Offsets in a footer count from the beginning of the file, so they stay valid.
+a different footer, a few bytes longer. Offsets in a footer count from the beginning of the file, so they stay valid.
 """
 
 from collections import deque

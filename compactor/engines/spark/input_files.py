@@ -32,8 +32,7 @@ class InspectTask:
         files: Index in the manifest and file, in the manifest's order.
         staging: The attempt's folder; ends with `/`.
         refused: By file index, the records, stripped of white space, to reject as `parsers_disagree`. A file in here
-            always
-            gets a repaired copy.
+            always gets a repaired copy.
         key_limits: Which other keys to collect.
         rows: How to make rows of all records, for keys and columns that stay; None to leave that to Spark.
     """

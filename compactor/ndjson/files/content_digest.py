@@ -1,8 +1,7 @@
 """Digests of the stored bytes of files, which identify copies and touched files.
 
 A digest is the first 128 bits of BLAKE3, with a prefix. BLAKE3 takes a quarter of the CPU time of SHA-256, and the
-digest
-is the second largest cost of reading a local file.
+digest is the second largest cost of reading a local file.
 """
 
 from collections.abc import Iterable, Iterator

@@ -12,8 +12,7 @@ class PathValues:
     """The fields that the path of a file adds to each of its lines.
 
     They come first. The last of equal keys counts, so a line that has the key itself keeps its own value, null
-    included. A
-    line that is not one JSON object stays invalid with the fields.
+    included. A line that is not one JSON object stays invalid with the fields.
 
     Args:
         columns: The values by key; at least one.

@@ -39,8 +39,7 @@ class ElementScanner:
     """Finds elements in pieces of a file.
 
     The elements are those of all arrays that are not inside another value, and all other such values. Any commas and
-    white
-    space may be between them. Both kinds of brackets count alike, because the judge of an element parses it.
+    white space may be between them. Both kinds of brackets count alike, because the judge of an element parses it.
 
     Args:
         max_bytes: A longer element may come in parts, of which all but the last are multiples of this.
@@ -162,8 +161,7 @@ def split_elements(pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
     """Pass every element of a file on, each as a line. Holds at most one piece, one block and one element of the file.
 
     The line feeds of an element become spaces, or carriage returns if one of them is in a string, which makes it
-    invalid
-    JSON. The line number of a reject is the number of its element.
+    invalid JSON. The line number of a reject is the number of its element.
 
     Raises:
         FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `unreadable`: the file ends within an

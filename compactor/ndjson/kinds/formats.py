@@ -43,8 +43,8 @@ class Formats:
 
     Attributes:
         accepted: `ndjson`: every other kind is quarantined. `json`: JSON arrays and documents are read, too. `grok`:
-            lines
-            are any text; only archives and other binary files are quarantined. `recorded`: nothing is recognised; files
+            lines are any text; only archives and other binary files are quarantined. `recorded`: nothing is recognised;
+            files
                 are
             read as they were before.
         recorded_json: With `recorded`, the URIs of the files that were read as JSON.

@@ -161,8 +161,7 @@ def recognise(head: bytes, *, is_whole: bool) -> Kind | None:
     """The kind of a file if it is not NDJSON, else None.
 
     A file with records is of another kind only if it is an archive, if it is one JSON array, or if most of its lines
-    belong
-    to documents of several lines.
+    belong to documents of several lines.
 
     Args:
         head: The first bytes of the decoded file.

@@ -61,8 +61,7 @@ class Connections:
 
         Raises:
             AnswerError: The answer does not look like one of S3, is too long, or ends early; or this release of the
-                client keeps
-                its connections elsewhere.
+                client keeps its connections elsewhere.
             HTTPError: There is no connection.
             OSError: The connection broke or timed out.
             ValueError: A header cannot be sent.

@@ -155,8 +155,7 @@ class DirectReads:
     """Reads through the connections of a client. Safe to share between threads, as the client is.
 
     A direct read counts if it returns the range, complete and with matching checksums. After any other answer the
-    client asks
-    again, with its retries and its errors.
+    client asks again, with its retries and its errors.
     """
 
     def __init__(self, client: Any) -> None:

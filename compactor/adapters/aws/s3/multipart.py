@@ -18,8 +18,7 @@ def send_checksum_first(params: dict[str, Any], **_: object) -> None:
     """Put the checksum of a body in memory into a request header: a handler of botocore's event `before-call`.
 
     botocore would compute it by zlib, which takes eight times as long, and over HTTPS send it after the body, in
-    chunks. The
-    other checksum parameters stay, so that botocore signs the same [botocore.httpchecksum].
+    chunks. The other checksum parameters stay, so that botocore signs the same [botocore.httpchecksum].
     """
     told = params["context"].get("checksum", {}).get("request_algorithm")
     body = params["body"]
@@ -41,12 +40,10 @@ class S3Writer:
     """A new object: sent in one request if it fits into one part, else in parts while further bytes come.
 
     It holds at most three parts, 48 MiB: one that fills up, and two that are being sent. The client retries transient
-    errors
-    by itself. Errors name the object by its `uri`.
+    errors by itself. Errors name the object by its `uri`.
 
     With `only_new`, S3 refuses the object if one exists. If an answer was lost, that may be the object of this writer,
-    which
-    recognises it by its metadata.
+    which recognises it by its metadata.
     """
 
     def __init__(self, client: Any, uri: str, bucket: str, key: str, *, only_new: bool = False) -> None:

@@ -19,8 +19,7 @@ class FairThreads:
     """Runs tasks in threads. A free thread takes a task of the stream with the fewest running tasks.
 
     Among equals, it takes the stream whose last turn was first; of that stream, the manifest with the fewest running
-    tasks
-    that has waited longest. A stream without competition uses all threads.
+    tasks that has waited longest. A stream without competition uses all threads.
     """
 
     def __init__(self, threads: int) -> None:

@@ -25,8 +25,7 @@ def seen_file(layout: Layout, environment: Mapping[str, str] = os.environ) -> st
     """The SQLite file for local files: beside a local state, or in the user's cache folder [XDG Base Directory].
 
     Each state has its own file there. Without it the next call reads records again, with the same result, but does not
-    notice
-    a file that was rewritten with the same length and its time set back.
+    notice a file that was rewritten with the same length and its time set back.
 
     Returns:
         Its path; empty if the user has no cache folder.
