@@ -110,7 +110,7 @@ def is_hidden(uri: str, folders: Sequence[str]) -> bool:
 
 
 def skip_reason(uri: str, size_bytes: int, folders: Sequence[str], *, is_hidden: bool) -> str | None:
-    """Return why an object in `folders` is not planned: one of `NOT_DATA`, or `hidden`; None if it is planned."""
+    """Return why an object is not planned: one of `NOT_DATA`, or `hidden` if hidden objects are left out; else None."""
     reason = not_data_reason(uri, size_bytes, folders)
     return "hidden" if is_hidden and reason in {None, "empty"} else reason
 

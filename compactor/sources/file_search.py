@@ -83,7 +83,7 @@ class FileSearch:
     passed: set[str] | None = None
 
     def on_dates(self, uris_by_date: Mapping[str, Container[str]]) -> Iterator[Naming]:
-        """Yield the manifests of dates that name one of the files wanted for their date, the last ones of each first.
+        """Yield the manifests of dates that name one of the files wanted for their date, the greatest ids first.
 
         Args:
             uris_by_date: The files, canonical.

@@ -148,7 +148,7 @@ class Unplanned(Source):
         self._dates |= dates
 
     def _note(self, found: Iterator[Naming]) -> None:
-        # In batches: the threads that search also read the spill, which must not be written at the same time.
+        # In batches: each note takes the lock of the spill, which the searching threads need, too.
         while some := list(islice(found, _NAMINGS_AT_ONCE)):
             self.spill.note(some)
 
@@ -171,10 +171,10 @@ def _dates_to_search(date: str, files: Iterable[ManifestFile]) -> set[str]:
     for file in files:
         arrived_at = file.event_time or _EPOCH
         arrivals.add(arrived_at.astimezone(UTC).date())
-        # guard: a plan looks under the date in a file's name, which it had before the settings were changed
+        # guard: a plan looks under the date in a file's name, which it had before the window of dates was changed
         if file.dated_by == ARRIVAL:  # the date in its name may no longer count
             found |= possible_dates(file.uri, arrived_at)
-    # guard: a plan looks under the day of a file's arrival, which it had before the settings were changed
+    # guard: a plan looks under the day of a file's arrival, which it had before the window of dates was changed
     return found | {each.isoformat() for each in arrivals}
 
 

@@ -352,9 +352,13 @@ def test_a_source_that_the_settings_do_not_name() -> None:
 
 
 def test_when_records_arrived(stream: StreamCase) -> None:
+    """Each has the time of its arrival, and reading from a record on gives that record first."""
     one, _ = partition_ids(stream)
     stream.put(one, [b"a", b"b"])
-    assert all(each.arrived_at and each.arrived_at.tzinfo for each in stream.read(one)[0])
+    found = stream.read(one)[0]
+    assert all(each.arrived_at and each.arrived_at.tzinfo for each in found)
+    # From a record on means with that record, by which a reader sees that none before it was lost.
+    assert [each.data for each in stream.read(one, found[1].position)[0]] == [b"b"]
 
 
 def test_split_and_merged_shards(stream: StreamCase) -> None:

@@ -234,8 +234,8 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a manifest names what may be lost": "link is None",
     },
     "tests/unit/sources/test_many_dates.py": {
-        "a plan looks under the day of a file's arrival, which it had before the settings were changed": "found",
-        "a plan looks under the date in a file's name, which it had before the settings were changed": "False",
+        "a plan looks under the day of a file's arrival, which it had before the window of dates was changed": "found",
+        "a plan looks under the date in a file's name, which it had before the window of dates was changed": "False",
     },
     "tests/unit/sources/test_topic_landing.py": {
         "a link of a chain is never replaced": "self.store.put(uri, link.to_json()) or link",

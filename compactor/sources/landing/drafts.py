@@ -4,8 +4,8 @@ A planner writes an object before its link, under a name that contains the id of
 writes the object, and no other manifest may name it. The planner then writes a draft of the manifest, creates its
 links, binds the id of the manifest to the files whose links it got, and writes the manifest. A link stays for good.
 So every planner that takes these steps gets the same manifest, at any time and any number of times: one that dies, or
-is held up for hours, leaves nothing undecided. A draft stays until a job has begun with its manifest: one that is
-deleted before is written again. As its id is bound to its bytes, it takes effect once, however often it is written.
+is held up for hours, leaves nothing undecided. A draft stays until a job has begun with its manifest: a manifest
+that is deleted before is written again. As its id is bound to its bytes, it takes effect once.
 If the id was bound to something else before, the manifest becomes a redrive; see `handed_over`.
 """
 

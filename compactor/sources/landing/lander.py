@@ -43,7 +43,8 @@ class LandingResult(Plan):
         tombstones: Records without a value, which have no line.
         strays: Packed records that were left out, because they hash to another shard.
         waiting: Shards whose parents are not landed whole.
-        has_more: Whether the bound on manifests left something for the next time.
+        has_more: Whether something is left for the next time: by the bound on manifests, or because others landed a
+            partition meanwhile.
         swept: Deleted objects of landings that died.
         former_ids: Ids of deleted logs of this name of which records were landed.
         behind_seconds: How long the oldest record that is not landed may have waited, by the last answer of each

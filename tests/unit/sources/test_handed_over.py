@@ -91,8 +91,8 @@ def each_once(*records: int) -> Counter[bytes]:
 def is_settled(made: Scene) -> bool:
     """Whether no draft is left, and chains and manifests agree."""
     state = made.state()
-    left = list(Landing(LogChains(state), TOPIC, "one").settle_left())
-    return not left and not list(faults_of_landed(state)) and not unwritten(state)
+    faults = [*faults_of_landed(state), *unwritten(state)]  # before `settle_left`, which would mend some of them
+    return not faults and not list(Landing(LogChains(state), TOPIC, "one").settle_left())
 
 
 def part_of(manifest: Manifest, files: slice, **changed: Any) -> Manifest:

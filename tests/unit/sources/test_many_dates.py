@@ -13,6 +13,7 @@ from compactor.core.crash_points import PlanCrashPoint
 from compactor.core.documents import manifest_parsing
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.manifest_parsing import parse_manifest
+from compactor.core.inputs.dates import EARLIEST_DATE
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceState
@@ -106,6 +107,25 @@ def test_a_wrong_date_is_the_day_of_arrival_for_a_plan(wrong: str) -> None:
     harness.claims = MemoryClaims()
     assert operating.tracer(harness.app()).trace(file.uri, days=1).state is TraceState.DONE
     assert finding.plan(harness.app(), "/w/raw").planned_before == 2
+
+
+@pytest.mark.parametrize("is_wider", [False, True])
+def test_another_window_plans_no_file_again(monkeypatch: pytest.MonkeyPatch, is_wider: bool) -> None:
+    """After a release has changed the window and claims have expired, a file is found under its earlier date."""
+    harness = Harness()
+    file = harness.file("2024-05-05-a.ndjson", ROW)
+    harness.file("2026-01-03-b.ndjson", ROW)  # the newest date, which a trace would otherwise try second
+    before, after = ("2025-01-01", EARLIEST_DATE) if is_wider else (EARLIEST_DATE, "2025-01-01")
+    monkeypatch.setattr("compactor.core.inputs.dates.EARLIEST_DATE", before)
+    plan = finding.plan(harness.app(), "/w/raw")
+    assert [manifest.date for manifest in plan.manifests] == [DAY if is_wider else "2024-05-05", "2026-01-03"]
+    harness.run_once()
+    harness.claims = MemoryClaims()
+    monkeypatch.setattr("compactor.core.inputs.dates.EARLIEST_DATE", after)
+    again = finding.plan(harness.app(), "/w/raw")
+    assert (again.manifests, again.planned_before) == ([], 2)
+    assert operating.tracer(harness.app()).trace(file.uri, days=2).state is TraceState.DONE
+    harness.check_exact()
 
 
 def test_a_wrong_date_is_redriven_into_the_day_of_arrival() -> None:
