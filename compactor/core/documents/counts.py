@@ -63,6 +63,7 @@ class Counts:
 
     @property
     def by_name(self) -> dict[str, Any]:
+        """Each number by the name of its field."""
         return {each.name: getattr(self, each.name) for each in fields(Counts)}
 
     @property
