@@ -85,6 +85,8 @@ class App:
         common: "App | None" = None,
         **replacements: Unpack[Replacements],
     ) -> None:
+        if unknown := replacements.keys() - Replacements.__annotations__.keys():
+            raise TypeError(f"no port is called {sorted(unknown)}; expected some of {[*Replacements.__annotations__]}")
         self.settings = settings
         self.on_crash_point = on_crash_point
         self.on_result = on_result

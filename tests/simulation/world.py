@@ -396,7 +396,7 @@ class World:
             "store": ProcessStore(self.store, line, self._is_denied),
             "claims": ProcessClaims(self.claims, line),
             "metrics": NoMetrics(),
-            **({"kafka": ProcessKafka(self.topic, line)} if self.topic is not None else {}),
+            **({"kafka_log": ProcessKafka(self.topic, line)} if self.topic is not None else {}),
         }
 
     def _forgets(self, manifest_id: str) -> bool:

@@ -3,6 +3,9 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from compactor.wiring.app import App
 from tests.support.harness import Harness
 
 
@@ -22,3 +25,9 @@ def test_threads_open_a_port_once() -> None:
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(ask, range(4)))
     assert found == opened * 4
+
+
+def test_a_port_that_does_not_exist_is_refused() -> None:
+    """A replacement under a wrong name would leave the real port in its place."""
+    with pytest.raises(TypeError, match=r"no port is called \['kafka'\]"):
+        App(Harness().settings, kafka=object())  # type: ignore[call-arg]
