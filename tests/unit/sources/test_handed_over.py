@@ -91,7 +91,7 @@ def each_once(*records: int) -> Counter[bytes]:
 def is_settled(made: Scene) -> bool:
     """Whether no draft is left, and chains and manifests agree."""
     state = made.state()
-    faults = [*faults_of_landed(state), *unwritten(state)]  # before `settle_left`, which would mend some of them
+    faults = [*faults_of_landed(state), *unwritten(state)]  # before `settle_left`, which would settle some of them
     return not faults and not list(Landing(LogChains(state), TOPIC, "one").settle_left())
 
 
