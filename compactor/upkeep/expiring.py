@@ -19,7 +19,7 @@ from compactor.core.documents.changes import (
     Taking,
 )
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import ManifestKey
+from compactor.core.layout import ManifestKey, redriven_owner
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.change_log import begin_change, end_change, unfinished
 from compactor.ledger.state import State
@@ -153,21 +153,29 @@ def _archived(state: State, keys: list[ManifestKey], _outcomes: Outcomes) -> Ite
 
 
 def _redriven(state: State, keys: list[ManifestKey], outcomes: Outcomes) -> Iterator[str]:
-    def listed(key: ManifestKey) -> list[str]:
-        return [info.uri for info in state.store.list(f"{state.layout.redriven_folder}{key.id}/")]
+    def copies(key: ManifestKey) -> list[str]:
+        return _copies(state, outcomes[key.id]) if outcomes else _all_copies(state, key.id)
 
-    redriven = (key for key in keys if not outcomes or _took_lines(state, outcomes[key.id]))
-    for uris in map_ordered(listed, redriven):
+    for uris in map_ordered(copies, keys):
         yield from uris
 
 
-def _took_lines(state: State, outcome: Commit | DeadLetter) -> bool:
-    """Whether a manifest compacted all lines that were redriven as it; quarantined ones can be redriven again."""
-    if not isinstance(outcome, Commit) or not outcome.rejects_of:
-        return False
+def _all_copies(state: State, manifest_id: str) -> list[str]:
+    return [info.uri for info in state.store.list(f"{state.layout.redriven_folder}{manifest_id}/")]
+
+
+def _copies(state: State, outcome: Commit | DeadLetter) -> list[str]:
+    """The redriven lines or landed records of a manifest that compacted all of them; others can be redriven again."""
     place = state.layout.redriven_folder
+    if not isinstance(outcome, Commit):
+        return []
     # guard: redriven lines that were quarantined stay
-    return not any(is_left(file, place, outcome.manifest_id) for file in outcome.files)
+    if any(is_left(file, place, outcome.manifest_id) for file in outcome.files):
+        return []
+    if outcome.rejects_of:
+        return _all_copies(state, outcome.manifest_id)
+    # Other landed records in that folder may be those of a redrive that is not done.
+    return [file.uri for file in outcome.files if redriven_owner(file.uri, place) == outcome.manifest_id]
 
 
 _PLACES: dict[str, Callable[[State, list[ManifestKey], Outcomes], Iterator[str]]] = {
