@@ -135,7 +135,7 @@ def rejected(harness: Harness) -> list[tuple[str, dict[str, int], int, int]]:
 
 
 class History:
-    """A state to which random things happen. The same seed makes the same history.
+    """A state to which random things happen. The same seed makes the same things happen in the same order.
 
     Args:
         seed: Of the history.
@@ -146,7 +146,8 @@ class History:
         self.harness = Harness(stream={"max_attempts": 2}, output={"target_file_bytes": 1 << 20})
         self.happened: Counter[str] = Counter()
         self._check = check
-        self._random = random.Random(seed)
+        self._steps = random.Random(seed)
+        self._random = random.Random()
         self._number = 0
 
     def run(self, steps: int) -> None:
@@ -165,7 +166,9 @@ class History:
             self._close_beside: 2,
         }
         for _ in range(steps):
-            happening = self._random.choices(list(kinds), list(kinds.values()))[0]
+            # Each step has its own chance: how many draws one takes depends on its threads, and may not change others.
+            self._random.seed(self._steps.random())
+            happening = self._steps.choices(list(kinds), list(kinds.values()))[0]
             happening()
             self.happened[happening.__name__.strip("_")] += 1
             self._check(self)
