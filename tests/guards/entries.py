@@ -218,6 +218,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a file that begins with a version that is gone is no new one": "False",
     },
     "tests/unit/sources/test_handed_over.py": {
+        "a draft stays until a job has begun with its manifest": "[self._draft(planned.manifest_id)]",
         "what is planned for an id that something else has becomes a redrive": "(planned, True)",
         "a redrive whose id is taken has nothing of a plan": "-last",
         "a plan gives nothing to a redrive that another one has": "list(planned.files)",
@@ -242,7 +243,6 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a manifest has nothing whose link another one has": "bool(self._chain(link).create(link))",
         "a log that tells what it has left tells a gap": "False",
         "the id of a log is compared once it was read": "False",
-        "a draft stays until a job has begun with its manifest": "[self._draft(planned.manifest_id)]",
     },
     "tests/unit/sources/test_planning.py": {
         "nothing outside the allowed prefixes is planned": "False",

@@ -860,6 +860,21 @@ def test_no_false_gaps_after_a_first_plan_that_failed() -> None:
     assert LogGap(STREAM, high, 0, 35) in made.plan().gaps
 
 
+def test_a_sweep_leaves_objects_that_may_still_get_a_link() -> None:
+    """However old they are: their planner may be held up, and link them once it goes on."""
+    made, _ = scene()
+    made.put(3)
+    made.plan()
+    made.put(3)
+    left_by(made, lambda: any("/landed/" in uri for uri in made.left()))
+    [landed] = [uri for uri in made.left() if "/landed/" in uri]
+    made.clock.advance(DAY + 1)
+    chains = LogChains(made.planner().state)
+    [place] = chains.places(STREAM)
+    assert Landing(chains, STREAM, place.log_id).sweep() == 0
+    assert landed in made.left()
+
+
 def test_marks_of_former_streams() -> None:
     """What a planner landed of a stream that is gone, and did not link, goes after a day, and its mark with it."""
     made, _ = scene()
