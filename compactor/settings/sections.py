@@ -1,6 +1,6 @@
 """The sections of the settings: every key with its type, default and one-line description.
 
-`tools.settings_reference` copies the descriptions into `docs/reference-settings.md` and the comments of the settings
+`make generate` copies the descriptions into `docs/reference-settings.md` and the comments of the settings
 files.
 """
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from compactor.core.documents.changes import Commit, Why
 from compactor.core.documents.landing import LandedLink
-from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Accepted, FileReport, FileStatus
 from compactor.core.layout import digest
 from compactor.ledger.landing.chains import LogChains, PartitionPlace
@@ -70,6 +70,17 @@ def commit_of(made: Scene, manifest: Manifest, *reports: FileReport) -> None:
     )  # fmt: skip
 
 
+def one_taken_in() -> tuple[Scene, Manifest, ManifestFile]:
+    """A manifest of one landed object of two records, which a job has taken in."""
+    made, _ = scene()
+    made.put(2)
+    made.plan()
+    [manifest] = made.manifests()
+    taken_in(made)
+    [file] = manifest.files
+    return made, manifest, file
+
+
 def test_what_was_landed_adds_up() -> None:
     """While manifests wait, and once they were taken in."""
     made, [shard] = scene()
@@ -130,12 +141,7 @@ def test_links_that_do_not_follow_each_other() -> None:
 
 def test_an_object_with_other_lines() -> None:
     """A job read fewer than were landed."""
-    made, _ = scene()
-    made.put(2)
-    made.plan()
-    [manifest] = made.manifests()
-    taken_in(made)
-    [file] = manifest.files
+    made, manifest, file = one_taken_in()
     report = FileReport(
         uri=file.uri, status=FileStatus.COMPACTED, size_bytes=1, etag=file.etag or "", codec="none", lines=1
     )
@@ -160,16 +166,12 @@ def test_each_record_is_read_once() -> None:
 
 
 def test_landed_records_of_a_retired_date_are_deleted() -> None:
-    """Those that its commit compacted. Others below the same id may be those of a redrive that is not done."""
-    made, _ = scene()
-    made.put(2)
-    made.plan()
-    [manifest] = made.manifests()
-    taken_in(made)
-    [file] = manifest.files
+    """Those that its commit compacted; `verify` misses none. Others may belong to a redrive that is not done."""
+    made, manifest, file = one_taken_in()
     commit_of(made, manifest, FileReport(uri=file.uri, status=FileStatus.COMPACTED, lines=2, records=2))
     other = f"{file.uri.rpartition('/')[0]}/other"
     made.store.put(other, b"")
     rule = {manifest.manifest_id: 1}
     Expirer(state=made.planner().state).expire(Why.RETIRED, manifest.date, "n", "a rule", rule)
     assert [made.store.stat(uri) is not None for uri in (file.uri, other)] == [False, True]
+    assert found(made) == []
