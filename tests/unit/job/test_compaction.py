@@ -174,7 +174,7 @@ def test_retries_exhausted(harness: Harness) -> None:
     assert (letter.reason, report.committed, report.dead_lettered, report.failures) == ("retries_exhausted", 2, 1, {})
     assert "3 attempts failed; the last: RuntimeError in " in letter.message
     assert "boom" not in letter.message  # which might be a value that something choked on
-    assert engine.tries == 4  # the first was not alone, so it proved nothing
+    assert engine.tries > 3  # the first was not alone, so it did not count; nor does one while another is still ending
     harness.check_exact(["/w/raw/a-0.ndjson", "/w/raw/c-0.ndjson"])
 
 
