@@ -17,6 +17,15 @@ PROGRAM = found_browser()
 pytestmark = CHROMIUM.needed
 
 
+WIDER = """[...document.querySelectorAll('body *')].filter(each => {
+    const box = each.getBoundingClientRect();
+    return box.right > innerWidth + 1 && !each.closest('.scroll, svg');
+}).map(each => each.outerHTML.slice(0, 200)).concat(
+    document.documentElement.scrollWidth > innerWidth ? ['the page'] : []
+)"""
+"""What is wider than the window, except within a table, which scrolls on its own."""
+
+
 @pytest.fixture(scope="module")
 def report() -> Report:
     """A day with all that can be shown, hostile names included."""
@@ -56,7 +65,7 @@ def test_page_in_a_window(browser: Browser, saved: Path, report: Report, width: 
     browser.value("document.querySelectorAll('details').forEach(each => each.open = true)")
     assert browser.complaints == []
     assert browser.requests == []
-    assert browser.value("document.documentElement.scrollWidth") == width
+    assert browser.value(WIDER) == []
     shown = browser.value(
         "[...document.querySelectorAll('svg.chart')].filter(each => each.getClientRects().length).length"
     )
@@ -67,6 +76,31 @@ def test_page_in_a_window(browser: Browser, saved: Path, report: Report, width: 
         assert f"{number:,}" in text
     background = browser.value("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(17, 20, 24)" if dark else "rgb(244, 245, 247)")
+
+
+def test_tables_are_cards_in_a_narrow_window(browser: Browser, saved: Path) -> None:
+    """No table has to be moved sideways, and each value shows its column."""
+    browser.open(saved, width=400)
+    browser.value("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert browser.value("[...document.querySelectorAll('.scroll')].every(each => each.scrollWidth <= 400)")
+    cells = "document.querySelectorAll('tbody :is(th, td)')"
+    labels = browser.value(f"[...{cells}].map(each => getComputedStyle(each, '::before').content)")
+    assert len(labels) > 500
+    assert all(label.strip('"') for label in labels)
+    assert "none" not in labels
+
+
+def test_page_of_one_manifest_has_no_chart(browser: Browser, tmp_path: Path) -> None:
+    """One bucket makes no chart, no frame of one and no empty section."""
+    harness = Harness()
+    ReportDay(harness, files=1).commit("only", 5, wait_seconds=10, load=0.01, bad=0)
+    path = tmp_path / "report.html"
+    path.write_text(page(report_on(harness)))
+    browser.open(path, width=400)
+    assert browser.value(WIDER) == []
+    assert browser.value("document.querySelectorAll('svg, .legend').length") == 0
+    empty = "[...document.querySelectorAll('section, section div')].filter(each => each.getClientRects().length"
+    assert browser.value(f"{empty} && !each.innerText.trim()).length") == 0
 
 
 @pytest.mark.parametrize("width", [1280, 400])

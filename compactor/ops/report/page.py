@@ -134,6 +134,7 @@ def _over_time(name: str, period: Period, unit: str) -> pygal.XY:
         margin=4,
         margin_right=18,
         truncate_label=-1,
+        max_scale=7,
         style=_STYLE,
         include_x_axis=True,
         xrange=(period.since.timestamp(), period.until.timestamp()),

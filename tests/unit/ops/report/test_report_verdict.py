@@ -100,7 +100,7 @@ CASES = {
     "nothing, a job": Case(nothing, "", "nothing", [], "empty", "Check whether the job was running"),
     "nothing, a folder": Case(nothing, DST, "nothing", [], "empty", "Nothing was compacted."),
     "in time, a job": Case(commits(), "", "in_order", [], "stopped", "The SLA is 15 min for 99 % of the files: met."),
-    "a folder": Case(commits(), DST, "in_order", [], "idle", "nothing was paid to AWS"),
+    "a folder": Case(commits(), DST, "in_order", [], "idle", "The work took"),
     "yesterday's files, a folder": Case(
         commits(wait_seconds=DAY_SECONDS), DST, "in_order", [], "idle", "2 manifests with 12 files became"
     ),
@@ -240,10 +240,10 @@ def test_status_agrees(case: Case) -> None:
 
 
 def test_named_workers_are_priced() -> None:
-    """A price that the user asks for is shown, and that nothing was paid is said as well."""
+    """A price that the user asks for is shown, and that nothing was paid, too."""
     app = app_of(CASES["a folder"])
     words = words_of(read_page(page(report_of(app, PricedJob("G.1X", 2, "6.0"), is_job_named=True))))
-    assert "nothing was paid to AWS" in words
+    assert "That cost nothing on AWS." in words
     assert "would cost $" in words
 
 
