@@ -188,25 +188,38 @@ def exclusion(patterns: tuple[str, ...]) -> re.Pattern[str]:
 def pattern_expression(pattern: str) -> str:
     """A pattern of the shell as a regular expression. What lies below a matching folder matches as well.
 
-    `*` and `?` match within one name, `**` any number of folders, and `[...]` one character.
+    `*` and `?` match within one name, `**` any number of folders, and `[...]` one character. What follows each but the
+    last wildcard is matched where it first occurs, and no other place is tried (`(?>`), so the time to match is at most
+    quadratic in the length of the path.
     """
-    parts = ["(?:[^/]+/)*" if part == _DEEP else _segment(part) + "/" for part in pattern.rstrip("/").split("/")]
-    if pattern.rstrip("/").endswith(_DEEP):
-        return "".join(parts) + ".*"
-    return "".join(parts)[:-1] + "(?:/.*)?"
+    names = pattern.rstrip("/").split("/")
+    is_deep = names[-1] == _DEEP
+    runs = [""]
+    for name in names[:-1] if is_deep else names:
+        if name == _DEEP:
+            runs.append("")
+        else:
+            runs[-1] += _segment(name) + "/"
+    first, *middle, last = runs if len(runs) > 1 else ("", *runs)
+    folders = "(?:[^/]+/)*"
+    expression = first + "".join(f"(?>{folders}?{run})" for run in middle) + (folders if len(runs) > 1 else "") + last
+    return expression + ".*" if is_deep else expression[:-1] + "(?:/.*)?"
 
 
 def _segment(part: str) -> str:
-    expression, at = "", 0
+    runs, at = [""], 0
     while at < len(part):
         sign, end = part[at], part.find("]", at + 2)
         if sign == "[" and end > 0:
             inner = part[at + 1 : end]
             negated = inner[:1] in {"!", "^"}
             inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", inner[1:] if negated else inner)
-            expression += f"(?!/)[{'^' if negated else ''}{inner}]"
+            runs[-1] += f"(?!/)[{'^' if negated else ''}{inner}]"
             at = end
+        elif sign == "*":
+            runs.append("")
         else:
-            expression += {"*": "[^/]*", "?": "[^/]"}.get(sign, re.escape(sign))
+            runs[-1] += "[^/]" if sign == "?" else re.escape(sign)
         at += 1
-    return expression
+    first, *middle, last = runs if len(runs) > 1 else ("", *runs)
+    return first + "".join(f"(?>[^/]*?{run})" for run in middle) + ("[^/]*" if len(runs) > 1 else "") + last

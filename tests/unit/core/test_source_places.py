@@ -31,12 +31,24 @@ def test_the_folder_before_a_pattern(text: str, expected: tuple[str, str] | None
         ("**/*.gz", ["a.gz", "d/e/a.gz"], ["d/e/a"]),
         ("d/**", ["d/a", "d/e/f"], ["d", "e/d/a"]),
         ("a[.x", ["a[.x"], ["ax"]),
+        ("*a*b*", ["ab", "xaxbx", "aab"], ["ba", "a/b", "b"]),
+        ("a*a", ["aa", "aba", "abaa"], ["a", "ab"]),
+        ("**/a/**/b", ["a/b", "x/a/y/b", "a/a/b", "a/b/c"], ["b", "a", "ab/b", "a/cb"]),
+        ("**", ["a", "a/b"], []),
     ],
 )
 def test_patterns(pattern: str, taken: list[str], left: list[str]) -> None:
     """As in a shell; a folder that matches stands for all below it."""
     place = SourcePlace("/w", pattern)
     assert [name for name in taken + left if place.takes(f"/w/{name}")] == taken
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"), [("*-" * 8 + "*.x", "-" * 255), ("**/a/" * 6 + "b", "a/" * 400 + "c")], ids=["name", "folders"]
+)
+def test_many_wildcards(pattern: str, name: str) -> None:
+    """A name that almost matches is refused at once: with backtracking, this would not end in years."""
+    assert not SourcePlace("/w", pattern).takes(f"/w/{name}")
 
 
 def test_folders_that_may_hold_what_is_meant() -> None:
