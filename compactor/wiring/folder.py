@@ -15,7 +15,7 @@ from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Document, Options
 from compactor.settings.settings import Settings, parse_settings, parse_toml
 from compactor.settings.toml import toml_of
-from compactor.wiring.settings_files import check_sources
+from compactor.wiring.settings_files import check_sources, check_trusted
 
 _COMMENT = (
     "Written by `compactor compact`, which reads it again for the same DST. You may edit it; missing keys have their",
@@ -99,6 +99,8 @@ def _check_lasting(paths: CompactPaths, options: Options, kept: Document | None)
 
 def _read(paths: CompactPaths, store: ObjectStore) -> Document | None:
     try:
+        if not is_s3(paths.settings_file) and Path(paths.settings_file).exists():
+            check_trusted(Path(paths.settings_file))
         document = parse_toml(store.read(paths.settings_file), paths.settings_file)
     except ObjectNotFound:
         return None

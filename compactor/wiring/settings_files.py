@@ -1,7 +1,11 @@
 """Finds and reads the settings of a command, of the functions and of a Glue job, whose arguments override them."""
 
 import argparse
+import grp
+import os
+import pwd
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -94,7 +98,8 @@ def settings_place(config: str | None, destination: str | None, env: Mapping[str
     folder.
 
     Raises:
-        SettingsError: There are none. The message says where they were looked for.
+        SettingsError: There are none, and the message says where they were looked for; or others may have written
+            those that were found and not named.
         AccessError: The place of DST may not be read.
     """
     if config:
@@ -104,6 +109,7 @@ def settings_place(config: str | None, destination: str | None, env: Mapping[str
     if named := env.get("COMPACTOR_CONFIG"):
         return named
     if Path(SETTINGS_NAME).is_file():
+        check_trusted(Path(SETTINGS_NAME))
         return SETTINGS_NAME
     if any(name.startswith("COMPACTOR_") and "__" in name for name in env):
         return ""
@@ -136,7 +142,43 @@ def _of_destination(destination: str, env: Mapping[str, str]) -> str:
         raise SettingsError(
             [f"{looked} -> expected the DST of an earlier `compactor compact`, or the place of its --state"]
         )
+    if len(candidates) > 1 and not is_s3(found):
+        check_trusted(Path(found))
     return found
+
+
+def check_trusted(path: Path) -> None:
+    """Check that nobody but this user and root can have written a local settings file that was found, not named.
+
+    Settings can run code, by `spark.conf` for example. The file and its folder must be this user's or root's, and
+    no other user may write them. A group may if it is the user's own, as with a umask of 002. Under sudo, the user is
+    the one who called it. A folder such as /tmp, where users can only remove files of their own, may hold the file.
+
+    Raises:
+        SettingsError: Another user may have written it.
+    """
+    users = {os.geteuid(), 0}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
+        users.add(int(os.environ["SUDO_UID"]))
+    for each in (path, path.absolute().parent):
+        facts = each.stat()
+        is_kept = stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_ISVTX
+        may_write = stat.S_IWOTH if _is_own_group(facts.st_gid, users) else stat.S_IWOTH | stat.S_IWGRP
+        if facts.st_uid not in users or (facts.st_mode & may_write and not is_kept):
+            found = f"{path}: other users may write {each} (owner {facts.st_uid}, mode {stat.S_IMODE(facts.st_mode):o})"
+            raise SettingsError(
+                [f"{found} -> expected settings that only you or root can change; or name them by --config"]
+            )
+
+
+def _is_own_group(gid: int, users: set[int]) -> bool:
+    """Whether a group is root's, or named like one of the users with no other members."""
+    try:
+        group = grp.getgrgid(gid)
+        names = {pwd.getpwuid(user).pw_name for user in users}
+    except KeyError:
+        return False
+    return group.gr_name in names and set(group.gr_mem) <= names
 
 
 def _candidates(destination: str) -> tuple[str, ...]:
