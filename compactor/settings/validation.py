@@ -12,10 +12,15 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from compactor.core.text.safe_text import visible
+
 ENV_PREFIX = "COMPACTOR_"
 ENV_SEPARATOR = "__"
 
 _SHOWN_MAX_CHARACTERS = 120
+_MAY_BE_SECRET = re.compile(r"(kafka|kinesis|spark|emr)(\.(clusters|sources|conf|spark_conf)([.\[].*)?)?")
+"""The tables of properties that clients and Spark are given, among them passwords, and the sections that have one."""
+_USERINFO = re.compile(r"\b(?!s3a?:|file:|kafka:|kinesis:)([a-z][a-z0-9+.-]*://).*@", re.IGNORECASE | re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python decodes bytes of the environment that are not UTF-8
 _EXPECTED = {
     "bool_type": "true or false",
@@ -53,10 +58,11 @@ class Source:
     faults: list[str] = field(default_factory=list)  # one line per fault found so far
 
     def fault(self, key: str, value: object, expected: str) -> None:
-        """Record an invalid value."""
+        """Record an invalid value, which is left out where it may be a secret."""
         variable = self.origins.get(key.partition("[")[0])
         origin = f" (from {variable})" if variable else ""
-        self.faults.append(f"{key}: {shown(value)}{origin} -> expected {expected}")
+        text = "(value not shown)" if _MAY_BE_SECRET.fullmatch(key) else shown(value)
+        self.faults.append(f"{key}: {text}{origin} -> expected {expected}")
 
 
 def read_document(document: Mapping[str, object], sections: Sections) -> Source:
@@ -113,12 +119,12 @@ def validate(name: str, model: type[SectionT], source: Source) -> SectionT | Non
 
 
 def shown(value: object) -> str:
-    """A value for a message: as JSON where possible, truncated to 120 characters."""
+    """A value for a message: as JSON where possible, truncated to 120 characters; a URL without its user."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
-    text = text.encode("utf-8", "backslashreplace").decode()
+    text = _USERINFO.sub(r"\1***@", text.encode("utf-8", "backslashreplace").decode())
     return text if len(text) <= _SHOWN_MAX_CHARACTERS else text[: _SHOWN_MAX_CHARACTERS - 3] + "..."
 
 
@@ -142,7 +148,7 @@ def _note(name: str, model: type[BaseModel], error: ErrorDetails, source: Source
 def _name(name: str | int) -> str:
     """A printable short name as it is; any other name quoted."""
     text = str(name)
-    return text if text.isprintable() and len(text) <= _SHOWN_MAX_CHARACTERS else shown(text)
+    return text if visible(text) == text and len(text) <= _SHOWN_MAX_CHARACTERS else shown(text)
 
 
 def _one_of(word: str, known: Iterable[str]) -> str:

@@ -106,7 +106,7 @@ def _next_move(record: logging.LogRecord) -> str:
 def _shown(value: object) -> str:
     """A value as one word, or quoted, so that it stays on one line and its end is visible."""
     text = value.isoformat() if isinstance(value, datetime) else str(value)
-    is_word = bool(text) and text.isprintable() and not set(text) & {" ", '"', "="}
+    is_word = bool(text) and visible(text) == text and not set(text) & {" ", '"', "="}
     return text if is_word else json.dumps(text, ensure_ascii=False)
 
 

@@ -14,6 +14,7 @@ from compactor.cli.ui.output import print_fields, print_json, waiting
 from compactor.cli.ui.terminal import echo, write_out
 from compactor.core.logs.names import is_log
 from compactor.core.text.formatting import count
+from compactor.core.text.safe_text import visible
 from compactor.ops.suggest.suggester import SAMPLE_RECORDS
 from compactor.schema.catalog import Published
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
@@ -210,4 +211,4 @@ def _origin(column: Column) -> str:
 
 
 def _printable(name: str) -> str:
-    return name if name.isprintable() else shown(name)
+    return name if visible(name) == name else shown(name)

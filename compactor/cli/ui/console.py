@@ -28,7 +28,7 @@ class SafeConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of a renderable. Line feeds separate its lines: names must be escaped before they get in."""
         for segment in super().render(renderable, options):
-            if segment.control or segment.text.isprintable():
+            if segment.control:
                 yield segment
             else:
                 text = "\n".join(map(visible, segment.text.split("\n")))

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from compactor.core.layout import Layout
 
 _CANDIDATE = re.compile(r"[^ -~]")  # all but printable ASCII
+_IGNORABLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
+"""The code points that Unicode calls Default_Ignorable (DerivedCoreProperties, 15.0) and Python calls printable."""
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # they shape Persian and Indic words, and emoji
 _IN_PRINTF = re.compile(rb"^-|[^A-Za-z0-9/._:,@+=-]")  # bytes to write as octal digits in the format of printf
 
@@ -20,10 +22,10 @@ def visible(text: str) -> str:
     r"""Write each character that acts on a terminal or a page, or cannot be seen, as an escape such as `\x1b`.
 
     These are control characters (line feeds, too), bidi controls and other format characters, line and paragraph
-    separators, unassigned characters, and the lone surrogates that stand for bytes that are not UTF-8. All letters,
-    marks, symbols and spaces stay as they are. A text that is safe already is returned unchanged.
+    separators, fillers and variation selectors, unassigned characters, and lone surrogates, which stand for bytes that
+    are not UTF-8. All other letters, marks, symbols and spaces stay as they are. Safe text is returned unchanged.
     """
-    return text if text.isprintable() else _CANDIDATE.sub(_escaped, text)
+    return text if text.isascii() and text.isprintable() else _CANDIDATE.sub(_escaped, text)
 
 
 def visible_json(document: str) -> str:
@@ -62,7 +64,8 @@ def _is_safe(found: re.Match[str]) -> bool:
     if character in _JOINERS:
         beside = text[max(at - 1, 0) : at] + text[at + 1 : at + 2]
         return len(beside) == 2 and min(beside) > "~" and beside.isprintable()  # noqa: PLR2004 - between two
-    return character.isprintable() or unicodedata.category(character) == "Zs"
+    is_seen = character.isprintable() and not _IGNORABLE.match(character)
+    return is_seen or unicodedata.category(character) == "Zs"
 
 
 _COMMAND = re.compile(r"\bcompactor (?:redrive \w+|schema retire|\w+)")

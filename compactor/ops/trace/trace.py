@@ -10,7 +10,7 @@ from compactor.core.documents.records import FileReport
 from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import folder
 from compactor.core.results import as_document
-from compactor.core.text.safe_text import quoted
+from compactor.core.text.safe_text import quoted, visible
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
 from compactor.ledger.history.redrive_log import Fate
 from compactor.ops.redrive.redrivable import CURABLE
@@ -178,4 +178,4 @@ def move_to_plan(uri: str) -> str:
     """The command that plans a file that is in no manifest."""
     place, _, name = uri.rpartition("/")
     hidden = " --hidden" if name.startswith(HIDING) else ""
-    return f"compactor plan {quoted(place if place.isprintable() else folder(place))}{hidden}"
+    return f"compactor plan {quoted(place if visible(place) == place else folder(place))}{hidden}"

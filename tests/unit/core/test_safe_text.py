@@ -27,6 +27,8 @@ DANGEROUS = {
     "isolates": ("\u2066\u2067\u2068\u2069", r"\u2066\u2067\u2068\u2069"),
     "marks": ("\u200e\u200f\u061c", r"\u200e\u200f\u061c"),
     "invisible": ("\u200b\ufeff\u00ad\U000e0041", r"\u200b\ufeff\xad\U000e0041"),
+    "fillers": ("a\u115f\u1160\u17b4\u3164\uffa0b", r"a\u115f\u1160\u17b4\u3164\uffa0b"),
+    "selectors": ("\u034f\u180b\u180f\ufe00\ufe0f\U000e01ef", r"\u034f\u180b\u180f\ufe00\ufe0f\U000e01ef"),
     "joiners that join nothing": ("a\u200db\u200c", r"a\u200db\u200c"),
     "not UTF-8": ("\udc80\udcff", r"\udc80\udcff"),
     "lone surrogate": ("\ud800", r"\ud800"),

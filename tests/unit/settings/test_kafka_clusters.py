@@ -68,6 +68,25 @@ def test_what_cannot_be_a_cluster(prefix: str, clusters: dict[str, Any], expecte
     assert expected in faults([prefix], clusters)
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"kafka": {"clusters": {"main": {**SERVERS, "sasl.password": "hunter2"}}}},
+        {"kafka": {"clusters": {"main": {**SERVERS, "sasl.password": ["hunter2"]}}}},
+        {"kafka": "hunter2"},
+        {"spark": {"conf": {"spark.hadoop.fs.s3a.secret.key": ["hunter2"]}}},
+        {"aws": {"endpoint_url": "https://me:hunter2@host/x y"}},
+        {"table": {"uri": "postgresql://me:hunter2@host/a b"}},
+        {"table": {"uri": "postgresql://me:hunter2@x/@host/a b"}},
+    ],
+)
+def test_faults_show_no_secrets(document: dict[str, Any]) -> None:
+    """Neither from the tables of client properties, nor from a URL."""
+    with pytest.raises(SettingsError) as raised:
+        parse_settings(folder_settings("/data", **document))
+    assert "hunter2" not in str(raised.value)
+
+
 def test_own_places_are_never_topics(tmp_path: Path) -> None:
     """They hold objects."""
     with pytest.raises(SettingsError, match=r"paths\.output"):

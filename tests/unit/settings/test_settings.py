@@ -251,9 +251,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("aws__endpoint_url", "localhost:5000", 'aws.endpoint_url: "localhost:5000" -> expected http://'),
     ("metrics__namespace", "", 'metrics.namespace: "" -> expected a name'),
     ("metrics__namespace", "AWS/Glue", "not below AWS/"),
-    ("spark__conf", [], "spark.conf: [] -> expected a table"),
+    ("spark__conf", [], "spark.conf: (value not shown) -> expected a table"),
     ("spark__conf", {"spark": {"ui": 1}}, "a name with dots needs quotes"),
-    ("spark__conf", {"spark.x": [1]}, "spark.conf[spark.x]: [1] -> expected a string, a number or a boolean"),
+    (
+        "spark__conf",
+        {"spark.x": [1]},
+        "spark.conf[spark.x]: (value not shown) -> expected a string, a number or a boolean",
+    ),
     ("outptu__folder", "x", "outptu: unknown section -> expected one of"),
     ("output__fodler", "x", "output.fodler: unknown key -> expected one of"),
 ]
