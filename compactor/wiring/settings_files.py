@@ -148,7 +148,7 @@ def _of_destination(destination: str, env: Mapping[str, str]) -> str:
 
 
 def check_trusted(path: Path) -> None:
-    """Check that nobody but this user and root can have written a local settings file that was found, not named.
+    """Check that only this user or root can have written a local settings file that was found, not named.
 
     Settings can run code, by `spark.conf` for example. The file and its folder must be this user's or root's, and
     no other user may write them. A group may if it is the user's own, as with a umask of 002. Under sudo, the user is
