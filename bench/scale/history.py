@@ -113,6 +113,10 @@ class HistoryStore:
         self.calls["delete"] += -(-len(named) // PAGE)
         self._store.delete(named)
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        self.calls["delete"] += 1
+        return self._store.delete_version(uri, etag)
+
     def _made(self, uri: str) -> bytes | None:
         """What is at a place, if it is of a finished manifest."""
         key = self._key(uri)

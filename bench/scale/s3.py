@@ -65,6 +65,9 @@ class BucketStore:
     def delete(self, uris: Iterable[str]) -> None:
         self._store.delete(map(self._at, uris))
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        return self._store.delete_version(self._at(uri), etag)
+
     def _at(self, uri: str) -> str:
         return uri.replace(BUCKET, self._root, 1)
 

@@ -123,6 +123,9 @@ class RoutedStore:
         for in_s3, of_store in groupby(uris, is_s3):
             self._store("s3://" if in_s3 else "/").delete(of_store)
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        return self._store(uri).delete_version(uri, etag)
+
     def _store(self, uri: str) -> ObjectStore:
         if not is_s3(uri):
             if self._local is None:  # it refuses some locales, which do not matter to S3

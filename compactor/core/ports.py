@@ -118,6 +118,13 @@ class ObjectStore(Protocol):
     def delete(self, uris: Iterable[str]) -> None:
         """Delete objects; missing ones are ignored."""
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        """Delete an object unless it is another version than this one; return whether it is gone.
+
+        On a local disk the check and the deletion are one step, whatever becomes of the folders on the way. S3 deletes
+        by name: a version that replaces this one in between is deleted, too.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

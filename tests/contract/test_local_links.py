@@ -171,3 +171,30 @@ def test_no_swap_gets_past_the_check(raw: Path, store: LocalStore, swapped: str)
         swapper.join()
     assert seen <= {b"raw", LinkRefused, ObjectNotFound}
     assert {b"raw", LinkRefused} <= seen
+
+
+def test_a_deletion_never_leaves_the_folder(raw: Path, store: LocalStore) -> None:
+    """A link to a folder elsewhere that replaces one on the way, or the prefix itself, leads to no deletion there."""
+    outside = raw.parent / "private"
+    (raw / "sub").rename(raw / "was")
+    (raw / "sub").symlink_to(outside / "sub")
+    with pytest.raises(LinkRefused):
+        store.delete([f"{raw}/sub/file"])
+    (raw / "sub").unlink()
+    raw.rename(raw.parent / "was")
+    raw.symlink_to(outside)
+    with pytest.raises(LinkRefused):
+        store.delete([f"{raw}/sub/file"])
+    with pytest.raises(LinkRefused):
+        store.stat(f"{raw}/sub/file")
+    assert (outside / "sub" / "file").read_bytes() == SECRET
+
+
+def test_only_the_version_that_was_checked_is_deleted(raw: Path) -> None:
+    """Also where the prefix was a link to a folder elsewhere when the store was opened."""
+    checked = LocalStore(confined=[str(raw)]).stat(f"{raw}/sub/file")
+    assert checked is not None
+    raw.rename(raw.parent / "was")
+    raw.symlink_to(raw.parent / "private")
+    assert not LocalStore(confined=[str(raw)]).delete_version(f"{raw}/sub/file", checked.etag)
+    assert (raw / "sub" / "file").read_bytes() == SECRET

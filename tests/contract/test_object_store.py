@@ -274,6 +274,20 @@ def test_delete_may_be_repeated(place: Any) -> None:
     assert names(place) == ["a/b/1", "a/c"]
 
 
+def test_one_version_is_deleted(place: Any) -> None:
+    """Another version stays; an object that is gone already is as good as deleted."""
+    uri = place.root + "a/1"
+    assert place.store.delete_version(uri, "none")
+    place.store.put(uri, b"first")
+    first = place.store.stat(uri)
+    assert not place.store.delete_version(uri, "other")
+    place.store.put(uri, b"second")
+    assert not place.store.delete_version(uri, first.etag)
+    assert place.store.read(uri) == b"second"
+    assert place.store.delete_version(uri, place.store.stat(uri).etag)
+    assert names(place) == []
+
+
 def _put_into_moto(uri: str) -> None:
     """Put an empty object where the stand-in of this process keeps them: a thousand requests take very long."""
     bucket, _, key = uri.removeprefix("s3://").partition("/")

@@ -80,6 +80,10 @@ class WatchedStore:
             self._note(uri, "s3:DeleteObject")
         self._store.delete(deleted)
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        self._note(uri, "s3:GetObject", "s3:DeleteObject")
+        return self._store.delete_version(uri, etag)
+
     def _note(self, uri: str, *actions: str) -> None:
         self.used.update((action, f"arn:aws:s3:::{uri.removeprefix('s3://')}") for action in actions)
 

@@ -161,6 +161,10 @@ class RecordedStore(StoreWithHalves):
             with self._change():
                 super().delete([uri])
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        with self._change():
+            return super().delete_version(uri, etag)
+
     @contextmanager
     def _change(self) -> Iterator[None]:
         with self._one_change:
@@ -224,6 +228,10 @@ class CountingStore(RoutedStore):
         for uri in uris:
             with self.changes.next(f"delete {uri}"):
                 super().delete([uri])
+
+    def delete_version(self, uri: str, etag: str) -> bool:
+        with self.changes.next(f"delete {uri}"):
+            return super().delete_version(uri, etag)
 
 
 class _HalvingWriter:

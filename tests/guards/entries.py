@@ -25,6 +25,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     },
     "tests/contract/test_local_links.py": {
         "no folder on the way is a link": "enter(name, at, 0)",
+        "the file that is deleted is the version that was checked, whatever leads to its name by now": "False",
     },
     "tests/contract/test_object_store.py": {
         "a record in S3 is created once, never overwritten": "-IfNoneMatch",
@@ -269,7 +270,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a summary names what was redriven until the redrive is accepted": "False",
     },
     "tests/unit/ops/forget/test_forget_inputs.py": {
-        "a file that was replaced since it was searched is not deleted": "False",
+        "a file that was replaced since it was searched is not deleted": "self.state.store.delete([held.uri])",
     },
     "tests/unit/ops/forget/test_forget_races.py": {
         "a manifest that another rebuild decided meanwhile does not count as erased": "False",

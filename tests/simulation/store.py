@@ -169,6 +169,9 @@ class ProcessStore:
         if doomed:
             self.line.call(f"delete {' '.join(doomed)}", lambda: self.store.delete(doomed), writes=True)
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        return self.line.call(f"delete {uri}", lambda: self.store.delete_version(uri, etag), writes=True)
+
     def _readable(self, uri: str) -> WorldStore:
         if self.is_denied(uri):
             raise AccessError(f"{uri}: access denied")

@@ -349,6 +349,9 @@ class FaultyStore:
     def delete(self, uris: Iterable[str]) -> None:
         self._call("delete", "", lambda: self._store.delete(uris))
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        return self._call("delete", "", lambda: self._store.delete_version(uri, etag))
+
     def _call(self, method: str, uri: str, work: Callable[[], T]) -> T:
         if uri in self._denied:
             raise AccessError(f"{uri}: access denied")

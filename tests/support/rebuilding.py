@@ -87,6 +87,10 @@ class WatchedStore:
             with self._change():
                 self._store.delete([uri])
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        with self._change():
+            return self._store.delete_version(uri, etag)
+
     @contextmanager
     def _change(self) -> Iterator[None]:
         with self._lock:

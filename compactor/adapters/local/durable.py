@@ -85,6 +85,19 @@ def open_file(path: str, at: int | None = None) -> tuple[int, os.stat_result]:
     return handle, status
 
 
+def unlink(path: str, at: int | None = None) -> bool:
+    """Delete a file, or a link itself; return whether it was one, and not a folder.
+
+    Args:
+        path: A path; or a name in an opened folder.
+        at: The descriptor of that folder.
+    """
+    if stat.S_ISDIR(os.stat(path, dir_fd=at, follow_symlinks=False).st_mode):
+        return False
+    os.unlink(path, dir_fd=at)
+    return True
+
+
 def sync(path: str) -> None:
     """Flush a file's data or a folder's entries to disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
@@ -134,7 +134,12 @@ def root_of(path: str, roots: Sequence[str]) -> str | None:
     return max(found, key=len, default=None)
 
 
-def beneath(path: str, roots: Sequence[str], last: Last[T]) -> T:
+def without_links(roots: Iterable[str]) -> frozenset[str]:
+    """Those folders, of these, that no link is on the way to."""
+    return frozenset(root for root in roots if os.path.realpath(root) == root)
+
+
+def beneath(path: str, roots: Sequence[str], last: Last[T], fixed: Collection[str] = ()) -> T:
     """Handle a file or folder, following only links that stay within the given folders.
 
     As with `openat2(RESOLVE_BENEATH)`, each folder on the path is opened by its name in the one before, without
@@ -145,21 +150,24 @@ def beneath(path: str, roots: Sequence[str], last: Last[T]) -> T:
         path: An absolute path in one of `roots`.
         roots: Absolute paths of folders, or of single files; the paths to them may have links.
         last: Handles the last name of the path.
+        fixed: Those of `roots` that no link may be on the way to, because none was (`without_links`).
 
     Raises:
-        LinkRefused: A link leads out of the folders.
+        LinkRefused: A link leads out of the folders, or has replaced a folder on the way to them.
         OSError: There is no such file, or another error of the operating system.
     """
     target = path
     for turn in range(_MAX_LINKS):
-        root = root_of(target, roots if not turn else [*roots, *map(os.path.realpath, roots)])
+        root = root_of(
+            target, roots if not turn else [*roots, *(os.path.realpath(each) for each in roots if each not in fixed)]
+        )
         if root is None:
             raise LinkRefused(f"cannot read {path}: a symbolic link leads out of {root_of(path, roots)}")
         try:
             if target == root and not os.path.isdir(root):  # noqa: PTH112
                 above, _, name = root.rpartition("/")
-                return _walk(above or "/", [name], last)
-            return _walk(root, _names(target[len(root) :]), last)
+                return _walk(above or "/", [name], last, is_fixed=root in fixed)
+            return _walk(root, _names(target[len(root) :]), last, is_fixed=root in fixed)
         except _Leads as link:
             target = link.path
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
@@ -173,7 +181,8 @@ def status_of(name: str, at: int) -> os.stat_result:
     return status
 
 
-def _walk(root: str, names: Sequence[str], last: Last[T]) -> T:
+def _walk(root: str, names: Sequence[str], last: Last[T], *, is_fixed: bool) -> T:
+    above = _names(root) if is_fixed and root != "/" else []
     with ExitStack() as opened:
 
         def enter(name: str, at: int | None, flags: int) -> int:
@@ -181,8 +190,8 @@ def _walk(root: str, names: Sequence[str], last: Last[T]) -> T:
             opened.callback(os.close, handle)
             return handle
 
-        at = enter(root, None, 0)
-        for number, name in enumerate(names):
+        at = enter("/" if above else root, None, 0)
+        for number, name in enumerate([*above, *names], start=-len(above)):
             try:
                 if number == len(names) - 1:
                     return last(name, at)
@@ -191,6 +200,8 @@ def _walk(root: str, names: Sequence[str], last: Last[T]) -> T:
                 target = _target(name, at)
                 if target is None:
                     raise
+                if number < 0:
+                    raise LinkRefused(f"cannot open {root}: a symbolic link has replaced a folder on the way") from None
                 # No name before this one is a link, so they are where they seem to be.
                 place = os.path.join(os.path.realpath(root), *names[:number], target, *names[number + 1 :])
                 raise _Leads(os.path.normpath(place)) from None

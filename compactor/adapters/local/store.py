@@ -1,7 +1,7 @@
 """Objects as files on a local disk, or on a disk that all machines of a cluster mount."""
 
 # Names are used literally; pathlib would normalise them.
-# ruff: noqa: PTH108, PTH112, PTH114, PTH116, PTH120
+# ruff: noqa: PTH112, PTH116, PTH120
 
 import errno
 import os
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local import durable
-from compactor.adapters.local.links import beneath, root_of, status_of
+from compactor.adapters.local.links import Last, beneath, root_of, status_of, without_links
 from compactor.core.errors import (
     AccessError,
     LinkRefused,
@@ -30,6 +30,8 @@ from compactor.core.errors import (
 from compactor.core.layout import canonical, holds_raw_lines
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import local_version
+
+T = TypeVar("T")
 
 OnDenied = Callable[[str, str], None]
 """Takes a folder that may not be read, with the error."""
@@ -44,11 +46,11 @@ class LocalStore:
     """Files under absolute paths or `file://` URIs, which are used literally.
 
     Listings follow symbolic links to files but not to folders. A copy on the same disk is a hard link, so files are
-    never written in place. Deleting a file removes the folders that become empty.
+    never written in place. Deleting a file removes the folders that become empty, unless it is a file of others.
 
     Args:
         confined: Folders with files of others. Links that lead out of them are left out of listings, and all methods
-            that read refuse them.
+            that read or delete refuse them.
         state: The folder of the state, in which only the owner may read files that hold lines of the input.
 
     Raises:
@@ -58,6 +60,7 @@ class LocalStore:
     def __init__(self, *, confined: Sequence[str] = (), state: str = "") -> None:
         _check_encoding()
         self._confined = [canonical(each) for each in confined]
+        self._fixed = without_links(self._confined)
         self._state = state
 
     def stat(self, uri: str) -> ObjectInfo | None:
@@ -174,10 +177,23 @@ class LocalStore:
         for uri in uris:
             with suppress(ObjectNotFound), durable.translated(uri):
                 path = _path(uri)
-                if os.path.isdir(path) and not os.path.islink(path):
-                    continue
-                os.unlink(path)
-                durable.remove_empty_folders(os.path.dirname(path), _EMPTY_FOLDERS)
+                if self._is_confined(path):
+                    self._beneath(path, durable.unlink)
+                elif durable.unlink(path):
+                    durable.remove_empty_folders(os.path.dirname(path), _EMPTY_FOLDERS)
+
+    def delete_version(self, uri: str, etag: str) -> bool:
+        def unlinked(name: str, at: int) -> bool:
+            # guard: the file that is deleted is the version that was checked, whatever leads to its name by now
+            if _etag(status_of(name, at)) != etag:
+                return False
+            return durable.unlink(name, at)
+
+        path = _path(uri)
+        with suppress(ObjectNotFound), durable.translated(uri):
+            roots = self._confined if self._is_confined(path) else [os.path.dirname(path)]
+            return beneath(path, roots, unlinked, self._fixed)
+        return True
 
     def _read(self, uri: str, start: int, length: int, etag: str | None) -> bytes:
         with durable.translated(uri):
@@ -195,12 +211,15 @@ class LocalStore:
         return root_of(path, self._confined) is not None
 
     def _status(self, path: str) -> os.stat_result:
-        return beneath(path, self._confined, status_of) if self._is_confined(path) else os.stat(path)
+        return self._beneath(path, status_of) if self._is_confined(path) else os.stat(path)
 
     def _open(self, path: str) -> tuple[int, os.stat_result]:
         if self._is_confined(path):
-            return beneath(path, self._confined, durable.open_file)
+            return self._beneath(path, durable.open_file)
         return durable.open_file(path)
+
+    def _beneath(self, path: str, last: Last[T]) -> T:
+        return beneath(path, self._confined, last, self._fixed)
 
     def _walk(self, prefix: str, after: bytes, on_denied: OnDenied | None) -> Iterator[ObjectInfo]:
         """Yield all files below a folder whose relative name sorts after `after`."""

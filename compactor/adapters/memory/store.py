@@ -131,6 +131,12 @@ class MemoryStore:
             with self._lock:
                 self._objects.pop(canonical(uri), None)
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        found = self.stat(uri)
+        if found is not None and found.etag == etag:
+            self.delete([uri])
+        return found is None or found.etag == etag
+
 
 @dataclass
 class MemoryWriter:

@@ -170,11 +170,9 @@ class InputEraser:
 
     def _deleted(self, held: HeldInput, etag: str) -> HeldInput:
         try:
-            now = self.state.store.stat(held.uri)
             # guard: a file that was replaced since it was searched is not deleted
-            if now is not None and now.etag != etag:  # others were searched meanwhile
+            if not self.state.store.delete_version(held.uri, etag):  # others were searched meanwhile
                 return replace(held, deleted=False, why=_REPLACED)
-            self.state.store.delete([held.uri])
         except AccessError as exc:
             return replace(held, deleted=False, why=f"it cannot be deleted: {exc}")
         return held

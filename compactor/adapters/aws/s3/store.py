@@ -178,6 +178,12 @@ class S3Store:
                 if of_bucket > unlistable:
                     self._delete_keys(bucket, of_bucket - unlistable)
 
+    def delete_version(self, uri: str, etag: str) -> bool:
+        found = self.stat(uri)
+        if found is not None and found.etag == etag:
+            self.delete([uri])
+        return found is None or found.etag == etag
+
     def _delete_keys(self, bucket: str, keys: set[str]) -> None:
         """Delete up to 1,000 keys; retry keys with a transient error."""
         for tried in range(_TRIES):
