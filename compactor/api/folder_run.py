@@ -12,7 +12,7 @@ from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles, LocalSumm
 from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.adapters.source_listing import SourceListing
 from compactor.api.compact_result import CompactResult
-from compactor.api.progress import Display, StepDisplay, StopRequests, VerifyProgress
+from compactor.api.progress import Display, StepDisplay, StopRequests
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
@@ -139,10 +139,8 @@ class FolderTypes:
         from compactor.wiring import suggesting  # noqa: PLC0415 - most calls infer no types
 
         folder = self.folder
-        with self.step("reading") as show:
-            suggester = suggesting.suggester(
-                app.settings, app.store, lambda number: show(f"read {count(number, 'file')} for types")
-            )
+        with self.step("reading", app.state.meter):
+            suggester = suggesting.suggester(app.settings, app.store, app.state.meter)
             survey = suggester.survey(in_words(folder.paths.sources), files, max_records=INFERRED_RECORDS)
         return survey.schema_file(suggesting.suggestion_rules(app.settings, folder.options.names)).encode()
 
@@ -243,7 +241,8 @@ class FolderRun:
             reading=tuple(settings.reading_lines()),
         )
         if self.dry_run:
-            return replace(result, plan=planner.plan(survey, dry_run=True))
+            with self.display.step("planning", app.state.meter):
+                return replace(result, plan=planner.plan(survey, dry_run=True))
         result = replace(result, run=RunReport(), resumed_manifests=0, envelopes=(), settled=(), rebuilt=())
         if self._types.need_data and self.may_be_empty and not survey.has_data:
             return result
@@ -252,7 +251,9 @@ class FolderRun:
         app, result = self._resumed(app, replace(result, remembered=tuple(self.folder.remembered)))
         result = replace(result, is_planned=not result.is_interrupted)
         if result.is_planned:
-            result = self._worked_on(app, replace(result, plan=self._planner(app).plan(survey)))
+            with self.display.step("planning", app.state.meter):
+                plan = self._planner(app).plan(survey)
+            result = self._worked_on(app, replace(result, plan=plan))
         if result.plan.replacements and not result.is_unfinished:
             result = replace(result, rebuilt=self._replaced(result.plan))
         result = replace(result, envelopes=tuple(find_envelopes(app.store, self._longest_rows)))
@@ -342,7 +343,7 @@ class FolderRun:
                 app = App(self.folder.settings, spark=_callers_session(self.folder.settings))
                 self._start_spark(app, stack)
             stack.enter_context(run_in_log(app.run_id))
-            stack.enter_context(self.display.step("rebuilding"))
+            stack.enter_context(self.display.step("rebuilding", app.state.meter))
             replaced = rebuilding.replacer(app).replace(plan.replacements)
         plan.left_out += [left_out(each, why) for each, why in replaced.refused]
         return replaced.rebuilt
@@ -373,9 +374,8 @@ class FolderRun:
             stack.callback(close_session)
 
     def _verified(self, app: App) -> VerifyResult:
-        with self.display.step("verifying") as show_text:
-            shown = VerifyProgress(show_text)
-            verifier = operating.verifier(app, deep=self.deep, on_manifest=shown.on_manifest, compared=shown)
+        with self.display.step("verifying", app.state.meter):
+            verifier = operating.verifier(app, deep=self.deep)
             return verifier.verify_all() if self.verifies_all else verifier.verify_manifests(self._ended)
 
 

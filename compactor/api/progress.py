@@ -8,19 +8,18 @@ from threading import RLock, get_ident
 from typing import Literal, Protocol
 
 from compactor.adapters.stores import StoreSpec, WatchedReads
+from compactor.api.pace import LEAST_SECONDS, Pace, shown
 from compactor.core.documents.changes import Commit
+from compactor.core.meter import Meter
 from compactor.core.ports import ObjectStore
-from compactor.core.text.formatting import count, rate, shown_seconds, size
+from compactor.core.text.formatting import count
 from compactor.job.results import Result, log_result
 
-LEAST_SECONDS = 0.1
-"""The least time between two calls for bytes that were read."""
-
-Step = Literal["waiting", "reading", "compacting", "rebuilding", "verifying"]
+Step = Literal["waiting", "planning", "reading", "compacting", "rebuilding", "verifying"]
 """A step of a call, by its name."""
 
-StepDisplay = Callable[[Step], AbstractContextManager[Callable[[str], None]]]
-"""Shows a step while its context is open; the value shows another text."""
+StepDisplay = Callable[[Step, Meter], AbstractContextManager[None]]
+"""Shows a step, and how far its meter has come, while its context is open."""
 
 
 class Display(Protocol):
@@ -29,8 +28,8 @@ class Display(Protocol):
     def say(self, message: str) -> None:
         """Show what the call waits for, or begins."""
 
-    def step(self, name: Step) -> AbstractContextManager[Callable[[str], None]]:
-        """Show a step without figures while the context is open; the value shows another text."""
+    def step(self, name: Step, meter: Meter) -> AbstractContextManager[None]:
+        """Show a step, and how far its meter has come, while the context is open."""
 
     def store(self, spec: StoreSpec, prefixes: Sequence[str]) -> ObjectStore:
         """Open the store, which may tell how much is read below the prefixes."""
@@ -51,54 +50,12 @@ class StopRequests(Protocol):
         """Set the function that stops the work. It is called at once if it was asked to stop before."""
 
 
-class VerifyProgress:
-    """Shows how many manifests were verified, and how much of the inputs was compared.
-
-    Args:
-        show: Shows a text.
-        clock: The time in seconds, for the rate.
-    """
-
-    def __init__(self, show: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._show = show
-        self._clock = clock
-        self._manifests = 0
-        self._read_bytes = self._total_bytes = 0
-        self._began = self._shown_at = 0.0
-
-    def on_manifest(self) -> None:
-        """Count a manifest."""
-        self._manifests += 1
-        self._show(self._text())
-
-    def expect(self, total_bytes: int) -> None:
-        """Begin to compare so many stored bytes of inputs."""
-        self._total_bytes, self._began = total_bytes, self._clock()
-
-    def read(self, stored_bytes: int) -> None:
-        """Count bytes that were compared."""
-        self._read_bytes += stored_bytes
-        if self._clock() - self._shown_at >= LEAST_SECONDS:
-            self._show(self._text())
-
-    def _text(self) -> str:
-        self._shown_at = self._clock()
-        verified = f"verified {count(self._manifests, 'manifest')}"
-        if not self._read_bytes:
-            return verified
-        seconds, left_bytes = self._shown_at - self._began, max(0, self._total_bytes - self._read_bytes)
-        left = shown_seconds(left_bytes * seconds / self._read_bytes)
-        compared = f"compared {size(self._read_bytes)} of {size(self._total_bytes)}"
-        compared += f" at {rate(self._read_bytes, seconds)}, {left} left"
-        return f"{verified}, {compared}" if self._manifests else compared
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a call has come.
 
     Attributes:
-        step: `waiting`, `reading` (for types), `compacting`, `rebuilding` or `verifying`.
+        step: `waiting`, `planning`, `reading` (for types), `compacting`, `rebuilding` or `verifying`.
         message: The same in words, in one line. Names in it are as the files have them.
         bytes_read: Stored bytes of input that were read to make rows, in this call.
         bytes_total: Stored bytes of the input that waits for rows; 0 before that is known.
@@ -143,10 +100,11 @@ class ProgressDisplay:
         self._tell(replace(self._now, step="waiting", message=message))
 
     @contextmanager
-    def step(self, name: Step) -> Iterator[Callable[[str], None]]:
-        """Tell that a step begins; the value tells more of it."""
+    def step(self, name: Step, meter: Meter) -> Iterator[None]:
+        """Tell that a step begins, and how far its meter has come."""
         self._tell(replace(self._now, step=name, message=name))
-        yield lambda message: self._tell(replace(self._now, step=name, message=message))
+        with shown(meter, Pace(meter, name, lambda text: self._tell(replace(self._now, step=name, message=text)))):
+            yield
         self._raise_error()
 
     def store(self, spec: StoreSpec, prefixes: Sequence[str]) -> ObjectStore:

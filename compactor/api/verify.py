@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import date as Date  # noqa: N812 - `date` is an argument
 
 from compactor.api.arguments import Place, day_of, manifest_id_fault, settings_of
-from compactor.api.progress import Progress, ProgressDisplay, StepDisplay, VerifyProgress
+from compactor.api.progress import Progress, ProgressDisplay, StepDisplay
 from compactor.core.errors import CompactorError, RecordUnreadable, SettingsError
 from compactor.core.layout import ManifestKey
 from compactor.ops.verify.report import VerifyResult
@@ -34,7 +34,7 @@ def verify(
         deep: Also read the inputs again and compare every value, those of closed dates included. It takes about as
             long as to compact them; without the native engine, many times longer.
         closed: Also verify closed dates again, by their records.
-        progress: Called as each manifest was verified.
+        progress: Called up to ten times a second.
 
     Returns:
         The figures. What does not add up is in the result and is no error.
@@ -78,9 +78,8 @@ def verified(
     if manifest_id is not None and day is not None:
         raise SettingsError(["give a manifest id or --date, not both"])
     app = App(settings)
-    with step("verifying") as show:
-        shown = VerifyProgress(show)
-        verifier = operating.verifier(app, deep=deep, on_manifest=shown.on_manifest, compared=shown)
+    with step("verifying", app.state.meter):
+        verifier = operating.verifier(app, deep=deep)
         if manifest_id is not None:
             return verifier.verify_manifests([_found(app, manifest_id)])
         return verifier.verify_date(day) if day is not None else verifier.verify_all(closed=closed)

@@ -1,13 +1,13 @@
 """What `compactor plan` did: from a listing, from an S3 Inventory, or of a topic or stream."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 import click
 
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import LogGap, LogName
 from compactor.core.ports import FLUSH_SECONDS
@@ -25,7 +25,6 @@ from compactor.telemetry.error_text import described
 from compactor.wiring import finding, streaming
 from compactor.wiring.app import App
 
-PROGRESS_SECONDS = 60.0
 LIVE, UNLIMITED = "live", "unlimited"
 
 
@@ -168,30 +167,16 @@ def planned_inventory(
     tell(f"Inventory of s3://{inventory.source_bucket} at {made}, {count(len(inventory.files), 'data file')}")
     if limit is None and not rate.is_paced:
         limit = MAX_MANIFESTS_PER_PLAN
-    plan = finding.plan_inventory(
-        app,
-        partial(files_in_scope, inventory, reader.rows(inventory), prefixes, scope, app.state.rules),
-        rate,
-        on_wait=lambda why: tell(f"Waiting: {why}"),
-        on_batch=_Progress(tell),
-        limit=limit,
-        dry_run=dry_run,
-    )
+    with working("planning", app.state.meter):
+        plan = finding.plan_inventory(
+            app,
+            partial(files_in_scope, inventory, reader.rows(inventory), prefixes, scope, app.state.rules),
+            rate,
+            on_wait=lambda why: tell(f"Waiting: {why}"),
+            limit=limit,
+            dry_run=dry_run,
+        )
     return InventoryPlan(inventory, plan, cost_of_plan(app.settings, plan))
-
-
-class _Progress:
-    """Says now and then how far planning is. It may take days."""
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
-        self._told_at = time.monotonic()
-
-    def __call__(self, date: str, plan: Plan) -> None:
-        if time.monotonic() - self._told_at >= PROGRESS_SECONDS:
-            self._told_at = time.monotonic()
-            planned = f"{count(len(plan.manifests), 'manifest')} of {count(plan.files, 'file')}"
-            self._tell(f"Up to {date}: {planned}, {count(plan.planned_before, 'file')} planned before")
 
 
 def show_end(made: InventoryPlan, *, dry_run: bool) -> None:

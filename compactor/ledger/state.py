@@ -1,9 +1,10 @@
-"""What the use-cases share: the store, its layout, the ledger, the clock and the rules for manifests."""
+"""What the use-cases share: the store, its layout, the ledger, the clock, the rules for manifests and the meter."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES, ManifestRules
 from compactor.core.layout import Layout
+from compactor.core.meter import Meter
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ledger.ledger import Ledger
 
@@ -17,3 +18,4 @@ class State:
     ledger: Ledger
     clock: Clock
     rules: ManifestRules = DEFAULT_RULES
+    meter: Meter = field(default_factory=Meter)

@@ -105,7 +105,6 @@ class Planner:
         dry_run: bool = False,
         gate: Gate | None = None,
         begins_until: datetime | None = None,
-        on_batch: Callable[[str, Plan], None] = lambda _date, _plan: None,
         plan: Plan | None = None,
     ) -> Plan:
         """Write manifests for the candidates of a source.
@@ -116,7 +115,6 @@ class Planner:
             dry_run: Claim and write nothing.
             gate: Holds manifests back; None to hold none back.
             begins_until: When it begins no further groups.
-            on_batch: Called after each batch of manifests, with its last date and what was done so far.
             plan: That of an earlier pass, which goes on; it decides whether this is a dry run.
         """
         plan, batch, candidates = plan or Plan(dry_run=dry_run), list[Group](), 0
@@ -125,7 +123,6 @@ class Planner:
             candidates += len(group.candidates)
             if candidates >= self.page_files:
                 self._write(source, batch, plan, limit=limit, gate=gate, begins_until=begins_until)
-                on_batch(group.date, plan)
                 batch, candidates = [], 0
         self._write(source, batch, plan, limit=limit, gate=gate, begins_until=begins_until)
         for files, size_bytes in source.unread():

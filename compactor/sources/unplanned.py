@@ -62,19 +62,21 @@ class Unplanned(Source):
     def candidates(self, plan: Plan) -> Iterator[Candidate]:
         self._plan = plan
         if not self._is_read:
-            self.spill.add(self.found(plan))
+            self.spill.add(self.state.meter.each("file", self.found(plan)))
             self._is_read = True
         plan.skip("repeated", files=self.spill.sort())
         self._unread = {date: (files, size_bytes) for date, files, size_bytes in self.spill.dates()}
-        for date in list(self._unread):
-            for page in self.spill.pages(self.page_files, date):
-                files_left, bytes_left = self._unread[date]
-                self._unread[date] = files_left - len(page), bytes_left - sum(each.size_bytes for each in page)
-                files = self._unclaimed(page)
-                if files:
-                    self._search(_dates_to_search(date, files))
-                searched_at = self._searched_at
-                yield from (Candidate.of_file(date, file, searched_at) for file in self._unnamed(files))
+        with self.state.meter.work("file", sum(files for files, _ in self._unread.values())):
+            for date in list(self._unread):
+                for page in self.spill.pages(self.page_files, date):
+                    files_left, bytes_left = self._unread[date]
+                    self._unread[date] = files_left - len(page), bytes_left - sum(each.size_bytes for each in page)
+                    files = self._unclaimed(page)
+                    if files:
+                        self._search(_dates_to_search(date, files))
+                    searched_at = self._searched_at
+                    yield from (Candidate.of_file(date, file, searched_at) for file in self._unnamed(files))
+                    self.state.meter.add("file", len(page))
 
     def unread(self) -> Sequence[tuple[int, int]]:
         return [each for each in self._unread.values() if each[0]]

@@ -75,7 +75,6 @@ def plan_inventory(
     rate: Rate,
     *,
     on_wait: Callable[[str], None],
-    on_batch: Callable[[str, Plan], None] = lambda _date, _plan: None,
     limit: int | None = None,
     dry_run: bool = False,
     sleep: Callable[[float], None] = time.sleep,
@@ -88,7 +87,6 @@ def plan_inventory(
         found: Yields the files, and counts what else the inventory lists.
         rate: How fast it releases manifests.
         on_wait: Called when it begins to wait, with the cause.
-        on_batch: Called after each batch of manifests, with its last date and what was done so far.
         limit: The most manifests to write; None for any number.
         dry_run: Claim and write nothing.
         sleep: Waits for a number of seconds.
@@ -100,4 +98,4 @@ def plan_inventory(
     check_can_plan(app.settings)
     gate, made = gate_of(app.settings, app.state, rate, on_wait, sleep), using or planner(app)
     with unplanned(app, made, found, may_be_gone=True) as files:
-        return planned_in_rounds(made, files, gate, on_batch=on_batch, limit=limit, dry_run=dry_run, sleep=sleep)
+        return planned_in_rounds(made, files, gate, limit=limit, dry_run=dry_run, sleep=sleep)

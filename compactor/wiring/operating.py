@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from compactor.ops.rejects.reader import RejectsReader
     from compactor.ops.status.reading import StatusReader
     from compactor.ops.trace.tracer import Tracer
-    from compactor.ops.verify.contents import ComparedBytes
-    from compactor.ops.verify.verifier import OnManifest, Verifier
+    from compactor.ops.verify.verifier import Verifier
 
 
 def listed_table(app: App) -> ListedTable | None:
@@ -75,13 +74,7 @@ def check_schema_file(app: App, data: bytes, uri: str) -> None:
     recorded_versions(app.settings, app.store, app.clock, declared).check_declared()
 
 
-def verifier(
-    app: App,
-    *,
-    deep: bool = False,
-    on_manifest: "OnManifest" = lambda: None,
-    compared: "ComparedBytes | None" = None,
-) -> "Verifier":
+def verifier(app: App, *, deep: bool = False) -> "Verifier":
     """Make what verifies the output; with `deep` it compares values as well."""
     from compactor.ops.verify.files import CommitFiles
     from compactor.ops.verify.verifier import Verifier
@@ -96,17 +89,16 @@ def verifier(
             visible=files.visible,
             decoder_of=NativeGrok,
             new_kernel=digest_kernel if is_installed() else None,
-            compared=compared,
         )
-    return Verifier(state=app.state, files=files, table=listed_table(app), contents=contents, on_manifest=on_manifest)
+    return Verifier(state=app.state, files=files, table=listed_table(app), contents=contents)
 
 
-def closer(app: App, on_date: Callable[[str], None] = lambda _: None) -> "Closer":
+def closer(app: App) -> "Closer":
     """Make what closes dates."""
     from compactor.ops.closing.closer import Closer
 
     close_after = timedelta(days=app.settings.retention.close_after_days)
-    return Closer(state=app.state, verifier=verifier(app), close_after=close_after, on_date=on_date)
+    return Closer(state=app.state, verifier=verifier(app), close_after=close_after)
 
 
 def close_quiet_dates(app: App) -> None:

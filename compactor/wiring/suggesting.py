@@ -1,12 +1,13 @@
 """Puts together what suggests a schema file, with settings or without."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from compactor.adapters.source_listing import SourceListing
 from compactor.adapters.stores import StoreSpec
 from compactor.core.inputs.source_places import in_words
+from compactor.core.meter import Meter
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
@@ -28,7 +29,7 @@ def suggested_file(
     options: Options,
     kept: Settings | None,
     max_records: int | None,
-    on_file: Callable[[int], None],
+    meter: Meter,
 ) -> str:
     """Read records of some sources, or all of them, and return the schema file that they suggest.
 
@@ -37,7 +38,7 @@ def suggested_file(
         options: What the call names.
         kept: The settings of the user; None for those that `compact` would begin with.
         max_records: How many records to read; None for all.
-        on_file: Called after each file, with how many were read so far.
+        meter: Counts the files that were read.
 
     Raises:
         SettingsError: A SRC is not there, an option has a fault, or no file has a record with a key.
@@ -50,12 +51,12 @@ def suggested_file(
     spec, met = StoreSpec.of(settings.aws, [place.folder for place in sources]), Plan()
     store, excludes = spec.open(), settings.manifest_rules().excludes
     files = source_files(SourceListing(store, spec.confined), sources, met, excludes=excludes)
-    survey = suggester(settings, store, on_file).survey(in_words(sources), files, max_records=max_records)
+    survey = suggester(settings, store, meter).survey(in_words(sources), files, max_records=max_records)
     survey.unreadable += [(each.uri, each.detail) for each in met.left_out]
     return survey.schema_file(suggestion_rules(settings, options.names))
 
 
-def suggester(settings: Settings, store: ObjectStore, on_file: Callable[[int], None]) -> SchemaSuggester:
+def suggester(settings: Settings, store: ObjectStore, meter: Meter) -> SchemaSuggester:
     """Make what reads the files, within the limits of the settings."""
     reader = grok_reader(settings)
     return SchemaSuggester(
@@ -64,7 +65,7 @@ def suggester(settings: Settings, store: ObjectStore, on_file: Callable[[int], N
         max_keys=2 * settings.schema.max_columns,
         formats=Formats(settings.input.format, grok=reader.decoder if reader else None),
         hive_keys=settings.input.hive_keys,
-        on_file=on_file,
+        meter=meter,
     )
 
 

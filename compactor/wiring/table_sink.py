@@ -63,7 +63,7 @@ def committer(app: App, *, replays: bool = False) -> "Committer":
     )
 
 
-def table_keeper(app: App, on_batch: Callable[[int], None] = lambda _: None) -> "TableKeeper":
+def table_keeper(app: App) -> "TableKeeper":
     """Make what compares the table with the ledger, and makes it again.
 
     Raises:
@@ -76,12 +76,11 @@ def table_keeper(app: App, on_batch: Callable[[int], None] = lambda _: None) -> 
         state=app.state,
         committer=committer(app, replays=True),
         name=app.settings.table.name,
-        on_batch=on_batch,
         living=lambda: [each.run_id for each in app.runs.living()],
     )
 
 
-def merger(app: App, on_merge: Callable[[int], None] = lambda _: None) -> "Merger":
+def merger(app: App) -> "Merger":
     """Make what merges small files of the table.
 
     Raises:
@@ -97,7 +96,6 @@ def merger(app: App, on_merge: Callable[[int], None] = lambda _: None) -> "Merge
         files=_merged_files(app),
         name=app.settings.table.name,
         rule=MergeRule(app.settings.output.target_file_bytes),
-        on_merge=on_merge,
     )
 
 

@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -23,16 +24,32 @@ def call(*arguments: str) -> Result:
 
 def on_terminal(columns: int, command: Sequence[str]) -> list[str]:
     """Run a command in a terminal of so many columns; returns the lines that it shows, without styles."""
+    data = sent_to_terminal(columns, command)
+    return [line.rpartition("\r")[2] for line in _STYLE.sub("", data).replace("\r\n", "\n").split("\n")]
+
+
+def sent_to_terminal(columns: int, command: Sequence[str], *, interrupt_at: str = "") -> str:
+    """Run a command in a terminal of so many columns; returns all that it writes.
+
+    Args:
+        columns: The width.
+        command: The command.
+        interrupt_at: Press Ctrl-C once the command has written this.
+    """
     mine, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env={**environment, "TERM": "xterm"}):
+    environment["TERM"] = "xterm"
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment) as process:
         os.close(its)
         data = b""
         while piece := _read(mine):
             data += piece
+            if interrupt_at and interrupt_at.encode() in data:
+                process.send_signal(signal.SIGINT)
+                interrupt_at = ""
     os.close(mine)
-    return [line.rpartition("\r")[2] for line in _STYLE.sub("", data.decode()).replace("\r\n", "\n").split("\n")]
+    return data.decode()
 
 
 def _read(handle: int) -> bytes:

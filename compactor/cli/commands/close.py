@@ -5,7 +5,8 @@ import click
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.output import print_result, show_lines, waiting
+from compactor.cli.ui.output import print_result, show_lines
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count
 from compactor.ops.closing.closer import ClosingReport, Summarised
@@ -31,8 +32,8 @@ def close(invocation: Invocation, *, as_json: bool) -> ExitCode:
     Exit codes: 3 if something does not add up; that date stays open.
     """
     app = App(invocation.settings())
-    with run_in_log(app.run_id), waiting("closing dates") as show:
-        report = operating.closer(app, lambda date: show(f"closing {date}")).close()
+    with run_in_log(app.run_id), working("closing dates", app.state.meter):
+        report = operating.closer(app).close()
     print_result(report, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
 

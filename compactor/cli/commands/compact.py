@@ -1,6 +1,5 @@
 """`compactor compact`: turns one folder into another, without a settings file."""
 
-import sys
 from typing import Any
 
 import click
@@ -105,13 +104,12 @@ def compact(
     if max_wait is not None and not watch:
         raise click.UsageError("--max-wait needs --watch")
     with EndsAtOnce():
-        on_terminal = sys.stderr.isatty() and invocation.log_format == "auto"
         run = folder_run(
             sources,
             destination,
             state,
             Options(**options),
-            CompactProgress(on_terminal=on_terminal),
+            CompactProgress(),
             StopSignals,
             deep=deep,
             dry_run=dry_run,

@@ -6,7 +6,8 @@ from compactor.adapters.local.machine import person
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode, not_confirmed, say, say_next
-from compactor.cli.ui.output import print_json, show_counted, show_list, waiting
+from compactor.cli.ui.output import print_json, show_counted, show_list
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import discrepancy_entries
 from compactor.core.documents.changes import Inputs
@@ -93,11 +94,11 @@ def forget(
     """
     app = App(invocation.settings())
     eraser = forgetter(app, key=key, values=_values(value_file), inputs=inputs, by=by or person())
-    with waiting("searching"):
+    with working("searching", app.state.meter):
         scan = eraser.scanner.scan()
     if not (dry_run or yes) and (refusal := _asked(scan, inputs)) is not None:
         return refusal
-    with run_in_log(app.run_id), waiting("searching input" if dry_run else "erasing"):
+    with run_in_log(app.run_id), working("searching input" if dry_run else "erasing", app.state.meter):
         report = eraser.forget(scan, dry_run=dry_run)
     if as_json:
         print_json(report)

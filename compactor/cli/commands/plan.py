@@ -18,6 +18,7 @@ from compactor.cli.plan_result import (
     show_log,
 )
 from compactor.cli.ui.output import print_json
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import ExitCode
 from compactor.core.logs.names import LogName, is_log
@@ -122,13 +123,10 @@ def plan(
         )  # fmt: skip
         made = of_inventory.totals
     else:
-        made = finding.plan(
-            app,
-            prefix or "",
-            scope,
-            limit=max_manifests or MAX_MANIFESTS_PER_PLAN,
-            dry_run=dry_run,
-        )
+        with working("planning", app.state.meter):
+            made = finding.plan(
+                app, prefix or "", scope, limit=max_manifests or MAX_MANIFESTS_PER_PLAN, dry_run=dry_run
+            )
         made.skipped.update(skipped_links(prefix or "", app.settings.input.allowed_prefixes))
     result = result_of(made, of_inventory, of_log, dry_run=dry_run)
     if as_json:

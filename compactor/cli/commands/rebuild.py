@@ -7,9 +7,9 @@ import click
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.parameters import date_option, taken_destination
-from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_result, show_counted, show_list
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import discrepancy_entries
 from compactor.core.errors import TryAgainError
@@ -56,8 +56,7 @@ def rebuild(
     if force and not manifest_ids:
         raise click.UsageError("--force needs the ids of manifests")
     app = App(invocation.settings())
-    # It shows nothing unless stderr is a terminal.
-    with SafeConsole(stderr=True).status("checking files"):
+    with working("checking files", app.state.meter):
         scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids, day, force))
     report = _rebuilt(app, scan, dry_run=dry_run)
     print_result(report, _show, as_json=as_json)
@@ -75,7 +74,7 @@ def _rebuilt(app: App, scan: RebuildScan, *, dry_run: bool) -> RebuildReport:
             say(f"engine {engine_choice(app.settings.convert)}; starting Spark ...")
             stack.callback(close_session)
         stack.enter_context(run_in_log(app.run_id))
-        stack.enter_context(SafeConsole(stderr=True).status("rebuilding"))
+        stack.enter_context(working("rebuilding", app.state.meter))
         return rebuilding.rebuilder(app).rebuild(scan, dry_run=dry_run)
 
 

@@ -5,9 +5,9 @@ import click
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.parameters import date_option, taken_destination
-from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode, not_confirmed
 from compactor.cli.ui.output import SHOWN, more_of, print_result, show_counted, show_lines
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import by_name, count
 from compactor.ledger.accounts.account import Kind
@@ -54,12 +54,11 @@ def redrive(
     invocation, words = taken_destination(invocation, words)
     manifest_ids = tuple(map(manifest_id_type, words))
     app = App(invocation.settings())
-    # It shows nothing unless stderr is a terminal.
-    with SafeConsole(stderr=True).status("searching"):
+    with working("searching", app.state.meter):
         scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, day))
     if not (dry_run or yes) and scan.things > ASKED_ABOVE and (refusal := _asked(scan)) is not None:
         return refusal
-    with SafeConsole(stderr=True).status("redriving"):
+    with working("redriving", app.state.meter):
         report = operating.redriver(app).redrive(scan, dry_run=dry_run)
     print_result(report, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE

@@ -8,7 +8,8 @@ from compactor.adapters.local.machine import person
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.parameters import calendar_day, destination_argument
 from compactor.cli.ui.failures import ExitCode, not_confirmed
-from compactor.cli.ui.output import print_result, show_lines, waiting
+from compactor.cli.ui.output import print_result, show_lines
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count, size
 from compactor.ops.retire.retiring import RetiredDate, RetireReport, RetireScan, find_retirable
@@ -48,12 +49,12 @@ def retire(
     """
     app = App(invocation.settings())
     expirer = operating.retiring_expirer(app, person())
-    with waiting("searching"):
+    with working("searching", app.state.meter):
         scan = find_retirable(app.state, before, with_unsettled=with_unsettled)
     if scan.retirable and not (dry_run or yes) and (refusal := _asked(scan)) is not None:
         return refusal
-    with run_in_log(app.run_id), waiting("retiring") as show:
-        report = retired(expirer, scan, dry_run=dry_run, on_date=lambda date: show(f"retiring {date}"))
+    with run_in_log(app.run_id), working("retiring", app.state.meter):
+        report = retired(expirer, scan, dry_run=dry_run)
     print_result(report, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 

@@ -10,9 +10,11 @@ import click
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.parameters import is_output
 from compactor.cli.ui.failures import ExitCode, say, say_next
-from compactor.cli.ui.output import print_fields, print_json, waiting
+from compactor.cli.ui.output import print_fields, print_json
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo, write_out
 from compactor.core.logs.names import is_log
+from compactor.core.meter import Meter
 from compactor.core.text.formatting import count
 from compactor.core.text.safe_text import visible
 from compactor.ops.suggest.suggester import SAMPLE_RECORDS
@@ -172,10 +174,9 @@ def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | 
         raise click.UsageError(
             "suggest: expected SRC: a folder, a file, a quoted pattern, s3://bucket/prefix, or a DST"
         )
-    with waiting("reading") as show:
-        document = suggested_file(
-            sources, options, kept, max_records, lambda files: show(f"read {count(files, 'file')}")
-        )
+    meter = Meter()
+    with working("reading", meter):
+        document = suggested_file(sources, options, kept, max_records, meter)
     # The file is UTF-8 whatever the terminal shows; it holds nothing that acts on one.
     write_out(document.encode(), nl=False)
 

@@ -6,7 +6,8 @@ import click
 
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.failures import ExitCode, say, say_next
-from compactor.cli.ui.output import print_fields, print_json, show_lines, show_list, waiting
+from compactor.cli.ui.output import print_fields, print_json, show_lines, show_list
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.documents.table_records import HeldManifest
 from compactor.core.errors import StuckError, TableHeldBack
@@ -94,8 +95,9 @@ def table(
         return _merged(app, dates=dates, undo=undo, dry_run=dry_run, as_json=as_json)
     if action == _MAINTAIN:
         return _maintained(app, table_sink.maintainer(app, keep_days, keep_snapshots), dry_run=dry_run, as_json=as_json)
-    with run_in_log(app.run_id), waiting("reading the ledger") as show:
-        keeper = table_sink.table_keeper(app, lambda number: show(f"applied batch {number:,}"))
+    what = "rebuilding the table" if action == _REBUILD else "comparing the table"
+    with run_in_log(app.run_id), working(what, app.state.meter):
+        keeper = table_sink.table_keeper(app)
         report = keeper.rebuild() if action == _REBUILD else keeper.compare()
     if as_json:
         print_json(report)
@@ -118,7 +120,7 @@ def _say_faults(report: TableReport) -> None:
 
 
 def _maintained(app: App, maintainer: "Maintainer", *, dry_run: bool, as_json: bool) -> ExitCode:
-    with run_in_log(app.run_id), waiting("reading the table"):
+    with run_in_log(app.run_id), working("reading the table", app.state.meter):
         report = maintainer.maintain(dry_run=dry_run)
     if as_json:
         print_json(report)
@@ -143,8 +145,8 @@ def _maintained(app: App, maintainer: "Maintainer", *, dry_run: bool, as_json: b
 def _merged(app: App, *, dates: tuple[str, ...], undo: tuple[str, ...], dry_run: bool, as_json: bool) -> ExitCode:
     if wrong := [each for each in dates if not is_date(each)]:
         raise click.UsageError(f"--date: {wrong[0]!r} -> expected YYYY-MM-DD")
-    with run_in_log(app.run_id), waiting("reading the table") as show:
-        merger = table_sink.merger(app, lambda made: show(f"made {count(made, 'file')}"))
+    with run_in_log(app.run_id), working("merging", app.state.meter):
+        merger = table_sink.merger(app)
         report = merger.undo(undo) if undo else merger.merge(dates=dates or None, dry_run=dry_run)
     if as_json:
         print_json(report)

@@ -19,8 +19,8 @@ from compactor.cli.ui.output import (
     print_json,
     print_table,
     show_list,
-    waiting,
 )
+from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import counted_words, misfit_fields, quarantined_words, unfinished
 from compactor.core.rules.next_steps import quarantined_steps
@@ -81,7 +81,7 @@ def verify(
     if deployment.streams and manifest_id is None:
         return _verify_streams(deployment.streams, day, deep=deep, closed=closed, as_json=as_json)
     one = deployment.require_one_stream()
-    report = verified(one, waiting, manifest_id=manifest_id, day=day, deep=deep, closed=closed)
+    report = verified(one, working, manifest_id=manifest_id, day=day, deep=deep, closed=closed)
     if as_json:
         print_json(report)
     else:
@@ -93,7 +93,7 @@ def _verify_streams(
     streams: Sequence[Settings], day: str | None, *, deep: bool, closed: bool, as_json: bool
 ) -> ExitCode:
     found = {
-        each.name: verified(each, waiting, manifest_id=None, day=day, deep=deep, closed=closed) for each in streams
+        each.name: verified(each, working, manifest_id=None, day=day, deep=deep, closed=closed) for each in streams
     }
     if as_json:
         print_json(of_streams(found))

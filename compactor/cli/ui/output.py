@@ -1,9 +1,7 @@
 """Prints results: JSON for programs, aligned text and tables for people."""
 
 import json
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -132,15 +130,3 @@ def table_of(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T], *, na
     for row in rows:
         table.add_row(*(shown(row) for shown in columns.values()))
     return table
-
-
-@contextmanager
-def waiting(text: str) -> Iterator[Callable[[str], None]]:
-    """Show a text on stderr while the context is open, if stderr is a terminal; the value shows another text."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415 - rich is slow to load
-
-    with SafeConsole(stderr=True).status(text) as status:
-        yield status.update

@@ -1,26 +1,34 @@
-"""What is shown while a job works: a live line or a bar on a terminal, log events for each manifest elsewhere."""
+"""What is shown while a command works: a line on a terminal; elsewhere log events, or a line now and then."""
 
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compactor.adapters.stores import StoreSpec, WatchedReads
+from compactor.api.pace import Pace, shown
 from compactor.api.progress import Step
 from compactor.cli.ui.failures import say
-from compactor.cli.ui.output import waiting
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import counts_of
+from compactor.core.meter import Meter
 from compactor.core.text.formatting import by_name, count, duration, rate
 from compactor.job.results import Result, log_result
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
     from rich.spinner import Spinner
+    from rich.text import Text
+
+SHORT_SECONDS = 1.0
+"""Nothing is shown of work that takes no longer."""
+
+SAID_SECONDS = 60.0
+"""The least time between two lines where there is no terminal."""
 
 _PHASES = {
     CrashPoint.ACCEPTED: "accepted",
@@ -93,73 +101,72 @@ class LiveLine:
         return self._spinner
 
 
-class CompactProgress:
-    """The `Display` of `compact`: a bar on a terminal, log events elsewhere."""
+@contextmanager
+def working(what: str, meter: Meter) -> Iterator[None]:
+    """Show on stderr how far work has come while the context is open, unless it is short.
 
-    def __init__(self, *, on_terminal: bool) -> None:
-        self._on_terminal = on_terminal
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+    Args:
+        what: The work, in a word or two.
+        meter: Counts it.
+    """
+    if not sys.stderr.isatty():
+        with shown(meter, Pace(meter, what, say, SAID_SECONDS, shows_end=False)):
+            yield
+        return
+    from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415 - rich is slow to load
+
+    console = SafeConsole(stderr=True)
+    status = console.status(what)
+    begins = threading.Timer(SHORT_SECONDS, status.start)
+    begins.daemon = True
+    begins.start()
+    try:
+        with shown(meter, Pace(meter, what, lambda text: status.update(_in_one_line(text, console.width)))):
+            yield
+    finally:
+        begins.cancel()
+        begins.join()  # it may have begun to show the line
+        status.stop()
+
+
+def _in_one_line(text: str, columns: int) -> "Text":
+    """The text that fits a line, beside a spinner."""
+    from rich.text import Text  # noqa: PLC0415 - rich is slow to load
+
+    line = Text(text)
+    line.truncate(columns - 3, overflow="ellipsis")
+    return line
+
+
+class CompactProgress:
+    """The `Display` of `compact`."""
+
+    def __init__(self) -> None:
+        self._meter = Meter()
         self._store: WatchedReads | None = None
-        self._rows = 0
 
     def say(self, message: str) -> None:
         """Print a line on stderr."""
         say(message)
 
-    def step(self, name: Step) -> AbstractContextManager[Callable[[str], None]]:
-        """Show a step on a terminal."""
-        return waiting(name)
+    def step(self, name: Step, meter: Meter) -> AbstractContextManager[None]:
+        """Show a step, and how far its meter has come."""
+        return working(name, meter)
 
     def store(self, spec: StoreSpec, prefixes: Sequence[str]) -> WatchedReads:
-        """Open the store. Reads below the prefixes advance the bar."""
-        self._store = WatchedReads(spec, prefixes, self._on_read)
+        """Open the store. Reads below the prefixes are counted."""
+        self._store = WatchedReads(spec, prefixes, lambda length_bytes: self._meter.add("byte", length_bytes))
         return self._store
 
-    def shown(self, total_bytes: int) -> AbstractContextManager[object]:
-        """Show the bar for this much input while the context is open."""
-        if not self._on_terminal:
-            return nullcontext()
-        self._bar = _byte_bar()
-        self._task = self._bar.add_task("compacting", total=total_bytes)
-        return self._bar
+    @contextmanager
+    def shown(self, total_bytes: int) -> Iterator[None]:
+        """Show how much of this much input was read while the context is open."""
+        with working("compacting", self._meter), self._meter.work("byte", total_bytes):
+            yield
 
     def on_result(self, result: Result) -> None:
         """Show that a manifest has ended, and log how."""
-        if isinstance(result.outcome, Commit):
-            if self._store is not None:
-                for file in result.outcome.files:  # an engine in other processes reads past this store
-                    self._store.note(file.uri, file.size_bytes)
-            self._rows += sum(file.records for file in result.outcome.files)
-            if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, description=count(self._rows, "row"))
+        if isinstance(result.outcome, Commit) and self._store is not None:
+            for file in result.outcome.files:  # an engine in other processes reads past this store
+                self._store.note(file.uri, file.size_bytes)
         log_result(result)
-
-    def _on_read(self, length_bytes: int) -> None:
-        if self._bar is not None and self._task is not None:
-            self._bar.advance(self._task, length_bytes)
-
-
-def _byte_bar() -> "Progress":
-    from rich.progress import (  # noqa: PLC0415 - rich is slow to load
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-
-    from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:>3.0f}%"),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(compact=True),
-        console=SafeConsole(stderr=True),
-        transient=True,
-        speed_estimate_period=30,
-    )

@@ -7,8 +7,8 @@ goes into an addition.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import itemgetter
 
@@ -97,7 +97,6 @@ class Closer:
     state: State
     verifier: Verifier
     close_after: timedelta
-    on_date: Callable[[str], None] = field(default=lambda _: None)
 
     @property
     def _dates(self) -> ClosedDates:
@@ -122,8 +121,7 @@ class Closer:
         for mark in self._dates.marks():
             by_date[mark.key.date].append(mark)
         index = VersionIndex(self._dates)
-        for date, marks in sorted(by_date.items()):
-            self.on_date(date)
+        for date, marks in self.state.meter.each("date", sorted(by_date.items()), len(by_date)):
             yield from self._close_date(self._candidates(date, marks), in_work[date], index)
 
     def _begin(self) -> None:

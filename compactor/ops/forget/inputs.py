@@ -165,7 +165,8 @@ class InputEraser:
         by_uri = defaultdict[str, list[Candidate]](list)
         for each in candidates:
             by_uri[each.uri].append(each)
-        for held, etag in filter(None, map_ordered(self._searched, by_uri.values())):
+        searched = map_ordered(self._searched, by_uri.values())
+        for held, etag in filter(None, self.state.meter.each("file", searched, len(by_uri))):
             yield self._deleted(held, etag) if held.deleted and not dry_run else held
 
     def _deleted(self, held: HeldInput, etag: str) -> HeldInput:

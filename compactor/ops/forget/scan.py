@@ -128,7 +128,8 @@ class ForgetScanner:
         """Search some manifests."""
         visible = Visible(self.state)
         scope = Scope(keys=keys, details=Detail.ACCEPTED)
-        found = list(chain.from_iterable(folded(self.state, scope, partial(self._searched, visible))))
+        searched = folded(self.state, scope, partial(self._searched, visible))
+        found = list(chain.from_iterable(self.state.meter.each("manifest", searched)))
         faults = (NotChanged("", f"{uri}: {fault}") for uri, fault in visible.faults.items())
         return ForgetScan((*found, *faults))
 

@@ -84,7 +84,8 @@ class RebuildScanner:
         # The records of each manifest are read at its turn: what is decided meanwhile is not damaged.
         keys = None if ids else self.state.ledger.manifests(scope.date)
         asked = Scope(manifest_ids=ids, keys=keys, details=Detail.ACCEPTED)
-        found = [self._with_input(each) for each in folded(self.state, asked, partial(self._checked, scope))]
+        checked = folded(self.state, asked, partial(self._checked, scope))
+        found = [self._with_input(each) for each in self.state.meter.each("manifest", checked, len(ids) or None)]
         expired = tuple(each.commit for each in only(_Expired, found))
         return RebuildScan(only(Damaged, found), only(NotChanged, found), only(Commit, found), expired)
 

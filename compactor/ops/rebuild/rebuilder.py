@@ -109,7 +109,8 @@ class Rebuilder:
             ]
         else:
             self._tidy(scan)
-            found = list(chain.from_iterable(map_ordered(self._tried, scan.damaged, threads=self.threads)))
+            tried = map_ordered(self._tried, scan.damaged, threads=self.threads)
+            found = list(chain.from_iterable(self.state.meter.each("manifest", tried, len(scan.damaged))))
         rebuilt = only(Rebuilt, found)
         if rebuilt and not dry_run:
             self.state.ledger.revise({each.manifest_id for each in rebuilt}, revised)

@@ -78,7 +78,7 @@ class Redrivable:
 
 def find_redrivable(state: State, scope: Scope) -> Redrivable:
     """Find dead letters, quarantined files or rejected lines that can be redriven and that nothing settled."""
-    found = list(folded(state, scope, partial(_found, state, scope, Visible(state))))
+    found = list(state.meter.each("manifest", folded(state, scope, partial(_found, state, scope, Visible(state)))))
     sources, refused = only(Source, found), only(Refused, found)
     if scope.kind != "rejects":
         unsettled = _open_files if scope.kind == "files" else _open_letters

@@ -125,8 +125,8 @@ class Redriver:
             log_event("redrive.refused", manifest_id=refused.manifest_id, uri=refused.uri, why=refused.why)
         return report
 
-    def _parts(self, call: _Call, sources: Iterable[Source]) -> Iterator[_Part]:
-        left = iter(sources)
+    def _parts(self, call: _Call, sources: Sequence[Source]) -> Iterator[_Part]:
+        left = self.state.meter.each("manifest", sources, len(sources))
         while batch := list(islice(left, _DRAFTS_AT_ONCE)):
             drafts: list[Draft] = []
             for source in batch:

@@ -161,9 +161,7 @@ def find_retirable(state: State, before: str, *, with_unsettled: bool = False) -
     )
 
 
-def retire(
-    expirer: Expirer, scan: RetireScan, *, dry_run: bool = False, on_date: Callable[[str], None] = lambda _: None
-) -> RetireReport:
+def retire(expirer: Expirer, scan: RetireScan, *, dry_run: bool = False) -> RetireReport:
     """Retire the dates of a scan, the earliest first, after finishing what an earlier call began.
 
     Safe beside jobs, closings, redrives, rebuilds and other retirements.
@@ -176,15 +174,13 @@ def retire(
     def retired(each: Retirable) -> RetiredDate:
         if dry_run:
             return each.sizes
-        on_date(each.sizes.date)
         waiting = expirer.expire(Why.RETIRED, each.sizes.date, each.name, rule, dict(each.manifests))
         return replace(each.sizes, in_work=len(waiting))
 
     if not dry_run:
         finished = len(expirer.finish([Why.RETIRED]))
-    return RetireReport(
-        scan.before, dry_run, tuple(map(retired, scan.retirable)), scan.refused, scan.retired_before, finished
-    )
+    dates = tuple(map(retired, expirer.state.meter.each("date", scan.retirable, len(scan.retirable))))
+    return RetireReport(scan.before, dry_run, dates, scan.refused, scan.retired_before, finished)
 
 
 def _facts(state: State, found: Unsummarised, before: str) -> Iterator[DateFacts]:

@@ -1,6 +1,6 @@
 """Profiles files to suggest a schema file, for `compactor schema suggest` and `compact --types infer`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -8,6 +8,7 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound, SettingsError
 from compactor.core.inputs.source_places import path_columns
 from compactor.core.layout import folder
+from compactor.core.meter import Meter
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.text.formatting import count
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
@@ -101,7 +102,7 @@ class SchemaSuggester:
         max_keys: The most keys to count.
         formats: Which kinds of files are read.
         hive_keys: Whether folders such as `country=DE` add columns.
-        on_file: Called after each file, with the number of files read so far.
+        meter: Counts the files that were read.
     """
 
     store: ObjectStore
@@ -109,7 +110,7 @@ class SchemaSuggester:
     max_keys: int
     formats: Formats = Formats()  # noqa: RUF009 - it is frozen
     hive_keys: bool = False
-    on_file: Callable[[int], None] = lambda _: None
+    meter: Meter = field(default_factory=Meter)
 
     def survey(self, source: str, files: Iterable[ObjectInfo], *, max_records: int | None) -> Survey:
         """Read the first records of evenly spread files, `max_records` in all; or, with None, all records of all files.
@@ -119,13 +120,13 @@ class SchemaSuggester:
         """
         found = Survey(source, TableProfile(self.max_keys))
         if max_records is None:
-            for info in files:
+            for info in self.meter.each("file", files):
                 found.files += 1
                 self._read(info, found, None, None)
             return found
         chosen, found.files = spread(files, min(SAMPLE_FILES, max_records))
         left_bytes = SAMPLE_BYTES
-        for number, info in enumerate(chosen):
+        for number, info in enumerate(self.meter.each("file", chosen, len(chosen))):
             # Later files get the share that short files did not use.
             share = -(-(max_records - found.profile.records) // (len(chosen) - number))
             if share > 0:
@@ -158,5 +159,4 @@ class SchemaSuggester:
             found.unreadable.append((info.uri, exc.message))
         except (AccessError, LinkRefused, ObjectChanged, ObjectNotFound) as exc:
             found.unreadable.append((info.uri, str(exc)))
-        self.on_file(len(found.read))
         return read_bytes

@@ -72,14 +72,12 @@ class TableKeeper:
 
     Attributes:
         committer: Commits batches, also those that a lost table had.
-        on_batch: Called with the number of each batch that was applied.
         living: Returns the ids of the runs that are alive.
     """
 
     state: State
     committer: Committer
     name: str
-    on_batch: Callable[[int], None] = lambda _: None
     living: Callable[[], Collection[str]] = tuple
 
     def compare(self) -> TableReport:
@@ -119,7 +117,8 @@ class TableKeeper:
     def _expected(self) -> tuple[dict[str, "_Expected"], set[str]]:
         """The files of the valid commits, and those of open manifests, which the table may have or not."""
         expected, open_files = dict[str, _Expected](), set[str]()
-        for found, commit in self._committed_accounts(self.state.ledger.manifests()):
+        meter, keys = self.state.meter, self.state.ledger.manifests()
+        for found, commit in meter.each("manifest", self._committed_accounts(keys)):
             key = commit.key
             for file in () if self._is_retired(commit) else commit.outputs:
                 expected[file.final] = _Expected(key, commit.generation, file.rows, file.size_bytes)
@@ -137,12 +136,22 @@ class TableKeeper:
             OperatorError: A person must act.
         """
         self._check_alone()
+        with self.state.meter.work("manifest"):
+            applied, adopted, stuck = self._applied()
+        report = replace(self.compare(), applied=applied, adopted=adopted, stuck=tuple(_told(stuck)))
+        if applied or adopted:
+            note_working(self.state)
+        return report
+
+    def _applied(self) -> tuple[int, int, dict[Placed, StuckError]]:
+        """Commit what the table lacks; returns the number of batches, that of manifests, and the rest."""
         applied = adopted = 0
         stuck = dict[Placed, StuckError]()
         released = self._released()
-        while (taken := (progress := self._committed(())).applied or progress.refused) is not None:
-            applied += progress.applied is not None
-            self.on_batch(taken.number)
+        while (progress := self._committed(())).applied or progress.refused:
+            if progress.applied is not None:
+                applied += 1
+                self.state.meter.add("manifest", progress.applied.manifests)
         left_out = chain(self._done(), released)
         while left := list(islice(left_out, self.committer.max_manifests)):
             while left:
@@ -150,15 +159,12 @@ class TableKeeper:
                 stuck |= progress.stuck
                 gone = {*progress.visible, *progress.superseded, *progress.stuck}
                 if progress.applied is not None:
-                    self.on_batch(progress.applied.number)
+                    self.state.meter.add("manifest", progress.applied.manifests)
                     adopted += progress.applied.manifests
                 elif progress.refused is None and gone.isdisjoint(left):
                     break  # the rest cannot be committed
                 left = [each for each in left if each not in gone]
-        report = replace(self.compare(), applied=applied, adopted=adopted, stuck=tuple(_told(stuck)))
-        if applied or adopted:
-            note_working(self.state)
-        return report
+        return applied, adopted, stuck
 
     def _committed(self, placed: Iterable[Placed]) -> Progress:
         """Commit the next batch; log why, if the table newly passes over it."""

@@ -7,7 +7,7 @@ batch that any process applies, or files that nothing lists and the next call re
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -106,7 +106,6 @@ class Merger:
     Attributes:
         committer: Commits merges to the table.
         files: Writes merged files.
-        on_merge: Called with the number of files that were made so far.
     """
 
     state: State
@@ -114,7 +113,6 @@ class Merger:
     files: MergedFiles
     name: str
     rule: MergeRule
-    on_merge: Callable[[int], None] = lambda _: None
 
     def merge(self, *, dates: Collection[str] | None = None, dry_run: bool = False) -> MergeReport:
         """Merge what is worth merging, or only report it; then remove merged files that nothing needs any more.
@@ -130,14 +128,17 @@ class Merger:
         head = found if dry_run else self.committer.settled()
         run, live = _Run(), list(self.committer.live(head))
         before = _sizes_of(live, self.rule)
-        while groups := self._next(run, live, dates):
-            if dry_run:
-                run.made += [(group, sum(each.size_bytes for each in group)) for group in groups]
-                run.left_out.update(each.uri for group in groups for each in group)
-                continue
-            self._merge(run, head, groups)
-            head = self.committer.settled()
-            live = list(self.committer.live(head))
+        small = _small_files(self.rule, live, dates, ())
+        groups = [group for each in small for group in self.rule.chosen([file.file for file in each])]
+        with self.state.meter.work("file", sum(map(len, groups))):
+            while chosen := self._next(run, live, dates):
+                if dry_run:
+                    run.made += [(group, sum(each.size_bytes for each in group)) for group in chosen]
+                    run.left_out.update(each.uri for group in chosen for each in group)
+                    continue
+                self._merge(run, head, chosen)
+                head = self.committer.settled()
+                live = list(self.committer.live(head))
         removed, removed_bytes = (0, 0) if dry_run else remove_leftovers(self.committer)
         return MergeReport(
             self.name,
@@ -200,6 +201,7 @@ class Merger:
                 uri = self.state.layout.merged_file(merge_id, number)
                 if (file := self._written(run, uri, group)) is not None:
                     made.append((file, group))
+                self.state.meter.add("file", len(group))
             if not made:
                 return
             merge = merge_of(self.state, merge_id, head.fence, [file for file, _ in made])
@@ -216,7 +218,6 @@ class Merger:
         run.failures = 0 if is_taken else run.failures + 1
         if is_taken:
             run.made += [(group, file.size_bytes) for file, group in made]
-            self.on_merge(len(run.made))
         elif taken is None:  # nothing names them, and nothing ever will
             self.committer.remainders.discard(merge.files)
         if run.failures == TRIES:
@@ -311,6 +312,20 @@ def _groups(
     without: Collection[str],
 ) -> Iterator[list[Mergeable]]:
     """Groups of files that each become one file, partition after partition; `dates` None is for all dates."""
+    # The ledger need not be read for other partitions.
+    for wanted in _small_files(rule, live, dates, without):
+        alike = defaultdict[object, list[Mergeable]](list)
+        for found in map_ordered(partial(_mergeable, state, changes), wanted):
+            if found is not None:
+                alike[found.date, found.partition].append(found)
+        for each_alike in alike.values():
+            yield from rule.chosen(each_alike)
+
+
+def _small_files(
+    rule: MergeRule, live: Sequence[LiveFile], dates: Collection[str] | None, without: Collection[str]
+) -> Iterator[list[LiveFile]]:
+    """The small files of each partition with groups worth merging."""
     for files in _by_partition(sorted(live, key=lambda each: (each.file.date, each.uris[0]))):
         wanted = [
             each
@@ -319,14 +334,8 @@ def _groups(
             and each.file.uri not in without
             and rule.is_small(each.file.size_bytes)
         ]
-        if not any(True for _ in rule.chosen([each.file for each in wanted])):
-            continue  # the ledger need not be read
-        alike = defaultdict[object, list[Mergeable]](list)
-        for found in map_ordered(partial(_mergeable, state, changes), wanted):
-            if found is not None:
-                alike[found.date, found.partition].append(found)
-        for each_alike in alike.values():
-            yield from rule.chosen(each_alike)
+        if any(True for _ in rule.chosen([each.file for each in wanted])):
+            yield wanted
 
 
 def _mergeable(state: State, changes: Changes, live: LiveFile) -> Mergeable | None:

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Event
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -74,14 +73,6 @@ def _misplaced_rows(
     return wrong
 
 
-class ComparedBytes(Protocol):
-    """Receives the progress of a comparison, in stored bytes of inputs."""
-
-    def expect(self, total_bytes: int) -> None: ...
-
-    def read(self, stored_bytes: int) -> None: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class DeepVerifier:
     """Compares the contents of commits with their inputs."""
@@ -91,14 +82,12 @@ class DeepVerifier:
     visible: Visible  # what expired, and which merged files have the rows of removed ones
     decoder_of: DecoderOf = no_decoder  # makes decoders of lines of text
     new_kernel: NewDigestKernel | None = None  # None to add up rows in Python
-    compared: ComparedBytes | None = None
 
-    def expect(self, found: Iterable[Account]) -> None:
-        """Say that the commits of these manifests are about to be compared."""
-        if self.compared is not None:
-            commits = (each.commit for each in found if each.commit is not None and each.commit.erased is None)
-            compacted = (file for each in commits for file in each.files if file.status is FileStatus.COMPACTED)
-            self.compared.expect(sum(file.size_bytes for file in compacted))
+    def input_bytes(self, found: Iterable[Account]) -> int:
+        """The stored bytes of input that the commits of these manifests are compared with."""
+        commits = (each.commit for each in found if each.commit is not None and each.commit.erased is None)
+        compacted = (file for each in commits for file in each.files if file.status is FileStatus.COMPACTED)
+        return sum(file.size_bytes for file in compacted)
 
     def check(self, commit: Commit, *, with_source: bool = False, with_rejects: bool = True) -> Iterator[Finding]:
         """Compare one commit.
@@ -207,8 +196,7 @@ class DeepVerifier:
     def _counted(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         for piece in pieces:
             yield piece
-            if self.compared is not None:
-                self.compared.read(len(piece))
+            self.state.meter.add("byte", len(piece))
 
     def _splitting(
         self, commit: Commit, file: FileReport, refused: frozenset[bytes]

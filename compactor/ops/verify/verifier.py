@@ -1,6 +1,6 @@
 """Verifies that every line of a manifest is where the ledger says, from what is stored: `compactor verify`."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARACTERS = 500
 
-OnManifest = Callable[[], None]  # called after each manifest that was verified
-
 
 OnFound = Callable[[ManifestKey, Commit | DeadLetter], object]
 
@@ -52,7 +50,6 @@ class Verifier:
     files: CommitFiles  # one for all threads, because it collects faults
     table: ListedTable | None = None  # lists the output
     contents: "DeepVerifier | None" = None  # compares values as well
-    on_manifest: OnManifest = lambda: None
 
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyResult:
         """Verify some manifests, and that no file with one of their names is surplus.
@@ -182,9 +179,12 @@ class Verifier:
             on_found: As for `verify_for_summary`; without it, file versions that were compacted twice are looked for.
             table: The files of the table.
         """
+        meter = self.state.meter
         if self.contents is not None:
-            self.contents.expect(accounts(self.state, scope))
-        with GroupedOnDisk(ManifestKey) as versions:
+            work = meter.work("byte", self.contents.input_bytes(meter.each("manifest", accounts(self.state, scope))))
+        else:
+            work = meter.work("manifest", len(scope.keys) if isinstance(scope.keys, Sized) else None)
+        with work as is_counted, GroupedOnDisk(ManifestKey) as versions:
             verified = partial(self._verified, with_source=with_source)
             for account, findings in map_ordered(verified, listed_in(self.state, scope)):
                 yield from findings
@@ -198,7 +198,8 @@ class Verifier:
                     on_found(account.key, account.outcome)
                 if self.contents is not None and commit is not None and account.is_done:
                     yield from self._compared(self.contents, commit, findings, with_source=with_source)
-                self.on_manifest()
+                if is_counted:
+                    meter.add("manifest")
             yield from doubled_files(self.state, versions)
         for uri, fault in self.files.visible.faults.items():
             yield Discrepancy("", uri, "a record that can be read", fault)

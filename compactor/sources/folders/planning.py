@@ -161,7 +161,7 @@ class _NewFiles(Source):
     is_listing = True
 
     def candidates(self, plan: Plan) -> Iterator[Candidate]:
-        self.listed.add(self._settled(plan))
+        self.listed.add(self.of.state.meter.each("file", self._settled(plan)))
         self.listed.sort()
         open_ones, suspects = self._open_ones(plan)
         known = self._known(may_learn=not plan.dry_run)
@@ -192,7 +192,9 @@ class _NewFiles(Source):
         """The files without claims or with suspect bytes, by canonical URI; counts the others."""
         open_ones: dict[str, Listed] = {}
         suspects: set[str] = set()
-        for page in self.listed.pages(self.of.planner.page_files):
+        files = sum(each for _, each, _ in self.listed.dates())
+        pages = self.listed.pages(self.of.planner.page_files)
+        for page in self.of.state.meter.each("file", pages, files, len):
             keys = [claim_key(each.as_named()) for each in page]
             claimed = self.of.planner.claimer.states(keys)
             plan.count_claimed(claimed)

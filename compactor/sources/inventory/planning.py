@@ -62,7 +62,6 @@ def planned_in_rounds(
     files: Unplanned,
     gate: Gate | None,
     *,
-    on_batch: Callable[[str, Plan], None] = lambda _date, _plan: None,
     limit: int | None = None,
     dry_run: bool = False,
     sleep: Callable[[float], None] = time.sleep,
@@ -70,7 +69,7 @@ def planned_in_rounds(
     """Write manifests for files. Those that a dead planner has claimed follow at the end of its lease."""
     plan = Plan(dry_run=dry_run)
     for number in range(MAX_ROUNDS):
-        planner.plan(files, limit=limit, gate=gate, on_batch=on_batch, plan=plan)
+        planner.plan(files, limit=limit, gate=gate, plan=plan)
         if dry_run or plan.is_over or plan.held_until is None or number == MAX_ROUNDS - 1:
             break
         sleep(max(0.0, (plan.held_until - planner.state.clock.now()).total_seconds()) + 0.1)

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError
+from itertools import groupby
 from pathlib import Path
 from threading import get_ident
 from typing import Any
@@ -173,7 +174,7 @@ def test_progress(raw: Path) -> None:
     total = sum(path.stat().st_size for path in raw.iterdir())
     assert (told[-1].step, told[-1].bytes_read, told[-1].bytes_total) == ("verifying", total, total)
     assert told[-1].rows == result.rows == len(DAYS)
-    assert [each.step for each in told] == sorted(each.step for each in told)
+    assert [step for step, _ in groupby(each.step for each in told)] == ["planning", "compacting", "verifying"]
     assert sorted({each.bytes_read for each in told}) == list(dict.fromkeys(each.bytes_read for each in told))
 
 

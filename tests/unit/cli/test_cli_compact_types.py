@@ -85,7 +85,7 @@ def test_a_watch_chooses_the_types_of_its_first_files(raw: Path, out: Path) -> N
     """It keeps nothing before there are any, and then chooses once."""
     (raw / "a.ndjson").rename(raw.parent / "a")
     folder = folder_settings(parse_compact_paths(str(raw), str(out)), Options(types="infer"), {})
-    run = FolderRun(folder, CompactProgress(on_terminal=False), StopSignals, may_be_empty=True)
+    run = FolderRun(folder, CompactProgress(), StopSignals, may_be_empty=True)
     assert (run.run().exit_code, set(raw.parent.iterdir())) == (0, {raw, raw.parent / "a"})
     write(raw / "b.ndjson", b'{"id": 1}\n')
     assert run.run().exit_code == 0

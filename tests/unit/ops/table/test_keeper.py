@@ -13,6 +13,7 @@ from compactor.ops.table.keeper import TableReport
 from compactor.table.catalog import TableFile, TableHead
 from compactor.wiring import operating, table_sink
 from tests.support.harness import DAY, GOOD, Harness, sink_of
+from tests.support.meters import on_each
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import NEXT_DAY, closed_days, compacted, retire, wait_and_close
 
@@ -84,9 +85,9 @@ def test_a_lost_table(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None
     harness.deliver("m3", GOOD)
     with pytest.raises(ManifestsUnfinished, match="`compactor table rebuild`"):
         harness.run_once()
-    batches = list[int]()
-    report = table_sink.table_keeper(harness.app(), batches.append).rebuild()
-    assert (report.applied, report.adopted, batches, report.needs_operator) == (2, 0, [1, 2], False)
+    app, counted = harness.app(), list[int]()
+    report = table_sink.table_keeper(on_each(app, lambda: counted.append(app.state.meter.done))).rebuild()
+    assert (report.applied, report.adopted, counted[:2], report.needs_operator) == (2, 0, [1, 2], False)
     assert sorted(file.uri for file in table.live_files()) == before
     assert harness.run_once().committed == 1
     assert differences(table_sink.table_keeper(harness.app()).compare()) == {}

@@ -18,6 +18,7 @@ from compactor.table.catalog import TableFile, TableHead
 from compactor.wiring import operating, streaming
 from compactor.wiring.app import App
 from tests.support.harness import DAY, GOOD, DiedError, Harness, dying_at, sink_of
+from tests.support.meters import on_each
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import LATER_DAY, closed_days, compacted, retire
 
@@ -222,7 +223,7 @@ def test_what_is_rebuilt_while_it_is_verified(harness: Harness) -> None:
             table.exists = lambda _: True
             assert rebuild(harness, "m3").failed == ()
 
-    report = operating.verifier(harness.app(), on_manifest=replace_it).verify_all()
+    report = operating.verifier(on_each(harness.app(), replace_it)).verify_all()
     assert report.table is not None
     assert (report.table.held, report.table.waiting, report.discrepancies) == (0, 0, [])
 
@@ -271,7 +272,7 @@ def test_beside_a_job(harness: Harness) -> None:
 
     for date in (None, DAY):
         told.clear()
-        verifier = operating.verifier(harness.app(), on_manifest=commit_more)
+        verifier = operating.verifier(on_each(harness.app(), commit_more))
         report = verifier.verify_all() if date is None else verifier.verify_date(date)
         assert report.discrepancies == []
 

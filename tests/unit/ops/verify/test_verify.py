@@ -29,6 +29,7 @@ from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
 from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+from tests.support.meters import on_each
 from tests.support.sampling import few_rows
 
 KERNELS: list[NewDigestKernel | None] = [None, *([digest_kernel] if is_installed() else [])]
@@ -181,7 +182,7 @@ def test_job_that_goes_on_meanwhile() -> None:
             harness.deliver("m2", GOOD)
             harness.run_once()
 
-    report = operating.verifier(app, on_manifest=compact_more).verify_date(DAY)
+    report = operating.verifier(on_each(app, compact_more)).verify_date(DAY)
     assert report.discrepancies == []
     assert len([*harness.ledger.manifests(DAY)]) == 2
 
@@ -292,7 +293,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     in_advance: list[int] = []
     done = count(1)
     monkeypatch.setattr("compactor.ops.verify.verifier.listed_in", manifests)
-    operating.verifier(app, on_manifest=lambda: in_advance.append(len(begun) - next(done))).verify_date(DAY)
+    operating.verifier(on_each(app, lambda: in_advance.append(len(begun) - next(done)))).verify_date(DAY)
     assert len(begun) == len(in_advance) == 3 * THREADS
     assert max(in_advance) <= 2 * THREADS
 
