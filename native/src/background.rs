@@ -1,7 +1,7 @@
-//! Encodes rows in a thread of its own where a processor is free for it, so that one output file keeps two of them busy.
+//! Encodes rows in a separate thread if a processor is free, so that one output file can use two processors.
 //!
-//! At most one batch is under way: the next one, and the end of the file, wait for it. What callers learn of the output
-//! is as of then, wherever the batch is encoded, so it depends on the rows alone and never on who works beside.
+//! At most one batch is in progress: the next one, and the end of the file, wait for it. Callers always see the output
+//! as of then, wherever the batch is encoded, so it depends only on the rows and never on concurrent work.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,41 +14,41 @@ use crate::output::Output;
 use crate::parts::Parts;
 use crate::sparse::ColumnRows;
 
-/// Outputs of this process.
+/// Outputs in this process.
 static OUTPUTS: AtomicUsize = AtomicUsize::new(0);
 
 /// An [`Output`] that another thread may write to.
 pub struct BackgroundOutput {
     state: State,
-    /// Threads that may encode at once: another one is begun while there are fewer outputs in this process.
+    /// Threads that may encode at once: another one is started while this process has fewer outputs.
     threads: usize,
-    /// What was completed before the last batch, and not taken yet.
+    /// Completed before the last batch, and not taken yet.
     completed: Parts,
-    /// Whether these are the last ones of a file.
+    /// Whether these are a file's last ones.
     has_ended: bool,
     size_bytes: usize,
     in_progress_bytes: usize,
-    /// The rows of the last batch that is written.
+    /// The rows of the last written batch.
     written: Vec<ColumnRows>,
 }
 
 enum State {
     Idle(Box<Output>),
     UnderWay(JoinHandle<Written>),
-    /// The last batch, encoded by the caller's own thread.
+    /// The last batch, encoded in the caller's own thread.
     Ended(Written),
     /// An earlier call failed.
     Broken,
 }
 
-/// A batch, and what it is written to.
+/// A batch and its output.
 type Batch = (Box<Output>, Vec<ColumnRows>);
 type Written = (Box<Output>, Vec<ColumnRows>, Result<()>);
 
 impl BackgroundOutput {
     /// # Arguments
     ///
-    /// * `threads` - The number of outputs in this process from which on nothing is done in the background.
+    /// * `threads` - From this number of outputs in the process on, nothing runs in the background.
     pub fn new(output: Output, threads: usize) -> Self {
         OUTPUTS.fetch_add(1, Ordering::Relaxed);
         let state = State::Idle(Box::new(output));
@@ -68,20 +68,20 @@ impl BackgroundOutput {
         self.size_bytes
     }
 
-    /// The bytes of the row group in the making, without the last batch.
+    /// The bytes of the open row group, without the last batch.
     pub fn in_progress_bytes(&self) -> usize {
         self.in_progress_bytes
     }
 
-    /// Writes a batch, or begins to, as soon as the one before is written.
+    /// Writes a batch, or starts to, once the previous one is written.
     ///
     /// # Errors
     ///
-    /// The one before could not be encoded; or bytes of a file that has ended were not taken yet.
+    /// The previous one could not be encoded; or the bytes of a finished file were not taken yet.
     ///
     /// # Panics
     ///
-    /// As the thread that encoded the one before.
+    /// If the thread that encoded the previous one panicked.
     pub fn write(&mut self, rows: Vec<ColumnRows>) -> Result<()> {
         let batch = (self.idle()?, rows);
         if self.has_ended && !self.completed.is_empty() {
@@ -101,7 +101,7 @@ impl BackgroundOutput {
     ///
     /// # Returns
     ///
-    /// Its rows, which are of no use but for their memory; none if they were returned before.
+    /// Its rows, useful only for their memory; none if they were already returned.
     ///
     /// # Errors
     ///
@@ -115,16 +115,16 @@ impl BackgroundOutput {
         Ok(std::mem::take(&mut self.written))
     }
 
-    /// The next bytes that are completed, without those of the last batch. None if there are no more.
+    /// The next completed bytes, without those of the last batch. None if there are no more.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         self.completed.take()
     }
 
-    /// Ends the file and completes all of its bytes, which are taken before the next row: that begins another file.
+    /// Ends the file and completes its bytes, which must be taken before the next row: that starts a new file.
     ///
     /// # Errors
     ///
-    /// As those of [`Self::write`]; or the file cannot be put together.
+    /// As for [`Self::write`]; or the file cannot be assembled.
     ///
     /// # Panics
     ///
@@ -143,7 +143,7 @@ impl BackgroundOutput {
             State::Idle(output) => Ok(output),
             State::UnderWay(thread) => self.taken_back(thread.join().unwrap_or_else(|panic| resume_unwind(panic))),
             State::Ended(written) => self.taken_back(written),
-            State::Broken => Err(ParquetError::General("an earlier batch failed; expected none behind it".to_owned())),
+            State::Broken => Err(ParquetError::General("an earlier batch failed; expected no more batches".to_owned())),
         }
     }
 
@@ -159,7 +159,7 @@ impl BackgroundOutput {
 impl Drop for BackgroundOutput {
     fn drop(&mut self) {
         if let State::UnderWay(thread) = std::mem::replace(&mut self.state, State::Broken) {
-            // What it has written is not wanted, nor a panic of it; but it must not outlive its output.
+            // Its result is not needed, nor its panic; but it must not outlive its output.
             let _ = thread.join();
         }
         OUTPUTS.fetch_sub(1, Ordering::Relaxed);

@@ -22,20 +22,20 @@ use crate::text::TextRows;
 /// Between two files only this share of it is held back: rows are encoded while the processor's cache still has them.
 const SHARE_BETWEEN_FILES: usize = 4;
 
-/// Bytes that are judged as text at once, if no line is longer.
+/// Bytes validated as text at once, if no line is longer.
 const PART_BYTES: usize = 128 * 1024;
 
-/// Values that are held back, and nulls that take room as they do.
+/// Held-back values, and nulls that take as much space.
 const MAX_CELLS: usize = 4 * 1024 * 1024;
 
-/// A column of the output.
+/// An output column.
 #[derive(Debug)]
 pub enum OutputColumn {
-    /// The value of a key.
+    /// A key's value.
     Key { key: Vec<u8>, kind: ColumnKind },
-    /// What has no column of its own.
+    /// Everything without its own column.
     Rescued,
-    /// The file of the row.
+    /// The row's file.
     Source,
     /// The same text in all rows.
     Text(String),
@@ -45,7 +45,7 @@ pub enum OutputColumn {
     Date(i32),
 }
 
-/// What a column of the output is called, and the id by which tables know it; 0 if it has none.
+/// An output column's name, and its id in tables; 0 if it has none.
 #[derive(Debug)]
 pub struct ColumnName {
     pub name: String,
@@ -68,16 +68,16 @@ impl ColumnName {
     }
 }
 
-/// Times the records that are written at once: what encoders need beside them, where all is one long value.
+/// Times the records written at once: the additional memory of encoders if all of it is one long value.
 const ENCODING_FACTOR: usize = 4;
 
-/// Times the row group in the making, when it is put together: a copy of it in parts, and its largest column once more.
+/// Times the open row group, when it is assembled: a copy of it in parts, and its largest column again.
 const GROWTH_FACTOR: usize = 2;
 
-/// A line that is no record: its number in the block, from 0, where it begins, where its line feed is, and its fault.
+/// A line that is not a record: its number in the block, from 0, its start, its line feed, and its fault.
 pub type RefusedLine = (usize, usize, usize, NoRecord);
 
-/// What a block of lines holds.
+/// The content of a block of lines.
 #[derive(Debug, Default)]
 pub struct Judged {
     pub lines: usize,
@@ -86,7 +86,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Adds a line that is no record; returns where its line feed is.
+    /// Adds a line that is not a record; returns the place of its line feed.
     fn add_other(&mut self, block: &[u8], start: usize, found: NoRecord) -> usize {
         if let Some(end) = scan::blank(block, start) {
             self.blank_lines += 1;
@@ -115,7 +115,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Parquet(error) => error.fmt(formatter),
             Self::Memory(NoRoom { bytes }) => write!(formatter, "no memory for {bytes} bytes"),
-            Self::Broken => formatter.write_str("an earlier call failed; expected none behind it"),
+            Self::Broken => formatter.write_str("an earlier call failed; expected no further calls"),
         }
     }
 }
@@ -134,9 +134,9 @@ impl From<NoRoom> for Failure {
 
 pub struct BinWriter {
     columns: Vec<OutputColumn>,
-    /// Columns that take room for each row; counted as one at least, so that rows without a key are written at last.
+    /// Columns that take space in each row; counted as at least one, so that rows without a key get written eventually.
     full_columns: usize,
-    /// Rows of a file are held back up to here, so that the file can be withdrawn.
+    /// A file's rows are held back up to this size, so that the file can be withdrawn.
     held_bytes: usize,
     rows: Rows,
     output: BackgroundOutput,
@@ -145,13 +145,13 @@ pub struct BinWriter {
 impl BinWriter {
     /// # Arguments
     ///
-    /// * `held_bytes` - Rows of a file are held back up to here, so that the file can be withdrawn.
-    /// * `pages_bytes` - Of the pages of all columns together.
-    /// * `threads` - As long as this process has fewer writers, each encodes in a thread of its own.
+    /// * `held_bytes` - A file's rows are held back up to this size, so that the file can be withdrawn.
+    /// * `pages_bytes` - Total size of the pages of all columns.
+    /// * `threads` - While this process has fewer writers, each encodes in a separate thread.
     ///
     /// # Errors
     ///
-    /// The compression is not supported; or keys have to be rescued, and there is no column for them.
+    /// The compression is unsupported; or keys have to be rescued without a column for them.
     pub fn new<N: Into<ColumnName>>(
         columns: Vec<(N, OutputColumn)>,
         compression: &str,
@@ -170,7 +170,7 @@ impl BinWriter {
             .collect();
         let can_rescue = columns.iter().any(|column| matches!(column, OutputColumn::Rescued));
         if !can_rescue && (rules.rescues_unknown || !rules.refused.is_empty()) {
-            return Err(ParquetError::General("keys to rescue: expected a column of rescued data".to_owned()));
+            return Err(ParquetError::General("keys to rescue: expected a rescued data column".to_owned()));
         }
         let output =
             BackgroundOutput::new(Output::new(Arc::new(Schema::new(fields)), compression, pages_bytes)?, threads);
@@ -178,12 +178,12 @@ impl BinWriter {
         Ok(Self { columns, full_columns, held_bytes, rows: Rows::new(&keyed, rules, can_rescue), output })
     }
 
-    /// Begins a file. The one before was ended or withdrawn.
+    /// Starts a file. The previous one was ended or withdrawn.
     pub fn begin_file(&mut self, source: String) {
         self.rows.begin_file(source);
     }
 
-    /// Forgets the current file.
+    /// Drops the current file.
     ///
     /// # Returns
     ///
@@ -192,7 +192,7 @@ impl BinWriter {
         self.rows.withdraw_file()
     }
 
-    /// Takes in whole lines, each with its line feed.
+    /// Reads whole lines, each with its line feed.
     ///
     /// # Errors
     ///
@@ -232,11 +232,12 @@ impl BinWriter {
         Ok(judged)
     }
 
-    /// Ends a file that was read to its end.
+    /// Ends a file that was read completely.
     ///
     /// # Returns
     ///
-    /// The new keys that no file had before, as first seen; and whether the file has keys that are not remembered.
+    /// The new keys that no earlier file had, in first-seen order; and whether the file has keys that are not
+    /// remembered.
     ///
     /// # Errors
     ///
@@ -248,30 +249,30 @@ impl BinWriter {
         Ok((new_keys, has_further))
     }
 
-    /// The next Parquet bytes that are completed, without those of the last batch of rows. None if there are no more.
+    /// The next completed Parquet bytes, without those of the last batch of rows. None if there are no more.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         self.output.take()
     }
 
-    /// The length of the Parquet file so far, including bytes that were not taken yet, without the last batch of rows.
+    /// The length of the Parquet file so far, including bytes not yet taken, without the last batch of rows.
     #[must_use]
     pub fn output_bytes(&self) -> usize {
         self.output.size_bytes()
     }
 
-    /// Whether some key has no column and cannot be rescued. No rows are built from then on.
+    /// Whether some key has no column and cannot be rescued. From then on, no rows are built.
     #[must_use]
     pub fn lacks_columns(&self) -> bool {
         self.rows.lacks_columns()
     }
 
-    /// The number of values that do not fit the type of their column, in files that were ended.
+    /// The number of values that do not fit their column's type, in ended files.
     #[must_use]
     pub fn rescued_values(&self) -> u64 {
         self.rows.rescued_values()
     }
 
-    /// Ends the Parquet file and completes all of its bytes, which are taken before the next row: that begins another file.
+    /// Ends the Parquet file and completes its bytes, which must be taken before the next row: that starts a new file.
     ///
     /// # Errors
     ///
@@ -282,7 +283,7 @@ impl BinWriter {
         Ok(self.output.finish()?)
     }
 
-    /// Whether there is memory to encode records of this length, and to put the row group together.
+    /// Whether there is enough memory to encode records of this length, and to assemble the row group.
     fn expect_room_for(&self, record_bytes: usize) -> std::result::Result<(), NoRoom> {
         expect_room(ENCODING_FACTOR * record_bytes + GROWTH_FACTOR * self.output.in_progress_bytes())
     }
@@ -328,7 +329,7 @@ fn data_type(column: &OutputColumn) -> DataType {
     }
 }
 
-/// The buffer of rows that are written.
+/// The buffer of written rows.
 fn emptied(rows: ColumnRows) -> Option<TextRows> {
     match rows {
         ColumnRows::Texts(mut texts) => {
@@ -347,7 +348,7 @@ fn dates(days: i32, rows: usize) -> ArrayRef {
     Arc::new(Date32Array::from_value(days, rows))
 }
 
-/// Where the lines end that are judged as text at once: they are still in the processor's cache when they are read.
+/// The end of the lines to validate as text at once: they are still in the processor's cache when they are read.
 fn part_end(block: &[u8], start: usize) -> usize {
     let most = block.len().min(start + PART_BYTES);
     match memchr::memrchr(b'\n', &block[start..most]) {

@@ -1,7 +1,7 @@
-//! Columns of rows that are not written yet.
+//! Columns of unwritten rows.
 //!
-//! A column that a row does not mention learns of it only when it is next needed, so that a row of ten fields costs ten
-//! steps among two thousand columns. Many such rows in a row are counted then, and take no room.
+//! A column that a row does not mention is updated only when next needed, so a row of ten fields costs ten steps even
+//! among two thousand columns. Long runs of such rows are then counted, and take no space.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::values::{self, Kind};
 
 pub const UTC: &str = "UTC";
 
-/// The ids by which tables know the entries of the rescued data: `compactor.schema.field_ids` has the same.
+/// The ids of the rescued data's entries in tables; `compactor.schema.field_ids` has the same.
 const KEY_FIELD_ID: i32 = 10_000_101;
 const VALUE_FIELD_ID: i32 = 10_000_102;
 
-/// What a column holds: text as it is, or values of a type.
+/// A column's content: unchanged text, or values of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ColumnKind {
     Text,
@@ -34,20 +34,20 @@ pub enum ColumnKind {
 }
 
 impl ColumnKind {
-    /// The type that is spelled like this.
+    /// Parses a type.
     ///
     /// # Arguments
     ///
-    /// * `kind` - `string`, or one that [`Kind::parse`] knows, with what that takes.
+    /// * `kind` - `string`, or one that [`Kind::parse`] knows, with its parameters.
     ///
     /// # Errors
     ///
-    /// There is no such type. The message says what was asked for, and what was expected.
+    /// There is no such type. The message has the requested type, and what was expected.
     pub(crate) fn parse(kind: &str, precision: u8, scale: i8, epoch: Option<&str>) -> Result<Self, String> {
         if kind == "string" { Ok(Self::Text) } else { Kind::parse(kind, precision, scale, epoch).map(Self::Typed) }
     }
 
-    /// How Arrow holds it.
+    /// Its Arrow type.
     #[must_use]
     pub fn data_type(self) -> DataType {
         match self {
@@ -64,11 +64,11 @@ impl ColumnKind {
     }
 }
 
-/// Texts one behind the other.
+/// Consecutive texts.
 #[derive(Debug)]
 pub struct Texts {
     bytes: Vec<u8>,
-    /// Where each text ends, behind a first 0.
+    /// The end of each text, after an initial 0.
     ends: Vec<i32>,
 }
 
@@ -81,11 +81,11 @@ impl Texts {
         self.ends.len() - 1
     }
 
-    /// Appends a text of so many bytes at most.
+    /// Appends a text of at most this many bytes.
     ///
     /// # Errors
     ///
-    /// There is no memory for it.
+    /// Not enough memory.
     #[inline]
     pub fn push_with(&mut self, max_bytes: usize, append: impl FnOnce(&mut Vec<u8>)) -> Result<(), NoRoom> {
         room(&mut self.bytes, max_bytes)?;
@@ -102,9 +102,9 @@ impl Texts {
 
     /// # Errors
     ///
-    /// A text is not UTF-8, which the scan has ruled out.
+    /// A text is not UTF-8, which the scan has excluded.
     pub fn take(&mut self, nulls: Option<NullBuffer>) -> Result<StringArray, ArrowError> {
-        // The next batch is likely to be as long: a text that grows by doubling is copied again and again.
+        // The next batch is probably as long: a text that grows by doubling is copied again and again.
         let (ends, bytes) = (emptied(&mut self.ends), Buffer::from_vec(emptied(&mut self.bytes)));
         self.ends.push(0);
         StringArray::try_new(OffsetBuffer::new(ScalarBuffer::from(ends)), bytes, nulls)
@@ -116,11 +116,11 @@ impl Texts {
     }
 }
 
-/// The column of a key. Its rows so far may be fewer than those of the batch: the rest is null.
+/// A key's column. It may have fewer rows so far than the batch: the rest is null.
 #[derive(Debug)]
 pub enum Column {
     Texts(TextRows),
-    /// In a place of its own: many columns of texts are in the processor's cache at once.
+    /// Boxed, so that many text columns fit in the processor's cache at once.
     Typed(Box<TypedColumn>),
 }
 
@@ -132,7 +132,7 @@ impl Column {
         }
     }
 
-    /// Rows that are filled in.
+    /// Filled rows.
     #[inline]
     pub fn rows(&self) -> usize {
         match self {
@@ -141,7 +141,7 @@ impl Column {
         }
     }
 
-    /// Forgets all rows from this one on.
+    /// Drops all rows from this one on.
     #[cold]
     pub fn truncate(&mut self, rows: usize) {
         match self {
@@ -150,15 +150,15 @@ impl Column {
         }
     }
 
-    /// Fills up with nulls to this number of rows, which are more than it has.
+    /// Fills up with nulls to this number of rows, which exceeds the current one.
     ///
     /// # Returns
     ///
-    /// The room that they take, in values.
+    /// The space that they take, in values.
     ///
     /// # Errors
     ///
-    /// There is no memory for them.
+    /// Not enough memory.
     #[inline]
     pub fn fill(&mut self, rows: usize) -> Result<usize, NoRoom> {
         match self {
@@ -171,11 +171,11 @@ impl Column {
     ///
     /// # Arguments
     ///
-    /// * `emptied` - Takes the place of texts.
+    /// * `emptied` - Replaces the texts.
     ///
     /// # Errors
     ///
-    /// Arrow takes the rows for invalid, which would be a fault of this module.
+    /// Arrow considers the rows invalid, which would be a fault in this module.
     pub fn take(&mut self, rows: usize, emptied: Option<TextRows>) -> Result<ColumnRows, ArrowError> {
         match self {
             Self::Texts(texts) => {
@@ -200,12 +200,12 @@ enum Slots {
 #[derive(Debug)]
 pub struct TypedColumn {
     kind: Kind,
-    /// The rows that are in no run.
+    /// The rows outside runs.
     slots: Slots,
     valid: BooleanBufferBuilder,
     /// Long runs of nulls.
     runs: Vec<Run>,
-    /// The rows in them.
+    /// The rows in runs.
     run_rows: usize,
 }
 
@@ -230,7 +230,7 @@ impl TypedColumn {
     ///
     /// # Returns
     ///
-    /// Whether the text stands for a value; nothing is appended otherwise.
+    /// Whether the text is a valid value; if not, nothing is appended.
     pub fn push_value(&mut self, text: &[u8]) -> bool {
         let fits = match (&mut self.slots, self.kind) {
             (Slots::Longs(slots), Kind::Long) => push(slots, values::long(text)),
@@ -329,10 +329,10 @@ impl TypedColumn {
     }
 }
 
-/// Returns all items, and leaves room for as many where there is memory for them.
+/// Returns all items, and reserves space for as many if there is enough memory.
 fn emptied<T>(items: &mut Vec<T>) -> Vec<T> {
     let mut next = Vec::new();
-    // Without memory it grows item by item, and the caller that adds one is told.
+    // Without memory it grows item by item, and the caller that adds one gets the error.
     let _ = next.try_reserve_exact(items.len());
     std::mem::replace(items, next)
 }
@@ -345,12 +345,12 @@ fn push<T>(slots: &mut Vec<T>, value: Option<T>) -> bool {
     value.map(|value| slots.push(value)).is_some()
 }
 
-/// The column of rescued data: a map of texts, null if a row has none.
+/// The rescued data column: a map of texts, null if a row has none.
 #[derive(Debug)]
 pub struct Rescued {
     keys: Texts,
     values: Texts,
-    /// Where the entries of each row end, behind a first 0.
+    /// The end of each row's entries, after an initial 0.
     ends: Vec<i32>,
 }
 
@@ -359,16 +359,16 @@ impl Rescued {
         Self { keys: Texts::new(), values: Texts::new(), ends: vec![0] }
     }
 
-    /// Rows that are filled in.
+    /// Filled rows.
     pub fn rows(&self) -> usize {
         self.ends.len() - 1
     }
 
-    /// Sets the entries of a row that is not filled in.
+    /// Sets the entries of an unfilled row.
     ///
     /// # Errors
     ///
-    /// As those of [`Texts::push_with`].
+    /// As for [`Texts::push_with`].
     pub fn set<'a>(&mut self, row: usize, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<(), NoRoom> {
         self.fill(row);
         for (key, value) in entries {
@@ -390,7 +390,7 @@ impl Rescued {
 
     /// # Errors
     ///
-    /// As those of [`Column::take`].
+    /// As for [`Column::take`].
     pub fn take(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
         self.fill(rows);
         let ends = std::mem::replace(&mut self.ends, vec![0]);
@@ -404,7 +404,7 @@ impl Rescued {
         Ok(Arc::new(MapArray::try_new(Self::entries_field(), offsets, entries, Some(nulls), false)?))
     }
 
-    /// The names are those of Parquet's specification of maps.
+    /// The names are those in Parquet's specification of maps.
     pub fn data_type() -> DataType {
         DataType::Map(Self::entries_field(), false)
     }

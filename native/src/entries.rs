@@ -1,4 +1,4 @@
-//! The entries of rescued data of one row, as they are found in its record.
+//! One row's rescued data entries, as found in its record.
 
 use std::hash::BuildHasher;
 
@@ -8,13 +8,13 @@ use crate::memory::{NoRoom, room};
 use crate::scan::Value;
 use crate::strings::unescape_into;
 
-/// A table that grew beyond this with a very wide record is given up, so that it need not be cleared with each row.
+/// A table that grew beyond this with a very wide record is dropped, so that it need not be cleared with each row.
 const KEPT_CAPACITY: usize = 1024;
 
-/// The key of an entry.
+/// An entry's key.
 #[derive(Clone, Copy, Debug)]
 pub enum Key<'a> {
-    /// A key that is remembered, by its number.
+    /// A remembered key, by number.
     Numbered(usize),
     /// A key that is not remembered, decoded.
     Further(&'a [u8]),
@@ -28,13 +28,13 @@ enum KeyPlace {
     Further(Span),
 }
 
-/// Keys with their values, decoded one behind the other in `texts`.
+/// Keys with their values, decoded consecutively in `texts`.
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// The value is nowhere if a later field of the record overruled it.
+    /// There is no value if a later field of the record replaced it.
     found: Vec<(KeyPlace, Option<Span>)>,
     texts: Vec<u8>,
-    /// The entries of keys that are not remembered, by key.
+    /// The entries of unremembered keys, by key.
     further: HashTable<usize>,
     hasher: DefaultHashBuilder,
 }
@@ -54,11 +54,11 @@ impl Entries {
         }
     }
 
-    /// Adds the value of a remembered key that has no entry yet; returns the place of the entry.
+    /// Adds the value of a remembered key without an entry; returns the entry's place.
     ///
     /// # Errors
     ///
-    /// As of each that adds or replaces a value: there is no memory for it.
+    /// As for everything that adds or replaces a value: not enough memory.
     pub fn push(&mut self, number: usize, value: Value) -> Result<usize, NoRoom> {
         let value = self.write(value)?;
         room(&mut self.found, 1)?;
@@ -66,13 +66,13 @@ impl Entries {
         Ok(self.found.len() - 1)
     }
 
-    /// Of a key that is in a record twice, the last value counts.
+    /// If a key occurs twice in a record, the last value counts.
     pub fn replace(&mut self, entry: usize, value: Value) -> Result<(), NoRoom> {
         self.found[entry].1 = self.write(value)?;
         Ok(())
     }
 
-    /// Adds or replaces the value of a key that is not remembered, which stands in the line as `written`.
+    /// Adds or replaces the value of an unremembered key, which the line has as `written`.
     pub fn rescue_further(&mut self, written: &[u8], is_escaped: bool, value: Value) -> Result<(), NoRoom> {
         let start = self.texts.len();
         room(&mut self.texts, written.len())?;
@@ -101,7 +101,7 @@ impl Entries {
         Ok(())
     }
 
-    /// The entries that have a value, in the order in which their keys were found.
+    /// The entries with a value, in the order in which their keys were found.
     pub fn present(&self) -> impl Iterator<Item = (Key<'_>, &[u8])> {
         self.found.iter().filter_map(|(key, value)| {
             let (start, end) = (*value)?;
@@ -119,7 +119,7 @@ impl Entries {
 
     fn write(&mut self, value: Value) -> Result<Option<Span>, NoRoom> {
         let start = self.texts.len();
-        // Escapes are never shorter than what they stand for.
+        // Escapes are never shorter than the decoded text.
         room(&mut self.texts, value.len())?;
         match value {
             Value::Null => return Ok(None),

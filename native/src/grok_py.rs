@@ -1,4 +1,4 @@
-//! What Python calls to read lines by a pattern of grok.
+//! Python's interface for reading lines with a grok pattern.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,8 +14,8 @@ use crate::{KernelError, panic_text, python_bytes};
 /// How many bytes of records are made at once.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// The expression that a pattern stands for, and the key and the type of each of its captures, in the order of their
-/// groups. A `ValueError` says what is wrong with the pattern.
+/// A pattern's expression, and the key and the type of each of its captures, in group order. A `ValueError` describes a
+/// fault in the pattern.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // Python's values are copied
 pub fn expanded(pattern: &str, own: HashMap<String, String>) -> PyResult<(String, Vec<(String, String)>)> {
@@ -27,7 +27,7 @@ pub fn expanded(pattern: &str, own: HashMap<String, String>) -> PyResult<(String
     found.map_err(PyValueError::new_err)
 }
 
-/// Turns lines into records. It keeps nothing between calls.
+/// Converts lines to records. Keeps no state between calls.
 #[pyclass(frozen)]
 pub struct LineDecoder(Decoder);
 
@@ -41,7 +41,7 @@ impl LineDecoder {
         guarded(|| Decoder::new(regex, &keys, max_steps))?.map(Self).map_err(PyValueError::new_err)
     }
 
-    /// Where the next lines begin, the number of lines, their records, and the lines that are none.
+    /// The start of the next lines, the number of lines, their records, and the lines that are not records.
     fn decode<'py>(&self, py: Python<'py>, block: &[u8], from: usize) -> PyResult<PyChunk<'py>> {
         let chunk = py.detach(|| guarded(|| self.0.decode(block, from, CHUNK_BYTES)))?;
         let refused = chunk.refused.into_iter();

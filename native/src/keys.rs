@@ -1,4 +1,4 @@
-//! The keys of records: those that have a column, and those that have none.
+//! Keys of records, with and without a column.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -7,12 +7,12 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::memory::{NoRoom, room};
 use crate::strings::{begins_with, characters};
 
-/// What happens to keys without a column.
+/// How to handle keys without a column.
 #[derive(Clone, Debug, Default)]
 pub struct KeyRules {
-    /// They all go to the rescued data; otherwise a new one that could be a column ends the building of rows.
+    /// They all go to the rescued data; otherwise a new key that could be a column stops the building of rows.
     pub rescues_unknown: bool,
-    /// Keys that go to the rescued data in any case.
+    /// Keys that always go to the rescued data.
     pub refused: Vec<Vec<u8>>,
     /// The most new keys to collect. Further ones go to the rescued data and are not remembered.
     pub max_keys: usize,
@@ -20,85 +20,85 @@ pub struct KeyRules {
     pub max_key_characters: usize,
 }
 
-/// Keys by number: first those of the columns, then the refused ones, then new ones as they are seen.
+/// Keys by number: first those of the columns, then the refused ones, then new ones as seen.
 #[derive(Debug)]
 pub struct Keys {
     numbers: HashTable<Numbered>,
     hasher: DefaultHashBuilder,
-    /// Each key, decoded, with [`KEY_END`] behind it.
+    /// Each key, decoded, followed by [`KEY_END`].
     texts: Vec<Box<[u8]>>,
-    /// Whether lines contain it literally: it needs no escapes.
+    /// Whether lines contain it literally, because it needs no escapes.
     is_plain: Vec<bool>,
-    /// The number of keys of columns and refused ones.
+    /// The number of column keys and refused ones.
     known: usize,
     max_new: usize,
     max_characters: usize,
-    /// The keys that are expected at the beginning of a record, and behind each key.
+    /// The keys expected at the start of a record, and after each key.
     after: Vec<Followers>,
 }
 
-/// Where a key stands in a record: at its beginning, or behind a key.
+/// A position in a record: at its start, or after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(usize);
 
 impl Place {
     pub const FIRST: Self = Self(0);
-    /// Behind a key without a number.
+    /// After a key without a number.
     pub const UNKNOWN: Self = Self(usize::MAX);
 
-    /// Behind the key with this number.
+    /// After the key with this number.
     #[inline]
     pub fn behind(number: usize) -> Self {
         Self(number + 1)
     }
 
-    /// Behind the key that stands here in records with the keys of all columns in their order.
+    /// After the key that is here in records with all column keys in order.
     #[inline]
     fn next(self) -> Self {
         Self(self.0 + 1)
     }
 }
 
-/// The keys that are expected at a place, the first one before the second one: most lines that are without a key, or have
-/// their keys in another order, are told by two comparisons at most.
+/// The keys expected at a position, the first one before the second one: most lines that lack a key, or have their keys
+/// in a different order, are recognised by at most two comparisons.
 #[derive(Clone, Copy, Debug)]
 struct Followers {
     first: Expected,
     second: Expected,
-    /// Whether the first one is the key behind which [`Place::next`] is.
+    /// Whether the first one is the key after which [`Place::next`] comes.
     is_next: bool,
 }
 
 /// No key is expected.
 const NO_FOLLOWERS: Followers = Followers { first: NO_KEY, second: NO_KEY, is_next: false };
 
-/// A key with its number, of which a short one is told by what is here alone.
+/// A key with its number; a short one is identified by these fields alone.
 #[derive(Clone, Copy, Debug)]
 struct Numbered {
-    /// Its first bytes, with zeros behind a shorter one.
+    /// Its first bytes, padded with zeros if shorter.
     start: u128,
     length: u32,
     number: u32,
 }
 
-/// A key that is expected, so that most of them are told by one comparison of what is here.
+/// An expected key; most are identified by one comparison of these fields.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     number: u32,
-    /// Of the key with [`KEY_END`] behind it.
+    /// Of the key followed by [`KEY_END`].
     length: u32,
-    /// Its first bytes, and which bits of them count.
+    /// Its first bytes, and a mask of the relevant bits.
     start: u128,
     mask: u128,
 }
 
-/// The bytes that are compared at once.
+/// The bytes compared at once.
 const START_BYTES: usize = size_of::<u128>();
 
 /// No bytes begin with it.
 const NO_KEY: Expected = Expected { number: u32::MAX, length: 0, start: 1, mask: 0 };
 
-/// What usually stands behind a key.
+/// What usually follows a key.
 pub const KEY_END: &[u8] = b"\":";
 
 impl Keys {
@@ -124,12 +124,12 @@ impl Keys {
         keys
     }
 
-    /// The number of a key; a new one for a key that is seen for the first time. None if it is not to be remembered.
+    /// A key's number; a new one for a key seen for the first time. None if it is not to be remembered.
     pub fn number(&mut self, key: &[u8]) -> Option<usize> {
         self.number_in(key, (0, key.len()))
     }
 
-    /// The same of a key that stands in a block: from the first place up to the second one.
+    /// The same for a key in a block, from the first place to the second.
     pub fn number_in(&mut self, block: &[u8], (from, to): (usize, usize)) -> Option<usize> {
         let key = &block[from..to];
         match self.known_number(block, (from, to)) {
@@ -139,7 +139,7 @@ impl Keys {
         }
     }
 
-    /// The number of a key that stands in a block, if it was seen before.
+    /// The number of a key in a block, if it was seen before.
     pub fn known_number(&self, block: &[u8], (from, to): (usize, usize)) -> Option<u32> {
         let key = &block[from..to];
         let (hash, start) = (hash_of(&self.hasher, key), start_in(block, from, to));
@@ -152,12 +152,12 @@ impl Keys {
         found.map(|known| known.number)
     }
 
-    /// The number of keys of columns and refused ones.
+    /// The number of column keys and refused ones.
     pub fn known(&self) -> usize {
         self.known
     }
 
-    /// The key of a number, decoded.
+    /// The key with a number, decoded.
     pub fn text(&self, number: usize) -> &[u8] {
         let text = &self.texts[number];
         &text[..text.len() - KEY_END.len()]
@@ -167,7 +167,7 @@ impl Keys {
         self.texts.len()
     }
 
-    /// Forgets all keys from this number on.
+    /// Drops all keys from this number on.
     pub fn truncate(&mut self, len: usize) {
         for (number, text) in (len..).zip(self.texts.drain(len..)) {
             let hash = hash_of(&self.hasher, &text[..text.len() - KEY_END.len()]);
@@ -186,22 +186,22 @@ impl Keys {
         }
     }
 
-    /// Whether this key is expected at a place.
+    /// Whether this key is expected at a position.
     pub fn expects(&self, place: Place, number: u32) -> bool {
         self.after.get(place.0).is_some_and(|after| after.first.number == number || after.second.number == number)
     }
 
-    /// Whether one of the keys to be expected at a place stands here, with [`KEY_END`] behind it.
+    /// Whether one of the keys expected at a position is here, followed by [`KEY_END`].
     ///
     /// # Returns
     ///
-    /// Its number, the length of both, and the place behind it. None also a few bytes before the end of the block.
+    /// Its number, the length of both, and the position after it. None also a few bytes before the end of the block.
     #[inline]
     pub fn found(&self, place: Place, block: &[u8], at: usize) -> Option<(u32, usize, Place)> {
         let after = self.after.get(place.0)?;
         let start = u128::from_le_bytes(*block[at..].first_chunk::<START_BYTES>()?);
         let (expected, behind) = if start & after.first.mask == after.first.start {
-            // A place that is not read from memory is known sooner.
+            // A position that is not read from memory is known sooner.
             let behind = if after.is_next { place.next() } else { Place::behind(after.first.number as usize) };
             (&after.first, behind)
         } else if start & after.second.mask == after.second.start {
@@ -217,11 +217,11 @@ impl Keys {
         is_found.then_some((expected.number, length, behind))
     }
 
-    /// Remembers which key stood at a place where it was not expected. It takes the place of the second one that is.
+    /// Remembers a key that was not expected at its position. It replaces the second expected one.
     ///
     /// # Errors
     ///
-    /// There is no memory for so many places.
+    /// Not enough memory for so many positions.
     pub fn expect(&mut self, place: Place, number: usize) -> Result<(), NoRoom> {
         if place == Place::UNKNOWN {
             return Ok(());
@@ -287,7 +287,7 @@ fn hash_of(hasher: &DefaultHashBuilder, key: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The first bytes of a key that stands in a block, with zeros behind a shorter one.
+/// The first bytes of a key in a block, padded with zeros if shorter.
 #[inline]
 fn start_in(block: &[u8], from: usize, to: usize) -> u128 {
     let length = (to - from).min(START_BYTES);
@@ -299,7 +299,7 @@ fn start_in(block: &[u8], from: usize, to: usize) -> u128 {
     u128::from_le_bytes(start) & first_bytes(length)
 }
 
-/// The bits of so many bytes that come first.
+/// A mask of this many leading bits.
 #[inline]
 fn first_bytes(count: usize) -> u128 {
     if count == 0 { 0 } else { u128::MAX >> (8 * (START_BYTES - count)) }
@@ -311,7 +311,7 @@ mod tests {
 
     use super::*;
 
-    /// Keys of all lengths around what is compared at once: the expected one is found, and no other that is nearly it.
+    /// Keys of all lengths around the size compared at once: the expected one is found, and no near miss.
     #[test]
     fn expected_keys() {
         for length in 0..40 {
@@ -334,8 +334,8 @@ mod tests {
         }
     }
 
-    /// Keys of all lengths around what is compared at once, each with its number, alone and in a block with others behind
-    /// it; forgotten ones are new again.
+    /// Keys of all lengths around the size compared at once, each with its number, alone and followed by others in a
+    /// block; dropped ones are new again.
     #[test]
     fn numbers() {
         let rules = KeyRules { max_keys: 1_000, max_key_characters: 100, ..KeyRules::default() };
@@ -362,7 +362,7 @@ mod tests {
         }
     }
 
-    /// Behind each key the next column is expected, and beside it the last other key that stood there.
+    /// After each key the next column is expected, as well as the last other key that was there.
     #[test]
     fn other_keys() {
         let mut keys = Keys::new([b"a".to_vec(), b"b".to_vec(), b"c".to_vec()].into_iter(), &KeyRules::default());

@@ -1,4 +1,4 @@
-//! One pass from NDJSON to Parquet: what `compactor` runs inside its tasks where this module is installed.
+//! One pass from NDJSON to Parquet: runs inside the tasks of `compactor` if this module is installed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -44,11 +44,12 @@ use scan::NoRecord;
 
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
-/// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
+/// Incremented with every change to the interface with Python, so that each side refuses an older counterpart.
 const INTERFACE: u32 = 12;
 
-/// A column as Python names it: its name and id, what it is (`key`, `rescued`, `source`, `text`, `timestamp` or `date`),
-/// and what that takes: the key, the text, the time or the day; of a key also its type with precision, scale and epoch.
+/// A column as Python describes it: its name and id, its role (`key`, `rescued`, `source`, `text`, `timestamp` or
+/// `date`), and the role's parameters: the key, the text, the time or the day; for a key also its type with precision,
+/// scale and epoch.
 #[derive(FromPyObject)]
 struct ColumnPlan {
     name: String,
@@ -83,7 +84,7 @@ impl ColumnPlan {
     }
 }
 
-/// What Python says about keys without a column.
+/// Python's rules for keys without a column.
 #[derive(FromPyObject)]
 struct KeyPlan {
     rescues_unknown: bool,
@@ -103,7 +104,7 @@ impl KeyPlan {
     }
 }
 
-/// Writes the rows of some files into Parquet. See the Python package for what the calls mean.
+/// Writes the rows of files to Parquet. The Python package documents the calls.
 #[pyclass(name = "BinWriter", frozen)]
 struct PyBinWriter(Mutex<State>);
 
@@ -113,7 +114,7 @@ struct State {
 }
 
 impl PyBinWriter {
-    /// Does some work without Python's lock; a panic becomes an error, and the end of this writer.
+    /// Does some work without Python's lock; a panic becomes an error, and ends this writer.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -184,7 +185,7 @@ impl PyBinWriter {
 
     fn end_file(&self, py: Python<'_>) -> PyResult<(Vec<String>, bool)> {
         let (new_keys, has_further) = self.run(py, BinWriter::end_file)?;
-        // The scan has seen that they are text.
+        // The scan has verified that they are text.
         Ok((new_keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect(), has_further))
     }
 
@@ -216,7 +217,7 @@ impl PyBinWriter {
     }
 }
 
-/// A copy; a `MemoryError` rather than a panic where there is no memory for it.
+/// A copy; a `MemoryError` rather than a panic if there is not enough memory.
 fn python_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, bytes.len(), |copy| {
         copy.copy_from_slice(bytes);
@@ -224,7 +225,7 @@ fn python_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyByt
     })
 }
 
-/// A refused line with its reason, as inspection names it; empty where only inspection can tell.
+/// A refused line with its reason, as inspection names it; empty if only inspection can decide.
 type PyRefusedLine<'py> = (usize, usize, usize, Bound<'py, PyString>);
 
 fn reason(py: Python<'_>, fault: NoRecord) -> Bound<'_, PyString> {
@@ -232,7 +233,7 @@ fn reason(py: Python<'_>, fault: NoRecord) -> Bound<'_, PyString> {
         NoRecord::NoText => intern!(py, "invalid_utf8"),
         NoRecord::Malformed => intern!(py, "invalid_json"),
         NoRecord::OtherValue => intern!(py, "not_an_object"),
-        // The parser that judges lines elsewhere is not always the first to see the depth.
+        // The parser that judges lines elsewhere does not always detect the depth first.
         NoRecord::TooDeep | NoRecord::NoRoom => intern!(py, ""),
     };
     reason.clone()

@@ -1,19 +1,19 @@
-//! Memory whose amount the input decides is asked for first: an allocation that fails elsewhere ends the process.
+//! Memory whose amount depends on the input is requested first: a failed allocation elsewhere ends the process.
 
 use std::collections::TryReserveError;
 use std::hint::black_box;
 
-/// So much more memory is not to be had.
+/// This much more memory is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
     pub bytes: usize,
 }
 
-/// Makes room for further items.
+/// Reserves space for more items.
 ///
 /// # Errors
 ///
-/// There is no memory for them.
+/// Not enough memory.
 #[inline]
 pub fn room<T>(items: &mut Vec<T>, more: usize) -> Result<(), NoRoom> {
     if items.capacity() - items.len() < more { grown(items, more) } else { Ok(()) }
@@ -25,15 +25,15 @@ fn grown<T>(items: &mut Vec<T>, more: usize) -> Result<(), NoRoom> {
     items.try_reserve(more).map_err(|_: TryReserveError| NoRoom { bytes })
 }
 
-/// Whether there is memory for what is about to be done by others, who end the process where there is none.
+/// Whether there is enough memory for a library's next step, which would end the process otherwise.
 ///
 /// # Errors
 ///
-/// There is not so much memory now.
+/// Currently not enough memory.
 pub fn expect_room(bytes: usize) -> Result<(), NoRoom> {
     let mut probe: Vec<u8> = Vec::new();
     probe.try_reserve_exact(bytes).map_err(|_| NoRoom { bytes })?;
-    // Otherwise the compiler may leave out what is freed unused.
+    // Otherwise the compiler may remove an allocation that is freed unused.
     black_box(&probe);
     Ok(())
 }
@@ -42,7 +42,7 @@ pub fn expect_room(bytes: usize) -> Result<(), NoRoom> {
 mod tests {
     use super::*;
 
-    /// What no machine has is refused, and nothing else changes.
+    /// An impossible amount is refused, and nothing else changes.
     #[test]
     fn too_much() {
         let mut items = vec![1_u64];

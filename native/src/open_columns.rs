@@ -1,4 +1,4 @@
-//! The columns of a row group in the making. Nulls wait, as a number, until a value follows them or the row group ends.
+//! The columns of an open row group. Nulls wait as a number until a value follows or the row group ends.
 
 use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::{DataType, FieldRef, Schema};
@@ -13,21 +13,21 @@ use crate::sparse::{ColumnRows, SparseArray, Stretch};
 use crate::statistics::readable;
 use crate::text::{Compressor, Limits, TextChunk, TextWriter};
 
-/// So many nulls are written at once at most.
+/// At most this many nulls are written at once.
 const MAX_NULLS: usize = 16 * 1024;
 
-/// Nulls are written in multiples of this, and the rest by itself.
+/// Nulls are written in multiples of this, and the rest separately.
 const NULLS_STEP: usize = 1024;
 
-/// What is kept between two row groups of memory for a page.
+/// The page memory kept between two row groups.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Before so many bytes were compressed, pages are taken to shrink by half, as those of logs do.
+/// Until this many bytes were compressed, pages are assumed to shrink by half, as those of logs do.
 const USUAL_BYTES: usize = 512 * 1024;
 
 pub struct OpenColumns {
     columns: Vec<OpenColumn>,
-    /// Of each type that a column has.
+    /// For each column type.
     nulls: Vec<Nulls>,
 }
 
@@ -39,39 +39,39 @@ enum OpenColumn {
 /// A column of values, or of maps.
 struct ArrayColumn {
     field: FieldRef,
-    /// Its place among the types.
+    /// Its index among the types.
     data_type: usize,
-    /// One for each column of Parquet that it consists of.
+    /// One for each of its Parquet columns.
     writers: Vec<ArrowColumnWriter>,
-    /// Nulls behind the rows that are written.
+    /// Nulls after the written rows.
     pending_nulls: usize,
 }
 
-/// What all columns of a file write with.
+/// Shared by all columns of a file for writing.
 pub struct Tools {
     pub compression: Compression,
     pub limits: Limits,
     pub compressor: Compressor,
-    /// The page that is written, before it is compressed.
+    /// The page being written, before compression.
     pub body: Vec<u8>,
 }
 
 impl Tools {
-    /// Gives back memory that only an uncommonly long page took.
+    /// Frees memory that only an unusually long page needed.
     pub fn shrink(&mut self) {
         self.body.shrink_to(KEPT_BYTES);
         self.compressor.shrink_to(KEPT_BYTES);
     }
 }
 
-/// A column of Parquet, whole.
+/// A complete Parquet column.
 pub enum Chunk {
     Texts(TextChunk),
     Arrays(ArrowColumnChunk),
 }
 
 impl Chunk {
-    /// Whether it has texts that were seldom there before.
+    /// Whether its texts seldom repeated.
     pub fn repeats_seldom(&self) -> bool {
         matches!(self, Self::Texts(chunk) if chunk.repeats_seldom())
     }
@@ -84,10 +84,10 @@ impl Chunk {
     }
 }
 
-/// Nulls of one type, made ready for writers once for each number of them.
+/// Nulls of one type, prepared for writers once for each length.
 struct Nulls {
     data_type: DataType,
-    /// As many as are written at once; nothing before they are needed.
+    /// As many as are written at once; nothing until they are needed.
     array: Option<ArrayRef>,
     leaves: Vec<Option<Vec<ArrowLeafColumn>>>,
 }
@@ -95,9 +95,8 @@ struct Nulls {
 impl OpenColumns {
     /// # Arguments
     ///
-    /// * `writers` - Of all columns of Parquet, in the order of the schema.
-    /// * `repeats_seldom` - Of each of them, whether texts were seldom there before in the last row group; empty without
-    ///   one.
+    /// * `writers` - For all Parquet columns, in schema order.
+    /// * `repeats_seldom` - For each of them, whether texts seldom repeated in the last row group; empty without one.
     pub fn new(
         schema: &Schema,
         parquet: &SchemaDescriptor,
@@ -134,16 +133,15 @@ impl OpenColumns {
     ///
     /// # Arguments
     ///
-    /// * `rows` - What each column has in them.
+    /// * `rows` - Each column's content.
     ///
     /// # Errors
     ///
-    /// The columns are not those of the schema, or have not the same number of rows, which would be a fault of this
-    /// module.
+    /// The columns differ from the schema, or have different numbers of rows, which would be a fault in this module.
     pub fn write(&mut self, rows: &[ColumnRows], tools: &mut Tools) -> Result<()> {
         let count = rows.first().map_or(0, ColumnRows::len);
         if rows.len() != self.columns.len() || rows.iter().any(|column| column.len() != count) {
-            return Err(ParquetError::General("columns of other lengths than others".to_owned()));
+            return Err(ParquetError::General("columns of different lengths".to_owned()));
         }
         for (column, rows) in self.columns.iter_mut().zip(rows) {
             match (column, rows) {
@@ -152,7 +150,7 @@ impl OpenColumns {
                 (OpenColumn::Arrays(column), ColumnRows::Array(array)) => {
                     column.write(array, &mut self.nulls[column.data_type])?;
                 }
-                _ => return Err(ParquetError::General("a column of another kind".to_owned())),
+                _ => return Err(ParquetError::General("a column of a different kind".to_owned())),
             }
         }
         Ok(())
@@ -162,7 +160,7 @@ impl OpenColumns {
         self.sum(TextWriter::encoded_bytes, ArrowColumnWriter::get_estimated_total_bytes)
     }
 
-    /// How long the row group will be if it ends now: pages of texts are likely to shrink as the earlier ones did.
+    /// The length of the row group if it ended now: text pages are expected to shrink as the earlier ones did.
     pub fn expected_bytes(&self) -> usize {
         let before = self.sum(|texts| texts.complete_bytes().0, |_| 0) + 2 * USUAL_BYTES;
         let after = self.sum(|texts| texts.complete_bytes().1, |_| 0) + USUAL_BYTES;
@@ -174,7 +172,7 @@ impl OpenColumns {
         self.sum(TextWriter::memory_bytes, ArrowColumnWriter::memory_size)
     }
 
-    /// The columns of Parquet, one after the other, so that each can go before the next one is put together.
+    /// The Parquet columns, one by one, so that each can be released before the next one is assembled.
     pub fn close(self, tools: &mut Tools) -> impl Iterator<Item = Result<Chunk>> {
         let Self { columns, mut nulls } = self;
         columns.into_iter().flat_map(move |column| match column {
@@ -196,7 +194,7 @@ impl OpenColumns {
     }
 }
 
-/// The place of a type among those that columns have.
+/// The index of a type among the columns' types.
 fn place(nulls: &mut Vec<Nulls>, data_type: &DataType) -> usize {
     let known = nulls.iter().position(|nulls| nulls.data_type == *data_type);
     known.unwrap_or_else(|| {
@@ -241,7 +239,7 @@ impl ArrayColumn {
 }
 
 impl Nulls {
-    /// The first of so many nulls, with their number.
+    /// The first of this many nulls, with their number.
     fn leaves(&mut self, field: &FieldRef, wanted: usize) -> Result<(usize, &[ArrowLeafColumn])> {
         let steps = wanted.min(MAX_NULLS) / NULLS_STEP;
         let (count, place) = if steps == 0 { (wanted, wanted) } else { (steps * NULLS_STEP, NULLS_STEP + steps - 1) };

@@ -18,21 +18,22 @@ use crate::statistics::{MAX_BOUND_BYTES, declare_order_of_type};
 use crate::text::{Compressor, Limits};
 
 /// Encoded bytes of a row group. A file of 128 MB has four: enough for parallel reads, and few enough for readers that
-/// request each column of each group. While one is put together, memory holds it little more than once.
+/// request each column of each group. While one is assembled, memory holds little more than one copy of it.
 const ROW_GROUP_BYTES: usize = 32 * 1024 * 1024;
 
-/// What the row group in the making may hold in memory, dictionaries and half-filled pages included.
+/// The most memory of the open row group, including dictionaries and half-filled pages.
 const MAX_MEMORY_BYTES: usize = 96 * 1024 * 1024;
 
-/// Each column has a page and a dictionary in the making.
+/// Each column has an open page and dictionary.
 const MIN_PAGE_BYTES: usize = 8 * 1024;
 const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
-/// A larger dictionary is given up: of columns whose values seldom repeat, most of the work on it would be lost. Measured:
-/// output of events is 5 % smaller than with 64 KiB, for 1 % more work, or 5 % more where nearly no value repeats.
+/// A larger dictionary is abandoned: for columns whose values seldom repeat, most of the work on it would be wasted.
+/// Measured: output of events is 5 % smaller than with 64 KiB, for 1 % more work, or 5 % more where almost no value
+/// repeats.
 const MAX_DICTIONARY_BYTES: usize = 256 * 1024;
 
-/// The file that rows are written to; it begins with the first of them.
+/// The file for the rows; it starts with the first of them.
 pub struct Output {
     schema: SchemaRef,
     properties: WriterProperties,
@@ -40,24 +41,24 @@ pub struct Output {
     file: Option<OpenFile>,
 }
 
-/// A file that has begun, with its last row group in the making.
+/// A started file, with its open row group.
 struct OpenFile {
     writer: SerializedFileWriter<Parts>,
     row_groups: ArrowRowGroupWriterFactory,
-    /// The columns of the row group in the making; none between two row groups.
+    /// The columns of the open row group; none between two row groups.
     columns: Option<OpenColumns>,
-    /// Of each column of Parquet, whether texts were seldom there before in the last row group; empty before there is one.
+    /// For each Parquet column, whether texts seldom repeated in the last row group; empty before there is one.
     repeats_seldom: Vec<bool>,
 }
 
 impl Output {
     /// # Arguments
     ///
-    /// * `all_pages_bytes` - Of the pages of all columns together.
+    /// * `all_pages_bytes` - Total size of the pages of all columns.
     ///
     /// # Errors
     ///
-    /// A compression that is none of `snappy` and `zstd`.
+    /// A compression other than `snappy` and `zstd`.
     pub fn new(schema: SchemaRef, compression: &str, all_pages_bytes: usize) -> Result<Self> {
         let (compression, compressor) = match compression {
             "snappy" => (Compression::SNAPPY, Compressor::snappy()),
@@ -83,21 +84,21 @@ impl Output {
         Ok(Self { schema, properties, tools, file: None })
     }
 
-    /// The length of the file if it ended now, including bytes that were not taken yet; an estimate, as pages in the making
-    /// are not compressed.
+    /// The length of the file if it ended now, including bytes not yet taken; an estimate, as open pages are not
+    /// compressed.
     pub fn size_bytes(&self) -> usize {
         let expected = |file: &OpenFile| file.columns.as_ref().map_or(0, OpenColumns::expected_bytes);
         self.file.as_ref().map_or(0, |file| file.writer.bytes_written() + expected(file))
     }
 
-    /// The bytes of the row group in the making, which will be put together.
+    /// The bytes of the open row group, which will be assembled.
     pub fn in_progress_bytes(&self) -> usize {
         self.file.as_ref().map_or(0, OpenFile::in_progress_bytes)
     }
 
     /// # Arguments
     ///
-    /// * `rows` - What each column of the schema has in them.
+    /// * `rows` - The content of each schema column.
     pub fn write(&mut self, rows: &[ColumnRows]) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -110,18 +111,18 @@ impl Output {
         Ok(())
     }
 
-    /// Appends the bytes that were completed since the last call.
+    /// Appends the bytes completed since the last call.
     pub fn move_to(&mut self, completed: &mut Parts) {
         if let Some(file) = &mut self.file {
             completed.append(file.writer.inner_mut());
         }
     }
 
-    /// Ends the file. The next row begins another one.
+    /// Ends the file. The next row starts a new one.
     ///
     /// # Arguments
     ///
-    /// * `completed` - Gets its last bytes; none if it never began.
+    /// * `completed` - Receives its last bytes; none if it never started.
     pub fn finish(&mut self, completed: &mut Parts) -> Result<()> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         file.end_row_group(&mut self.tools)?;
@@ -135,7 +136,7 @@ impl Output {
 
 impl OpenFile {
     fn new(schema: &SchemaRef, properties: &WriterProperties) -> Result<Self> {
-        // Readers tell types by Parquet's own schema; Arrow's beside it would say that texts are dictionaries.
+        // Readers take types from Parquet's own schema; Arrow's schema would say that texts are dictionaries.
         let options = ArrowWriterOptions::new().with_properties(properties.clone()).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Parts::default(), schema.clone(), options)?;
         let (writer, row_groups) = writer.into_serialized_writer()?;

@@ -1,13 +1,13 @@
-//! Bytes that were written, in parts that are taken one by one. Parts have one size and none is moved, so that the
-//! allocator uses their memory again: with glibc's, one long buffer of a row group cost 2 % of the job, in page faults.
+//! Written bytes, in parts that are taken one by one. Parts have one size and are never moved, so that the allocator
+//! reuses their memory: with glibc's, one long buffer for a row group cost 2 % of the job, in page faults.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// The greatest length of a part.
+/// The maximum length of a part.
 pub const MAX_PART_BYTES: usize = 1024 * 1024;
 
-/// Written bytes that were not taken yet.
+/// Written bytes not yet taken.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// None of them is empty. The last one grows.
@@ -19,7 +19,7 @@ impl Parts {
         self.parts.is_empty()
     }
 
-    /// Moves all parts of another behind these.
+    /// Moves all parts of another one to the end of these.
     pub fn append(&mut self, other: &mut Self) {
         self.parts.append(&mut other.parts);
     }

@@ -1,4 +1,4 @@
-//! Sums of rows for Python, which proves by them what the module has written.
+//! Sums of rows for Python, which verifies the module's output with them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,14 +9,14 @@ use pyo3::pybacked::PyBackedBytes;
 use crate::columns::ColumnKind;
 use crate::row_sums::{DoubtfulLine, Given, LineReader, Malformed, Rescued, RowSums, Sum, Values};
 
-/// A key with the type of its column: its kind, precision, scale and epoch.
+/// A key with its column type: kind, precision, scale and epoch.
 type KeyColumn = (String, String, u8, i8, Option<String>);
 
-/// An array of Arrow: its offset, and its bits of validity, its offsets and its data, as far as it has them.
+/// An Arrow array: its offset, and its validity bits, offsets and data, if it has them.
 type Array = (usize, Option<PyBackedBytes>, Option<PyBackedBytes>, PyBackedBytes);
 
-/// Rows as Python names them: their number, columns by number, the maps, keys and values of the rescued data, columns that
-/// the rows are without, columns whose values are rescued ones of a key, and where each sum ends.
+/// Rows as Python describes them: their number, columns by number, the maps, keys and values of the rescued data,
+/// columns missing from the rows, columns whose values are a key's rescued ones, and the end of each sum.
 #[derive(FromPyObject)]
 struct PyRows {
     rows: usize,
@@ -30,11 +30,11 @@ struct PyRows {
 /// A number of rows, and the sum of their digests.
 type PySum = (u64, u128);
 
-/// Adds up rows, and lines as the rows that they should be. See the Python package for what the calls mean.
+/// Adds up rows, and lines as the rows they should become. The Python package documents the calls.
 #[pyclass(name = "RowSums", frozen)]
 pub struct PyRowSums {
     sums: RowSums,
-    /// Those that no call works with.
+    /// Readers that no call is using.
     readers: Mutex<Vec<LineReader>>,
 }
 

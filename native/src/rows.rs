@@ -12,7 +12,7 @@ use crate::sparse::{ColumnRows, TextRuns};
 use crate::strings::{unescape, unescape_into};
 use crate::text::TextRows;
 
-/// What is known of a key.
+/// The state of a key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sighting {
     /// The last row that put it into the rescued data, and its entry there; rows count from 1 over all files.
@@ -20,7 +20,7 @@ struct Sighting {
     entry: usize,
 }
 
-/// Where the current file began.
+/// The start of the current file.
 #[derive(Debug, Default)]
 struct Mark {
     row: usize,
@@ -43,16 +43,16 @@ pub struct Rows {
     columns: Vec<Column>,
     rescued: Rescued,
     rescues_unknown: bool,
-    /// Whether there is a column of rescued data.
+    /// Whether there is a rescued data column.
     can_rescue: bool,
-    /// Some key is not remembered: it is too long for a column, or one too many.
+    /// Some key is not remembered: too long for a column, or one too many.
     has_further_keys: bool,
     sightings: Vec<Sighting>,
     len: usize,
     bytes: usize,
     cells: usize,
     row_number: u64,
-    /// What is rescued of the current row.
+    /// The current row's rescued entries.
     entries: Entries,
     /// The files of the rows: the first row of each, and its name.
     sources: Vec<(usize, String)>,
@@ -63,9 +63,9 @@ pub struct Rows {
 impl Rows {
     /// # Arguments
     ///
-    /// * `columns` - Keys with what their columns hold.
-    /// * `rules` - What happens to keys without a column.
-    /// * `can_rescue` - Whether there is a column of rescued data.
+    /// * `columns` - Keys with their columns' content.
+    /// * `rules` - How to handle keys without a column.
+    /// * `can_rescue` - Whether there is a rescued data column.
     pub fn new(columns: &[(Vec<u8>, ColumnKind)], rules: &KeyRules, can_rescue: bool) -> Self {
         let keys = Keys::new(columns.iter().map(|(key, _)| key.clone()), rules);
         Self {
@@ -91,27 +91,27 @@ impl Rows {
         &self.keys
     }
 
-    /// The number of rows that are not in the output yet.
+    /// The number of rows not yet in the output.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The length of the records that these rows were made of.
+    /// The length of these rows' records.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The values and nulls that take room in the columns of keys; rather too many than too few.
+    /// The values and nulls that take space in the key columns; overestimated rather than underestimated.
     pub fn cells(&self) -> usize {
         self.cells
     }
 
-    /// The number of values that do not fit the type of their column, in files that were ended.
+    /// The number of values that do not fit their column's type, in ended files.
     pub fn rescued_values(&self) -> u64 {
         self.rescued_values
     }
 
-    /// Whether some key has no column and cannot be rescued. No rows are built from then on: the caller starts again.
+    /// Whether some key has no column and cannot be rescued. From then on, no rows are built: the caller starts again.
     pub fn lacks_columns(&self) -> bool {
         !self.rescues_unknown && self.keys.len() > self.keys.known() || self.has_further_keys && !self.can_rescue
     }
@@ -128,18 +128,19 @@ impl Rows {
         };
     }
 
-    /// Ends a file that was read to its end.
+    /// Ends a file that was read completely.
     ///
     /// # Returns
     ///
-    /// The new keys that no file had before, as first seen; and whether the file has keys that are not remembered.
+    /// The new keys that no earlier file had, in first-seen order; and whether the file has keys that are not
+    /// remembered.
     pub fn end_file(&mut self) -> (Vec<&[u8]>, bool) {
         self.rescued_values += self.mark.rescued_values;
         let new_keys = (self.mark.keys..self.keys.len()).map(|number| self.keys.text(number)).collect();
         (new_keys, self.mark.is_with_further_keys)
     }
 
-    /// Forgets the current file.
+    /// Drops the current file.
     ///
     /// # Returns
     ///
@@ -164,12 +165,12 @@ impl Rows {
     ///
     /// # Arguments
     ///
-    /// * `block` - What the fields are places in.
+    /// * `block` - The block with the fields.
     /// * `bytes` - The length of its line.
     ///
     /// # Errors
     ///
-    /// There is no memory for it; a part of it may be there, so the rows are of no use any more.
+    /// Not enough memory; part of it may be there, so the rows are useless afterwards.
     pub fn append(&mut self, block: &[u8], fields: &[Field], bytes: usize) -> Result<(), NoRoom> {
         self.row_number += 1;
         let mut lacks_columns = self.lacks_columns();
@@ -203,7 +204,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The number of a key that was not expected at its place; None if it is not remembered.
+    /// The number of a key that was not expected at its position; None if it is not remembered.
     fn number(&mut self, place: Place, block: &[u8], field: &Field) -> Result<Option<usize>, NoRoom> {
         let found = if field.key_is_escaped() {
             self.keys.number(&unescaped(field.key(block))?)
@@ -220,7 +221,7 @@ impl Rows {
     #[inline]
     fn set(&mut self, number: usize, block: &[u8], field: &Field) -> Result<(), NoRoom> {
         let value = field.value(block);
-        // Of a key that is in a record twice, the last value counts.
+        // If a key occurs twice in a record, the last value counts.
         if !self.entries.is_empty() {
             let sighting = self.sightings[number];
             if sighting.rescued_row == self.row_number {
@@ -241,7 +242,7 @@ impl Rows {
             (Column::Texts(texts), Value::Source(_) | Value::Text { escaped: false, .. }) => {
                 texts.push(block, field.value_place())
             }
-            // Escapes are never shorter than what they stand for.
+            // Escapes are never shorter than the decoded text.
             (Column::Texts(texts), Value::Text { inner, escaped: true }) => {
                 texts.push_with(inner.len(), |target| unescape(inner, target))
             }
@@ -281,15 +282,15 @@ impl Rows {
         Ok(())
     }
 
-    /// Returns all rows: the columns with keys in their order, the rescued data, and the files of the rows.
+    /// Returns all rows: the key columns in order, the rescued data, and the files of the rows.
     ///
     /// # Arguments
     ///
-    /// * `emptied` - Buffers of earlier rows, to be used again.
+    /// * `emptied` - Buffers of earlier rows, for reuse.
     ///
     /// # Errors
     ///
-    /// Arrow takes the rows for invalid, which would be a fault of this module.
+    /// Arrow considers the rows invalid, which would be a fault in this module.
     pub fn take(
         &mut self,
         emptied: impl Iterator<Item = TextRows>,
@@ -322,7 +323,7 @@ impl Rows {
     }
 }
 
-/// What the inside of a string with escapes stands for.
+/// The decoded inside of a string with escapes.
 fn unescaped(inner: &[u8]) -> Result<Vec<u8>, NoRoom> {
     let mut text = Vec::new();
     room(&mut text, inner.len())?;

@@ -1,27 +1,27 @@
 //! Reads one line of NDJSON: decides whether it is a record, and finds its top-level keys and values.
 //!
-//! A record is one JSON object by RFC 8259, at most [`MAX_DEPTH`] levels deep, with spaces, tabs and carriage returns
-//! around it. Numbers are judged by their grammar alone, for their value is text. Nothing here is recursive, so no
-//! nesting can exhaust the stack.
+//! A record is one JSON object by RFC 8259, at most [`MAX_DEPTH`] levels deep, surrounded only by spaces, tabs and
+//! carriage returns. Numbers are judged only by their grammar, because their value is text. Nothing here is recursive,
+//! so no nesting can exhaust the stack.
 //!
-//! Lines are scanned where they lie in their block: a line feed is a control character, which no JSON token may hold,
-//! so every token ends at the end of its line at the latest.
+//! Lines are scanned in place in their block: a line feed is a control character, which no JSON token may contain, so
+//! every token ends at the end of its line at the latest.
 
 use crate::keys::{KEY_END, Keys, Place};
 use crate::memory::room;
 use crate::special;
 use crate::strings;
 
-/// Levels of arrays and objects, the record itself included. The limit of orjson, which judges lines elsewhere.
+/// Levels of arrays and objects, including the record itself. The limit of orjson, which judges lines elsewhere.
 pub const MAX_DEPTH: usize = 1024;
 
-/// A top-level value, as it stands in the line.
+/// A top-level value, as written in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     Null,
     /// A number, a boolean, an array or an object: the source text with its inner white space.
     Source(&'a [u8]),
-    /// What is between the quotes of a string; it holds escapes or not.
+    /// The part of a string between the quotes, with or without escapes.
     Text {
         inner: &'a [u8],
         escaped: bool,
@@ -29,7 +29,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Its bytes as they stand in the line.
+    /// Its length in the line.
     pub fn len(&self) -> usize {
         match self {
             Self::Null => 0,
@@ -64,7 +64,7 @@ enum Kind {
 }
 
 impl Span {
-    /// Blocks are shorter than 4 GiB, as their reader makes sure.
+    /// Blocks are shorter than 4 GiB, as their reader ensures.
     #[allow(clippy::cast_possible_truncation)]
     fn new(start: usize, end: usize) -> Self {
         Self { start: start as u32, end: end as u32 }
@@ -76,12 +76,12 @@ impl Span {
 }
 
 impl Field {
-    /// What is between the quotes of the key.
+    /// The part of the key between the quotes.
     pub fn key<'a>(&self, block: &'a [u8]) -> &'a [u8] {
         self.key.of(block)
     }
 
-    /// Where it is.
+    /// Its place.
     #[inline]
     pub fn key_place(&self) -> (usize, usize) {
         (self.key.start as usize, self.key.end as usize)
@@ -91,19 +91,19 @@ impl Field {
         self.key_escaped
     }
 
-    /// The number of the key, if it was seen before and has no escapes here.
+    /// The key's number, if it was seen before and has no escapes here.
     #[inline]
     pub fn number(&self) -> Option<usize> {
         (self.number != UNSEEN).then_some(self.number as usize)
     }
 
-    /// Whether the key is one of those that were expected at its place.
+    /// Whether the key was expected at its position.
     #[inline]
     pub fn is_expected(&self) -> bool {
         self.is_expected
     }
 
-    /// Where the bytes of its value are.
+    /// The place of its value's bytes.
     #[inline]
     pub fn value_place(&self) -> (usize, usize) {
         (self.value.start as usize, self.value.end as usize)
@@ -121,34 +121,34 @@ impl Field {
 
 const UNSEEN: u32 = u32::MAX;
 
-/// Why a line is no record.
+/// Why a line is not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRecord {
-    /// It is no text in UTF-8.
+    /// Not UTF-8 text.
     NoText,
-    /// It is not exactly one JSON value.
+    /// Not exactly one JSON value.
     Malformed,
-    /// It is a JSON value, but no object.
+    /// A JSON value, but not an object.
     OtherValue,
-    /// Its levels are too many, or it has another fault behind them.
+    /// Too many levels, or a different fault after them.
     TooDeep,
-    /// It has so many fields that they do not fit into memory.
+    /// So many fields that they do not fit into memory.
     NoRoom,
 }
 
 type Scanned<T> = Result<T, NoRecord>;
 
-/// Scans the line that begins at `start`.
+/// Scans the line that starts at `start`.
 ///
 /// # Arguments
 ///
 /// * `block` - Ends with a line feed; the line is valid UTF-8.
-/// * `keys` - Which key is likely to stand behind which other one.
-/// * `fields` - Emptied, then filled with the fields of the record, in order; repeated keys are all there.
+/// * `keys` - Which key probably follows which other one.
+/// * `fields` - Emptied, then filled with the record's fields, in order, including repeated keys.
 ///
 /// # Returns
 ///
-/// Where the line feed behind the record is.
+/// The place of the line feed after the record.
 pub fn record(block: &[u8], start: usize, keys: &Keys, fields: &mut Vec<Field>) -> Scanned<usize> {
     fields.clear();
     let mut at = expect(block, skip_space(block, start), b'{')?;
@@ -171,11 +171,11 @@ pub fn record(block: &[u8], start: usize, keys: &Keys, fields: &mut Vec<Field>) 
     }
 }
 
-/// Why a line is no record that is text, and not blank.
+/// Why a non-blank line of text is not a record.
 ///
 /// # Arguments
 ///
-/// * `found` - What [`record`] said.
+/// * `found` - The result of [`record`].
 pub fn fault(block: &[u8], start: usize, found: NoRecord) -> NoRecord {
     let at = skip_space(block, start);
     if block[at] == b'{' {
@@ -185,7 +185,7 @@ pub fn fault(block: &[u8], start: usize, found: NoRecord) -> NoRecord {
     end.and_then(|end| end_of_line(block, end)).err().unwrap_or(NoRecord::OtherValue)
 }
 
-/// Whether the line that begins at `start` holds nothing but white space; if so, where its line feed is.
+/// Whether the line that starts at `start` has only white space; if so, the place of its line feed.
 pub fn blank(block: &[u8], start: usize) -> Option<usize> {
     let at = skip_space(block, start);
     (block[at] == b'\n').then_some(at)
@@ -196,7 +196,7 @@ fn field(block: &[u8], at: usize, place: Place, keys: &Keys) -> Scanned<(Field, 
     let at = expect(block, at, b'"')?;
     let (Key { span: key, number, is_expected, is_escaped: key_escaped }, start, next) =
         match keys.found(place, block, at) {
-            // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
+            // Most records have the same keys as the last one: a comparison is cheaper than finding the end of the key.
             Some((number, length, next)) => {
                 let span = Span::new(at, at + length - KEY_END.len());
                 (Key { span, number, is_expected: true, is_escaped: false }, at + length, next)
@@ -204,7 +204,7 @@ fn field(block: &[u8], at: usize, place: Place, keys: &Keys) -> Scanned<(Field, 
             None => unlike_key(block, at, place, keys)?,
         };
     let start = skip_space(block, start);
-    // Most values are strings, and what is found of them need not go through memory.
+    // Most values are strings, and their parts need not go through memory.
     if block[start] == b'"' {
         let (behind, escaped) = string(block, start + 1)?;
         let value = Span::new(start + 1, behind - 1);
@@ -227,8 +227,8 @@ struct Key {
     is_escaped: bool,
 }
 
-/// A key that is none of the expected ones with a colon directly behind it; where what is behind the colon begins; and the
-/// place behind the key.
+/// An unexpected key, or one without a colon directly after it; the start of what follows the colon; and the position
+/// after the key.
 #[inline(never)]
 fn unlike_key(block: &[u8], at: usize, place: Place, keys: &Keys) -> Scanned<(Key, usize, Place)> {
     let (end, is_escaped) = string(block, at)?;
@@ -243,7 +243,7 @@ fn behind_colon(block: &[u8], at: usize) -> Scanned<usize> {
     Ok(skip_space(block, expect(block, skip_space(block, at), b':')?))
 }
 
-/// Scans a value that is no string; returns where it ends.
+/// Scans a value that is not a string; returns its end.
 #[inline]
 fn other_value(block: &[u8], at: usize) -> Scanned<usize> {
     match block[at] {
@@ -296,9 +296,9 @@ fn skip_digits(block: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Which kind of container is open at each level.
+/// The kind of the open container at each level.
 struct Levels {
-    /// One bit a level: set for an object.
+    /// One bit per level: set for an object.
     bits: [u64; MAX_DEPTH / 64],
     depth: usize,
 }
@@ -328,27 +328,27 @@ impl Levels {
         self.bits[level / 64] >> (level % 64) & 1 == 1
     }
 
-    /// Closes the innermost level; true if it was the outermost one but for the record.
+    /// Closes the innermost level; true if it was the outermost one within the record.
     fn close(&mut self) -> bool {
         self.depth -= 1;
         self.depth == 1
     }
 }
 
-/// Scans the container that begins at `at`; returns where it ends.
+/// Scans the container that starts at `at`; returns its end.
 #[inline(never)]
 fn container(block: &[u8], start: usize) -> Scanned<usize> {
     let mut levels = Levels::new();
     let mut at = start;
     loop {
-        // A value begins here.
+        // A value starts here.
         match block[at] {
             b'"' => at = string(block, at + 1)?.0,
             opening @ (b'{' | b'[') => {
                 let is_object = opening == b'{';
                 levels.open(is_object)?;
                 at = skip_space(block, at + 1);
-                // One more than the opening bracket's code, or two: `{}` and `[]` are two apart.
+                // The opening bracket's code plus one or two: `{}` and `[]` are two apart.
                 if block[at] != opening + 2 {
                     if is_object {
                         at = nested_key(block, at)?;
@@ -382,22 +382,22 @@ fn container(block: &[u8], start: usize) -> Scanned<usize> {
     }
 }
 
-/// A key with its colon; returns where its value begins.
+/// A key with its colon; returns the start of its value.
 fn nested_key(block: &[u8], at: usize) -> Scanned<usize> {
     let (end, _) = string(block, expect(block, at, b'"')?)?;
     behind_colon(block, end)
 }
 
-/// Scans a string from behind its first quote; returns where it ends, behind its last quote, and whether it has escapes.
+/// Scans a string from after its first quote; returns its end, after its last quote, and whether it has escapes.
 #[inline]
 fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
     let at = special::find_special(block, start);
     if block[at] == b'"' { Ok((at + 1, false)) } else { escaped_string(block, at) }
 }
 
-/// The same from the first byte on that is no plain character.
+/// The same from the first byte that is not a plain character.
 ///
-/// Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of them.
+/// Escapes often follow each other closely, as in JSON within a string: a stretch is searched for all of them at once.
 #[inline(never)]
 fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
     let (mut start, mut is_escaped) = (special, false);
@@ -417,7 +417,7 @@ fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
         let mut others = escaped & inside & !ahead.quotes;
         while others != 0 {
             let next = escape(block, start + others.trailing_zeros() as usize)?;
-            // The second half of a surrogate pair has a backslash of its own, and may be in the next stretch.
+            // The second half of a surrogate pair has its own backslash, and may be in the next stretch.
             others &= if next < end { u32::MAX << (next - start) } else { 0 };
             behind = behind.max(next);
         }
@@ -429,7 +429,7 @@ fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
     escaped_near_end(block, start, is_escaped)
 }
 
-/// The same where few bytes are left, or the processor knows no vectors.
+/// The same if few bytes remain, or if the processor has no vectors.
 fn escaped_near_end(block: &[u8], start: usize, is_escaped: bool) -> Scanned<(usize, bool)> {
     let mut at = if is_escaped { escape(block, start)? } else { start };
     loop {
@@ -442,7 +442,7 @@ fn escaped_near_end(block: &[u8], start: usize, is_escaped: bool) -> Scanned<(us
     }
 }
 
-/// What follows a backslash.
+/// The rest of an escape after its backslash.
 #[inline]
 fn escape(block: &[u8], at: usize) -> Scanned<usize> {
     match block[at] {
@@ -480,7 +480,7 @@ fn expect(block: &[u8], at: usize, byte: u8) -> Scanned<usize> {
 
 #[inline]
 fn skip_space(block: &[u8], mut at: usize) -> usize {
-    // One comparison where there is none, as between most tokens.
+    // A single comparison if there is none, as between most tokens.
     while block[at] <= b' ' && matches!(block[at], b' ' | b'\t' | b'\r') {
         at += 1;
     }
@@ -491,8 +491,8 @@ fn skip_space(block: &[u8], mut at: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Each escape behind plain texts of each length, also across the end of a stretch: what it consists of begins no
-    /// escape of its own, and ends no string; whether much or nothing follows the string.
+    /// Each escape after plain texts of each length, also across the end of a stretch: its characters start no new
+    /// escape, and end no string; whether much or nothing follows the string.
     #[test]
     fn each_escape_at_each_place() {
         for length in 0..70 {

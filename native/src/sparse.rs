@@ -1,13 +1,13 @@
-//! The rows of a column of which long runs of nulls are counted, not stored.
+//! The rows of a column in which long runs of nulls are counted, not stored.
 
 use arrow_array::ArrayRef;
 
 use crate::text::TextRows;
 
-/// Fewer nulls in a row are stored in their places: to write what is between two runs by itself costs as much.
+/// Shorter runs of nulls are stored in place: writing the values between two runs separately costs as much.
 pub const MIN_RUN: usize = 32;
 
-/// Nulls one behind the other.
+/// Consecutive nulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The number of stored rows before it.
@@ -15,16 +15,16 @@ pub struct Run {
     pub nulls: usize,
 }
 
-/// Adds nulls behind so many stored rows.
+/// Adds nulls after this many stored rows.
 pub fn add_run(runs: &mut Vec<Run>, stored: usize, nulls: usize) {
     match runs.last_mut() {
-        // What was behind it was forgotten.
+        // Everything after it was dropped.
         Some(run) if run.stored == stored => run.nulls += nulls,
         _ => runs.push(Run { stored, nulls }),
     }
 }
 
-/// Forgets what is in runs of all rows from this one on.
+/// Drops the runs' part of all rows from this one on.
 ///
 /// # Arguments
 ///
@@ -32,7 +32,7 @@ pub fn add_run(runs: &mut Vec<Run>, stored: usize, nulls: usize) {
 ///
 /// # Returns
 ///
-/// The number of nulls that were forgotten.
+/// The number of dropped nulls.
 pub fn forget_runs(runs: &mut Vec<Run>, run_rows: usize, rows: usize) -> usize {
     let mut left = run_rows;
     while let Some(run) = runs.last_mut() {
@@ -48,17 +48,17 @@ pub fn forget_runs(runs: &mut Vec<Run>, run_rows: usize, rows: usize) -> usize {
     run_rows - left
 }
 
-/// Some rows one behind the other.
+/// Some consecutive rows.
 #[derive(Debug)]
 pub enum Stretch {
     Stored(ArrayRef),
     Nulls(usize),
 }
 
-/// Columns that have the same text in many rows: how many rows have each of them, in their order.
+/// Columns with the same text in many rows: how many consecutive rows have each text.
 pub type TextRuns = Vec<(Box<[u8]>, usize)>;
 
-/// What a column has in the rows of a batch.
+/// A column's content in the rows of a batch.
 #[derive(Debug)]
 pub enum ColumnRows {
     Texts(TextRows),
@@ -93,8 +93,8 @@ impl From<ArrayRef> for ColumnRows {
 impl SparseArray {
     /// # Arguments
     ///
-    /// * `stored` - All rows that are in no run.
-    /// * `runs` - In their order.
+    /// * `stored` - All rows outside runs.
+    /// * `runs` - In order.
     pub fn new(stored: ArrayRef, runs: Vec<Run>) -> Self {
         Self { stored, runs }
     }
@@ -104,7 +104,7 @@ impl SparseArray {
         self.stored.len() + self.runs.iter().map(|run| run.nulls).sum::<usize>()
     }
 
-    /// All rows in their order.
+    /// All rows in order.
     pub fn stretches(&self) -> impl Iterator<Item = Stretch> {
         let ends = self.runs.iter().map(|run| (run.stored, run.nulls)).chain([(self.stored.len(), 0)]);
         let mut at = 0;

@@ -1,16 +1,16 @@
 //! Finds the bytes that end the plain part of a JSON string, sixteen at once.
 //!
-//! The only module that may contain `unsafe`: calls of two functions for processors that have SSE2. They would be
-//! undefined on a processor without it. They are compiled for `x86_64` alone, which always has it. Both get sixteen
-//! bytes by value and touch no memory by an address.
+//! The only module that may contain `unsafe`: calls of two functions for processors with SSE2. They would be undefined
+//! on a processor without it. They are compiled only for `x86_64`, which always has it. Both get sixteen bytes by value
+//! and access no memory by address.
 
 #![allow(unsafe_code)]
 
-/// The first byte at or behind `start` that is a quote, a backslash or a control character.
+/// The first byte from `start` on that is a quote, a backslash or a control character.
 ///
 /// # Panics
 ///
-/// If no such byte follows. A block of lines ends with a line feed, so one does.
+/// If no such byte follows. A block of lines ends with a line feed, so there is one.
 #[inline]
 #[must_use]
 pub fn find_special(block: &[u8], start: usize) -> usize {
@@ -27,10 +27,10 @@ pub fn find_special(block: &[u8], start: usize) -> usize {
     find_near_end(block, at)
 }
 
-/// How many bytes [`specials_ahead`] looks at.
+/// How many bytes [`specials_ahead`] examines.
 pub const AHEAD: usize = 32;
 
-/// Where the special bytes among the next [`AHEAD`] ones are: the lowest bit tells of the first byte.
+/// The places of the special bytes among the next [`AHEAD`] ones: the lowest bit is for the first byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ahead {
     pub quotes: u32,
@@ -39,15 +39,15 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// The bytes that a backslash escapes, but for other backslashes: an odd number of them is directly before each.
+    /// The bytes escaped by a backslash, except other backslashes: each directly follows an odd number of them.
     ///
     /// # Arguments
     ///
-    /// * `is_first_escaped` - Whether a backslash before the first byte escapes that.
+    /// * `is_first_escaped` - Whether a backslash before the first byte escapes it.
     ///
     /// # Returns
     ///
-    /// Those bytes, and whether the byte behind the last one is escaped.
+    /// Those bytes, and whether the byte after the last one is escaped.
     #[inline]
     #[must_use]
     pub const fn escaped(self, is_first_escaped: bool) -> (u32, bool) {
@@ -55,8 +55,8 @@ impl Ahead {
         let first = is_first_escaped as u32;
         let backslashes = self.backslashes & !first;
         let starts = backslashes & !(backslashes << 1);
-        // The start of a run, added to the run, is carried to the byte behind it. One with an even place is carried to
-        // an odd one by an odd number of backslashes, and the other way round.
+        // The start of a run, added to the run, carries to the byte after it. From an even place it carries to an odd
+        // one for an odd number of backslashes, and vice versa.
         let behind_even = backslashes.wrapping_add(starts & EVEN) & !backslashes & !EVEN;
         let behind_odd = backslashes.wrapping_add(starts & !EVEN) & !backslashes & EVEN;
         let escaped = behind_even | behind_odd | first & !self.backslashes;
@@ -64,15 +64,15 @@ impl Ahead {
     }
 }
 
-/// Looks at the next [`AHEAD`] bytes.
+/// Examines the next [`AHEAD`] bytes.
 ///
 /// # Returns
 ///
-/// None if fewer bytes follow, or where the processor knows no vectors.
+/// None if fewer bytes follow, or if the processor has no vectors.
 ///
 /// # Panics
 ///
-/// If `start` is behind the end of the block.
+/// If `start` is after the end of the block.
 #[inline]
 #[must_use]
 pub fn specials_ahead(block: &[u8], start: usize) -> Option<Ahead> {
@@ -93,7 +93,7 @@ pub fn specials_ahead(block: &[u8], start: usize) -> Option<Ahead> {
     None
 }
 
-/// The first special byte a few bytes before the end of the block, or where the processor knows no vectors.
+/// The first special byte a few bytes before the end of the block, or if the processor has no vectors.
 #[inline(never)]
 fn find_near_end(block: &[u8], start: usize) -> usize {
     let mut at = start;
@@ -110,7 +110,7 @@ fn find_near_end(block: &[u8], start: usize) -> usize {
     at
 }
 
-/// A bit for each byte, set if that byte is special.
+/// One bit per byte, set if that byte is special.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
 #[inline]
@@ -120,7 +120,7 @@ fn special_places(chunk: [u8; 16]) -> i32 {
     _mm_movemask_epi8(_mm_or_si128(controls, _mm_or_si128(quotes, backslashes)))
 }
 
-/// The same for quotes, backslashes and control characters alone.
+/// The same for quotes, backslashes and control characters separately.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
 #[inline]
@@ -128,7 +128,7 @@ fn places_by_kind(chunk: [u8; 16]) -> [i32; 3] {
     special_bytes_by_kind(chunk).map(|bytes| std::arch::x86_64::_mm_movemask_epi8(bytes))
 }
 
-/// All bits of each byte that is a quote, a backslash or a control character are set.
+/// Sets all bits of each byte that is a quote, a backslash or a control character.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
 #[inline]
@@ -146,14 +146,14 @@ fn special_bytes_by_kind(chunk: [u8; 16]) -> [std::arch::x86_64::__m128i; 3] {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// The high bit of the lowest byte that is special is set; higher bytes may be wrong, as borrows run upwards.
+/// The high bit of the lowest special byte is set; higher bytes may be wrong, as borrows run upwards.
 #[inline]
 const fn special_bytes(word: u64) -> u64 {
     let control = word.wrapping_sub(ONES * 0x20);
     control & !word & HIGHS | places_of(b'"', word) | places_of(b'\\', word)
 }
 
-/// The high bit of the lowest byte that is this one is set; higher bytes may be wrong, as borrows run upwards.
+/// The high bit of the lowest byte with this value is set; higher bytes may be wrong, as borrows run upwards.
 #[inline]
 #[must_use]
 pub const fn places_of(byte: u8, word: u64) -> u64 {
@@ -169,8 +169,8 @@ const fn is_special(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// Each byte at each place of a block, with each other byte behind it, from each place before it on: by vectors, by
-    /// words and byte by byte.
+    /// Each byte at each place of a block, followed by each other byte, from each place before it: by vectors, by words
+    /// and byte by byte.
     #[test]
     fn each_byte_at_each_place() {
         for byte in 0..=u8::MAX {
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Each byte at each place sets its own bit alone; where fewer bytes follow, there is no answer.
+    /// Each byte at each place sets only its own bit; if fewer bytes follow, there is no answer.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn each_byte_ahead() {
@@ -205,7 +205,8 @@ mod tests {
         }
     }
 
-    /// Runs of backslashes of each length at each place, two of them with each gap between, as one by one they escape.
+    /// Runs of backslashes of each length at each place, two of them with each gap between, compared with escaping one
+    /// by one.
     #[test]
     fn each_run_of_backslashes() {
         for start in 0..AHEAD {
@@ -232,7 +233,7 @@ mod tests {
         (escaped, is_escaped)
     }
 
-    /// A borrow of a byte that is special does not hide another one before it, nor make one of it.
+    /// A borrow from a special byte neither hides an earlier one nor creates one.
     #[test]
     fn pairs_of_bytes() {
         for pair in 0..=u16::MAX {

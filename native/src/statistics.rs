@@ -1,4 +1,4 @@
-//! Minima and maxima as readers need them: short, and in an order that all of them know.
+//! Minima and maxima as readers need them: short, and in an order known to all of them.
 
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use parquet::basic::Type;
@@ -7,21 +7,21 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::schema::types::SchemaDescriptor;
 
-/// Bytes of a minimum or maximum in the footer. Longer ones are cut, a maximum is rounded up besides.
+/// Bytes of a minimum or maximum in the footer. Longer ones are truncated, and a maximum is rounded up.
 pub const MAX_BOUND_BYTES: usize = 64;
 
-/// The length of the footer's length and of the magic word, which end the file.
+/// The footer length and the magic word, at the end of the file.
 const END_BYTES: usize = 8;
 
-/// How Thrift's compact protocol writes the two orders of a column: a union of empty structs, by number.
+/// Thrift's compact encoding of the two column orders: a union of empty structs, by number.
 const ORDER_OF_TYPE: [u8; 3] = [0x1C, 0, 0];
 const TOTAL_ORDER: [u8; 3] = [0x2C, 0, 0];
 
-/// Bounds the statistics of a column, and gives those of doubles the form that Parquet's order of the type demands.
+/// Limits a column's statistics, and gives those of doubles the form required by Parquet's type-defined order.
 ///
 /// # Errors
 ///
-/// The statistics do not belong to the column, which would be a fault of this module.
+/// The statistics do not belong to the column, which would be a fault in this module.
 pub fn readable(mut chunk: ArrowColumnChunk) -> Result<ArrowColumnChunk> {
     let metadata = &chunk.close().metadata;
     let statistics = match metadata.statistics() {
@@ -36,8 +36,9 @@ pub fn readable(mut chunk: ArrowColumnChunk) -> Result<ArrowColumnChunk> {
     Ok(chunk)
 }
 
-/// Leaves a long maximum out; nothing if there is none. One of which no character can be counted up, such as `U+10FFFF`,
-/// is whole when others are cut, and a file could consist of footer. Readers take none for "not known".
+/// Omits a long maximum; nothing remains if there is none. One without a character that can be incremented, such as
+/// `U+10FFFF`, stays whole when others are truncated, and a file could consist mostly of footer. Readers treat a
+/// missing one as unknown.
 fn short(found: &ValueStatistics<ByteArray>) -> Option<ValueStatistics<ByteArray>> {
     found.max_opt().filter(|max| max.len() > MAX_BOUND_BYTES)?;
     let (nulls, distinct) = (found.null_count_opt(), found.distinct_count());
@@ -45,7 +46,7 @@ fn short(found: &ValueStatistics<ByteArray>) -> Option<ValueStatistics<ByteArray
     Some(statistics.with_min_is_exact(found.min_is_exact()))
 }
 
-/// A minimum of 0 becomes -0, and a maximum of -0 becomes 0, for the two are equal in this order. No value is NaN.
+/// A minimum of 0 becomes -0, and a maximum of -0 becomes 0, because the two are equal in this order. No value is NaN.
 fn with_both_zeros(found: &ValueStatistics<f64>) -> ValueStatistics<f64> {
     let zero = |bound: Option<&f64>, zero: f64| bound.map(|value| if *value == 0.0 { zero } else { *value });
     let (min, max) = (zero(found.min_opt(), -0.0), zero(found.max_opt(), 0.0));
@@ -53,12 +54,12 @@ fn with_both_zeros(found: &ValueStatistics<f64>) -> ValueStatistics<f64> {
         .with_nan_count(found.nan_count_opt())
 }
 
-/// Declares in a footer that doubles are in the order of their type. The writer of Parquet knows only IEEE 754's total
-/// order for them, which most readers do not: they ignore the minima and maxima then.
+/// Declares in a footer that doubles have their type-defined order. The Parquet writer only supports IEEE 754's total
+/// order for them, which most readers do not: they would ignore the minima and maxima.
 ///
 /// # Arguments
 ///
-/// * `file` - The file, or its end with the whole footer. The orders of the columns are the last field of the footer.
+/// * `file` - The file, or its end with the whole footer. The column orders are the footer's last field.
 ///
 /// # Errors
 ///

@@ -1,11 +1,11 @@
-//! JSON strings: what their escapes stand for.
+//! JSON strings: decoding their escapes.
 
 use crate::special::{AHEAD, places_of, specials_ahead};
 
-/// Texts up to this length are handled without a call of the library.
+/// Texts up to this length are handled without a library call.
 pub const SHORT: usize = 32;
 
-/// Whether a text begins with a short one. Faster than a call of `memcmp`, as most keys are a word or two long.
+/// Whether a text starts with a short one. Faster than a call of `memcmp`, as most keys are a word or two long.
 #[inline]
 pub fn begins_with(text: &[u8], start: &[u8]) -> bool {
     let Some(mut text) = text.get(..start.len()) else { return false };
@@ -34,15 +34,15 @@ pub fn hex4(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |value, &digit| Some(value << 4 | char::from(digit).to_digit(16)?))
 }
 
-/// The number of characters of a decoded text.
+/// The number of characters in a decoded text.
 pub fn characters(text: &[u8]) -> usize {
     text.iter().filter(|byte| !matches!(byte, 0x80..=0xBF)).count()
 }
 
-/// So many stretches without an escape are worth a call of the library, which copies all bytes before the next one.
+/// From this many stretches without an escape on, a library call pays off, which copies all bytes before the next one.
 const FAR: u32 = 2;
 
-/// What a byte behind a backslash stands for. `u` has digits behind it, and is handled elsewhere.
+/// The meaning of a byte after a backslash. `u` is followed by digits, and is handled elsewhere.
 const MEANT: [u8; 256] = {
     let mut meant = [0; 256];
     let mut byte = 0;
@@ -62,13 +62,13 @@ const MEANT: [u8; 256] = {
     meant
 };
 
-/// Writes what the inside of a string stands for to the beginning of a target.
+/// Writes the decoded inside of a string to the start of a target.
 ///
 /// # Arguments
 ///
-/// * `inner` - What is between the quotes of a valid JSON string.
-/// * `target` - As long as `inner` at least: an escape is never shorter than what it stands for. What is behind the text
-///   has no meaning afterwards.
+/// * `inner` - The part of a valid JSON string between the quotes.
+/// * `target` - At least as long as `inner`: an escape is never shorter than its meaning. The bytes after the text are
+///   undefined.
 ///
 /// # Returns
 ///
@@ -91,7 +91,7 @@ pub fn unescape(inner: &[u8], target: &mut [u8]) -> usize {
     }
 }
 
-/// Appends what the inside of a string stands for, as [`unescape`] does.
+/// Appends the decoded inside of a string, as [`unescape`] does.
 pub fn unescape_into(inner: &[u8], target: &mut Vec<u8>) {
     let start = target.len();
     target.resize(start + inner.len(), 0);
@@ -99,13 +99,13 @@ pub fn unescape_into(inner: &[u8], target: &mut Vec<u8>) {
     target.truncate(start + length);
 }
 
-/// The same for the beginning of a long text; returns where its short rest begins, and where that is written.
+/// The same for the start of a long text; returns the start of its short rest, and its target.
 ///
-/// Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of them.
+/// Escapes often follow each other closely, as in JSON within a string: a stretch is searched for all of them at once.
 fn unescape_stretches(inner: &[u8], target: &mut [u8]) -> (usize, usize) {
     let (mut at, mut end, mut plain) = (0, 0, 0);
-    // A copy of a stretch may begin at any of its bytes, and an escape may end up to 11 bytes behind it, so there must be
-    // two of them to read and to write.
+    // A stretch may be copied from any of its bytes, and an escape may end up to 11 bytes after it, so two stretches
+    // must be readable and writable.
     while let (Some(text), Some(ahead)) = (inner[at..].get(..2 * AHEAD), specials_ahead(inner, at)) {
         plain = if ahead.backslashes == 0 { plain + 1 } else { 0 };
         if plain == FAR {
@@ -141,12 +141,11 @@ fn unescape_stretches(inner: &[u8], target: &mut [u8]) -> (usize, usize) {
     (at, end)
 }
 
-/// Copies what is before the first backslash; returns its length.
+/// Copies everything before the first backslash; returns its length.
 #[inline]
 fn copy_plain(text: &[u8], target: &mut [u8]) -> usize {
     let mut at = 0;
-    // Escapes often follow each other closely, as in JSON within a string: eight bytes at once need no call of the
-    // library.
+    // Escapes often follow each other closely, as in JSON within a string: eight bytes at once need no library call.
     while at < SHORT
         && let Some(chunk) = text[at..].first_chunk::<8>()
     {
@@ -162,11 +161,11 @@ fn copy_plain(text: &[u8], target: &mut [u8]) -> usize {
     at + length
 }
 
-/// The character behind `\u`, and the number of bytes that stand for it there.
+/// The character after `\u`, and the number of bytes encoding it there.
 fn unicode(digits: &[u8]) -> (char, usize) {
     let first = hex4(&digits[..4]).unwrap_or_default();
     let (code, length) = match first {
-        // The scan has seen that a low surrogate follows.
+        // The scan has verified that a low surrogate follows.
         0xD800..=0xDBFF => {
             let second = hex4(&digits[6..10]).unwrap_or_default();
             (0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00), 10)
@@ -180,7 +179,7 @@ fn unicode(digits: &[u8]) -> (char, usize) {
 mod tests {
     use super::*;
 
-    /// The target is as long as the text is written, and not a byte longer.
+    /// The target is exactly as long as the written text.
     fn unescaped(inner: &str) -> String {
         let mut appended = b"before".to_vec();
         unescape_into(inner.as_bytes(), &mut appended);
@@ -190,7 +189,7 @@ mod tests {
         String::from_utf8(appended.split_off(6)).unwrap()
     }
 
-    /// Each escape behind and before plain texts of each length: next to each other, a few bytes apart, and far apart.
+    /// Each escape after and before plain texts of each length: next to each other, a few bytes apart, and far apart.
     #[test]
     fn each_escape_at_each_place() {
         let escapes = [
@@ -216,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Long texts, of all escapes at changing distances.
+    /// Long texts with all escapes at varying distances.
     #[test]
     fn long_texts() {
         let escapes = ["\\\"", "\\\\", "\\n", "\\u0041", "\\ud83d\\ude00", "\\t\\t\\t"];

@@ -1,11 +1,11 @@
-//! The rules of the types for Python, which compares them with its own.
+//! The type rules for Python, which compares them with its own.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::values::{self, Kind};
 
-/// A value in the form that Parquet stores.
+/// A value in Parquet's form.
 #[derive(IntoPyObject)]
 pub enum Stored {
     Integer(i128),
@@ -13,19 +13,19 @@ pub enum Stored {
     Boolean(bool),
 }
 
-/// The stored form of the value that a text stands for; None if it is none of this type.
+/// The stored form of a text's value; None if it does not fit the type.
 ///
 /// # Arguments
 ///
 /// * `text` - Any bytes.
 /// * `kind` - long, double, decimal, boolean, date, timestamp, `timestamp_ntz` or `timestamp_ns`.
-/// * `precision`, `scale` - Of a decimal: its digits, and how many of them are behind the point.
-/// * `epoch` - Of a timestamp: what a number means, seconds or milliseconds, if it means anything.
+/// * `precision`, `scale` - For a decimal: its digits, and how many of them are after the point.
+/// * `epoch` - For a timestamp: the unit of numbers, seconds or milliseconds, if they are allowed.
 ///
 /// # Returns
 ///
-/// Of a decimal the unscaled value; of a date the days, of a timestamp the microseconds since 1970, of a `timestamp_ns` the
-/// nanoseconds.
+/// For a decimal the unscaled value; for a date the days, for a timestamp the microseconds since 1970, for a
+/// `timestamp_ns` the nanoseconds.
 ///
 /// # Errors
 ///

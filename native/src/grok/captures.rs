@@ -1,4 +1,4 @@
-//! The captures of a pattern: the named groups of its expression, and which of them a line may have at once.
+//! A pattern's captures: the named groups of its expression, and which of them a line may have at once.
 
 use std::collections::HashSet;
 
@@ -8,14 +8,14 @@ use fancy_regex::internal::{FLAG_ONIGURUMA_MODE, FLAG_UNICODE};
 use super::decoder::{compiled, named};
 use super::expansion::{PREFIX, Pattern};
 
-/// The keys and types of the named groups of an expanded pattern, in their order.
+/// The keys and types of the named groups in an expanded pattern, in order.
 ///
-/// A group that the pattern names by itself is a capture under that name, without a type. Groups have the same key only
-/// if no line can have both.
+/// A group named in the pattern itself is a capture with that name, without a type. Groups have the same key only if no
+/// line can have both.
 ///
 /// # Errors
 ///
-/// The pattern does not compile or captures nothing, or its captures have names or types that contradict each other.
+/// The pattern does not compile or captures nothing, or its captures have contradictory names or types.
 pub fn captures(pattern: &Pattern) -> Result<Vec<(String, String)>, String> {
     let regex = compiled(&pattern.regex, 1)?;
     let mut found: Vec<(String, String)> = Vec::new();
@@ -23,7 +23,7 @@ pub fn captures(pattern: &Pattern) -> Result<Vec<(String, String)>, String> {
     for (group, name) in named(&regex) {
         let number = name.strip_prefix(PREFIX).and_then(|number| number.parse::<usize>().ok());
         let (key, kind) = match number {
-            Some(number) => pattern.captures.get(number).cloned().ok_or(format!("{name} is no name for a group"))?,
+            Some(number) => pattern.captures.get(number).cloned().ok_or(format!("{name} is not a valid group name"))?,
             None => (name.to_owned(), String::new()),
         };
         if let Some((_, other)) = found.iter().find(|(other, kind_of)| *other == key && *kind_of != kind) {
@@ -41,14 +41,14 @@ pub fn captures(pattern: &Pattern) -> Result<Vec<(String, String)>, String> {
     Ok(found)
 }
 
-/// A walk through an expression, which meets its groups in their order.
+/// A walk through an expression that visits its groups in order.
 struct Walk<'a> {
     keys: &'a [Option<String>],
     groups: usize,
 }
 
 impl<'a> Walk<'a> {
-    /// The keys that a line may have by a part of the expression.
+    /// The keys that a line may get from this part of the expression.
     fn keys_of(&mut self, expr: &Expr) -> Result<HashSet<&'a str>, String> {
         let mut found = HashSet::new();
         if matches!(expr, Expr::Group(_)) {

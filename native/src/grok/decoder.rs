@@ -1,26 +1,26 @@
 //! Matches lines, and writes the captures of each as one JSON object.
 //!
-//! Lines may be hostile. So each is matched with a limit of steps, which does not depend on how fast the machine is: the
-//! same line has the same outcome everywhere. The library is memory-safe, and a panic of it is the trouble of its line.
+//! Lines may be hostile. So each is matched with a step limit that does not depend on the machine's speed: the same
+//! line has the same outcome everywhere. The library is memory-safe, and a panic in it affects only its line.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use fancy_regex::{Captures, Regex, RegexBuilder};
 
-/// The longest line that is matched, and the longest record that one may become.
+/// The longest line that is matched, and the longest record it may become.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 const MAX_RECORD_BYTES: usize = 8 * 1024 * 1024;
 
-/// A line of this length may take all steps. Of one that is up to four times as long, a fourth is left, and so on, because
-/// a step may look at the whole rest of the line.
+/// A line of this length may take all steps. One up to four times as long gets a fourth, and so on, because a step may
+/// look at the whole rest of the line.
 const STEPS_FOR_BYTES: usize = 8 * 1024;
 const LENGTHS: usize = 5;
 
-/// What a compiled expression may take in memory.
+/// The maximum memory of a compiled expression.
 const MAX_PROGRAM: usize = 1_000_000;
 
-/// Why a line is no record.
+/// Why a line is not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     NoText,
@@ -28,15 +28,15 @@ pub enum Fault {
     TooCostly,
 }
 
-/// The outcome for some lines of a block.
+/// The result for some lines of a block.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    /// Where in the block the next line begins.
+    /// The start of the next line in the block.
     pub end: usize,
     pub lines: usize,
-    /// A line for each: a record, or nothing if it is blank or refused.
+    /// One line each: a record, or empty if it is blank or refused.
     pub json: Vec<u8>,
-    /// The lines that are no records: their numbers from 0, first bytes and line feeds in the block, and the reasons.
+    /// The lines that are not records: their numbers from 0, first bytes and line feeds in the block, and the reasons.
     pub refused: Vec<(usize, usize, usize, Fault)>,
 }
 
@@ -44,23 +44,23 @@ pub struct Chunk {
 pub struct Decoder {
     regex: String,
     max_steps: usize,
-    /// Compiled for each length of lines when the first one of that length is met.
+    /// Compiled for each line length class when first needed.
     compiled: [OnceLock<Regex>; LENGTHS],
-    /// The numbers of the groups of each key, of which a line has one at most, and what stands before its text.
+    /// The group numbers of each key, at most one of which matches in a line, and the JSON before its text.
     captures: Vec<(Vec<usize>, Vec<u8>)>,
 }
 
 impl Decoder {
-    /// A decoder for an expression, whose named groups have these keys, in their order.
+    /// A decoder for an expression whose named groups have these keys, in order.
     ///
     /// # Errors
     ///
-    /// What is wrong with the expression or its groups.
+    /// The fault of the expression or its groups.
     pub fn new(regex: &str, keys: &[String], max_steps: usize) -> Result<Self, String> {
         let first = compiled(regex, max_steps)?;
         let groups: Vec<usize> = named(&first).map(|(group, _)| group).collect();
         if groups.len() != keys.len() {
-            return Err(format!("{} named groups for {} keys; expected as many", groups.len(), keys.len()));
+            return Err(format!("{} named groups for {} keys; expected equal numbers", groups.len(), keys.len()));
         }
         let mut captures: Vec<(&str, Vec<usize>)> = Vec::new();
         for (group, key) in groups.into_iter().zip(keys) {
@@ -74,7 +74,7 @@ impl Decoder {
         Ok(Self { regex: regex.to_owned(), max_steps, compiled, captures })
     }
 
-    /// Matches the lines from some byte of a block on, each with its line feed, until the records have so many bytes.
+    /// Matches the lines from an offset in a block, each with its line feed, until the records have this many bytes.
     pub fn decode(&self, block: &[u8], from: usize, max_bytes: usize) -> Chunk {
         let mut chunk = Chunk { end: from, ..Chunk::default() };
         while chunk.end < block.len() && chunk.json.len() < max_bytes {
@@ -101,7 +101,7 @@ impl Decoder {
         if text.len() > MAX_LINE_BYTES {
             return Err(Fault::TooCostly);
         }
-        // A carriage return may stand for a line feed of a record of Kafka, whose value would not be as it was.
+        // A carriage return may stand for a line feed in a Kafka record, whose value would then differ.
         if memchr::memchr(b'\r', text.as_bytes()).is_some() {
             return Err(Fault::NoMatch);
         }
@@ -154,7 +154,7 @@ pub fn named(regex: &Regex) -> impl Iterator<Item = (usize, &str)> {
     regex.capture_names().enumerate().filter_map(|(group, name)| name.map(|name| (group, name)))
 }
 
-/// What stands before the text of a capture.
+/// The JSON before a capture's text.
 fn before(key: &str) -> Vec<u8> {
     let mut bytes = vec![b'"'];
     push_escaped(&mut bytes, key);
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn longer_lines_take_fewer_steps() {
-        // Each byte that is given back is a step.
+        // Each byte of backtracking is a step.
         let decoder = decoder("^(?<a>.*)(?<=b)b(?<!c)", 100_000);
         let faults = |length: usize| {
             let line = format!("bb{}\n", "a".repeat(length));

@@ -1,31 +1,31 @@
-//! A pattern of grok to the regular expression that it stands for, and the captures that it names.
+//! Expands a grok pattern to a regular expression, with its captures.
 //!
-//! The grammar of `%{NAME:key:type}` and the common patterns are those of the crate `grok`.
+//! The grammar of `%{NAME:key:type}` and the common patterns come from the crate `grok`.
 
 use std::collections::HashMap;
 
 use grok::parser::{GrokComponent, GrokPatternError, grok_split};
 
-/// Named groups of the expansion. Groups that a pattern names by itself may not begin like this.
+/// The prefix of the expansion's named groups. A pattern's own group names must not start with it.
 pub const PREFIX: &str = "_grok_";
 
-/// Names within names beyond this are an error, as is a longer expansion: definitions can double it at each level.
+/// Deeper nesting of names is an error, as is a longer expansion: definitions can double it at each level.
 const MAX_DEPTH: usize = 64;
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// What a pattern stands for.
+/// A pattern's expansion.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
     pub regex: String,
-    /// The key and the type of group number n of those that begin with `PREFIX`. The type may be empty.
+    /// The key and type of the nth group whose name starts with `PREFIX`. The type may be empty.
     pub captures: Vec<(String, String)>,
 }
 
-/// Replaces each name in a pattern by its definition.
+/// Replaces each name in a pattern with its definition.
 ///
 /// # Errors
 ///
-/// What is wrong with the pattern or with a definition that it uses, and what was expected.
+/// The fault of the pattern or of a definition that it uses, and what was expected.
 pub fn expand(pattern: &str, own: &HashMap<String, String>) -> Result<Pattern, String> {
     let mut expansion = Expansion {
         common: grok::patterns().iter().copied().collect(),
@@ -57,7 +57,7 @@ impl Expansion<'_> {
                 GrokComponent::PatternError(error) => {
                     let what = match error {
                         GrokPatternError::InvalidCharacter(found) => format!("{found:?} is in a name"),
-                        _ => "a name is not whole".to_owned(),
+                        _ => "a name is incomplete".to_owned(),
                     };
                     return Err(format!(
                         "{}{what}; expected %{{NAME}}, %{{NAME:key}} or %{{NAME:key:type}}",
@@ -66,7 +66,7 @@ impl Expansion<'_> {
                 }
             }
             if self.found.regex.len() > MAX_BYTES {
-                return Err(format!("{}it stands for more than {MAX_BYTES} bytes; expected less", self.place()));
+                return Err(format!("{}it expands to more than {MAX_BYTES} bytes; expected less", self.place()));
             }
         }
         Ok(())
@@ -94,7 +94,7 @@ impl Expansion<'_> {
             return Err(format!("{}{name} uses itself; expected a definition without itself", self.place()));
         }
         if self.within.len() == MAX_DEPTH {
-            return Err(format!("{}more than {MAX_DEPTH} definitions within another", self.place()));
+            return Err(format!("{}definitions nested more than {MAX_DEPTH} deep", self.place()));
         }
         let definition = if definition.is_empty() {
             match self.own.get(name).map(String::as_str).or_else(|| self.common.get(name).copied()) {
@@ -110,13 +110,13 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// The definition that an error is in; empty for the pattern itself.
+    /// The definition with an error; empty for the pattern itself.
     fn place(&self) -> String {
         self.within.last().map_or_else(String::new, |name| format!("in {name}, "))
     }
 }
 
-/// The key of a capture: `[source][address]` is `source.address`, as Logstash means it.
+/// A capture's key: `[source][address]` is `source.address`, as in Logstash.
 fn key_of(alias: &str) -> String {
     alias.split(['[', ']']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".")
 }
@@ -151,7 +151,7 @@ mod tests {
         own.insert("A60".to_owned(), "x".to_owned());
         assert!(expand("%{A0}", &own).unwrap_err().contains("bytes"));
         let deep: HashMap<_, _> = (0..99).map(|n| (format!("A{n}"), format!("%{{A{}}}", n + 1))).collect();
-        assert!(expand("%{A0}", &deep).unwrap_err().contains("definitions within another"));
+        assert!(expand("%{A0}", &deep).unwrap_err().contains("definitions nested more than"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Lines of text to lines of JSON, by a pattern of grok.
+//! Converts lines of text to lines of JSON with a grok pattern.
 
 mod captures;
 mod decoder;

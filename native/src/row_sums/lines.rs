@@ -1,7 +1,7 @@
 //! Reads one line of NDJSON to compare it with its row.
 //!
-//! It shares no code with `scan`, whose work it proves: here a line is read byte by byte. Whatever is not plainly a record
-//! is left to the caller, who has a third parser.
+//! It shares no code with `scan`, which it verifies: here a line is read byte by byte. Anything that is not clearly a
+//! record is left to the caller, which has a third parser.
 
 use std::ops::Range;
 
@@ -19,16 +19,16 @@ pub struct Field {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Null,
-    /// A number, a boolean, an array or an object, as it stands there.
+    /// A number, a boolean, an array or an object, unchanged.
     Source(Range<usize>),
-    /// What is between the quotes of a string.
+    /// The part of a string between the quotes.
     Text {
         inner: Range<usize>,
         is_escaped: bool,
     },
 }
 
-/// The line is not plainly a record.
+/// The line is not clearly a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doubtful;
 
@@ -38,12 +38,12 @@ type Read<T> = Result<T, Doubtful>;
 ///
 /// # Arguments
 ///
-/// * `line` - Without its line feed; valid UTF-8.
+/// * `line` - Valid UTF-8, without its line feed.
 /// * `fields` - Emptied, then filled with all fields of the record, in order.
 ///
 /// # Errors
 ///
-/// It is no record, or one of which only the caller can be sure.
+/// It is not a record, or only the caller can decide.
 pub fn record(line: &[u8], fields: &mut Vec<Field>) -> Read<()> {
     fields.clear();
     let mut reader = Reader { line, at: 0 };
@@ -93,7 +93,7 @@ pub fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }
 
-/// Appends what the inside of a string stands for, which [`record`] has read.
+/// Appends the decoded inside of a string that [`record`] has read.
 pub fn decode(inner: &[u8], target: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(byte) = inner.get(at) {
@@ -122,7 +122,7 @@ pub fn decode(inner: &[u8], target: &mut Vec<u8>) {
     }
 }
 
-/// The character of an escape such as `\u00e9`, or of two that are a pair of surrogates; and the length of both. None for
+/// The character of an escape such as `\u00e9`, or of two that form a surrogate pair; and the length of both. None for
 /// half a pair.
 fn character(escape: &[u8]) -> Option<(char, usize)> {
     let unit = |at: usize| {
@@ -144,7 +144,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The next byte; 0 behind the last one, which no token begins with or holds.
+    /// The next byte; 0 after the last one, which no token starts with or contains.
     #[inline]
     fn next(&self) -> u8 {
         self.line.get(self.at).copied().unwrap_or(0)
@@ -186,7 +186,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What is between the quotes of a string, and whether it has escapes.
+    /// The part of a string between the quotes, and whether it has escapes.
     fn string(&mut self) -> Read<(Range<usize>, bool)> {
         self.take(b'"')?;
         let (start, mut is_escaped) = (self.at, false);
@@ -249,12 +249,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes over a value of any kind.
+    /// Skips a value of any kind.
     fn value(&mut self) -> Read<()> {
-        // Of each level a bit: 1 for an object.
+        // One bit per level: 1 for an object.
         let (mut objects, mut depth) = (0_u64, 0_u32);
         loop {
-            // A value begins here.
+            // A value starts here.
             let opening = self.next();
             if matches!(opening, b'{' | b'[') {
                 if depth == MAX_DEPTH {
@@ -294,7 +294,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes over the key of the next value, if that is in an object.
+    /// Skips the key of the next value, if that is in an object.
     fn member(&mut self, objects: u64) -> Read<()> {
         if objects & 1 == 1 {
             self.string()?;

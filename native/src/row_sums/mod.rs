@@ -1,5 +1,4 @@
-//! Sums of rows, by which the rows of Parquet files are compared with the lines that they were made from, whatever the
-//! order of either.
+//! Sums of rows, for comparing the rows in Parquet files with their original lines, whatever the order of either.
 
 mod lines;
 mod values;
@@ -12,10 +11,10 @@ use hashbrown::DefaultHashBuilder;
 use crate::columns::ColumnKind;
 use lines::{Field, Value};
 
-/// Keys without a column of a record are told apart by their number; numbers begin anew when there are so many.
+/// A record's keys without a column are distinguished by number; numbering restarts when there are this many.
 const MAX_FURTHER_KEYS: usize = 16 * 1024;
 
-/// In the place of the number of a column: a value in the rescued data.
+/// Used instead of a column number: a value in the rescued data.
 const RESCUED: usize = usize::MAX;
 
 /// The sum of the digests of some rows.
@@ -25,10 +24,10 @@ pub struct Sum {
     pub total: u128,
 }
 
-/// A line that is not plainly a record: its number in the block, from 0, where it begins, and where its line feed is.
+/// A line that is not clearly a record: its number in the block, from 0, its start, and its line feed.
 pub type DoubtfulLine = (usize, usize, usize);
 
-/// What a block of lines holds.
+/// The content of a block of lines.
 #[derive(Debug, Default)]
 pub struct Summed {
     pub lines: usize,
@@ -37,63 +36,63 @@ pub struct Summed {
     pub sum: Sum,
 }
 
-/// The values of a column in some rows, as Arrow holds them.
+/// A column's values in some rows, as in Arrow.
 #[derive(Debug)]
 pub struct Values<'a> {
-    /// The number of its rows that are before the first one.
+    /// The number of its rows before the first one.
     pub offset: usize,
-    /// A bit for each row, set if it has a value; all have one without it.
+    /// One bit per row, set if it has a value; without it, all have one.
     pub valid: Option<&'a [u8]>,
-    /// Where texts begin; none of values of a fixed width.
+    /// The starts of texts; none for values of a fixed width.
     pub offsets: Option<&'a [u8]>,
     pub data: &'a [u8],
 }
 
-/// The rescued data of some rows.
+/// Some rows' rescued data.
 #[derive(Debug)]
 pub struct Rescued<'a> {
-    /// Where the entries of each row begin.
+    /// The start of each row's entries.
     pub maps: Values<'a>,
     pub keys: Values<'a>,
     pub values: Values<'a>,
 }
 
-/// What some rows have.
+/// The content of some rows.
 #[derive(Debug, Default)]
 pub struct Given<'a> {
     /// Columns by number. Texts in a column of another type are those of its values.
     pub columns: Vec<(usize, Values<'a>)>,
     pub rescued: Option<Rescued<'a>>,
-    /// Columns by number that the rows are without: rescued values of their keys count as theirs.
+    /// Numbers of columns missing from the rows: rescued values of their keys count as theirs.
     pub moved: Vec<usize>,
-    /// Columns of texts whose values count as rescued ones of a key.
+    /// Text columns whose values count as a key's rescued ones.
     pub retired: Vec<(Vec<u8>, Values<'a>)>,
 }
 
-/// Arrow's buffers are not what they should be.
+/// Arrow's buffers are malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// What the columns of rows are, and how their values become digests.
+/// The columns of rows, and how their values become digests.
 #[derive(Debug)]
 pub struct RowSums {
     kinds: Vec<ColumnKind>,
-    /// The number of each key with a column.
+    /// Each column key's number.
     numbers: HashMap<Box<[u8]>, usize>,
-    /// Digests are of twice 64 bits, by seeds of this object alone.
+    /// Digests have two halves of 64 bits, with seeds specific to this object.
     hashers: [DefaultHashBuilder; 2],
 }
 
 /// Reads lines, one block after the other.
 #[derive(Debug)]
 pub struct LineReader {
-    /// All keys that were seen, those with a column first.
+    /// All keys seen, those with a column first.
     numbers: HashMap<Box<[u8]>, usize>,
     keys: Vec<Box<[u8]>>,
     fields: Vec<Field>,
-    /// The number of the key of each field.
+    /// The number of each field's key.
     field_numbers: Vec<usize>,
-    /// The keys of the line before, in their order: most lines have the same.
+    /// The previous line's keys, in order: most lines have the same.
     expected: Vec<usize>,
     /// For each key the last line with it, counted over all blocks, and its last field there.
     last: Vec<(u64, usize)>,
@@ -105,7 +104,7 @@ pub struct LineReader {
 impl RowSums {
     /// # Arguments
     ///
-    /// * `columns` - Keys with what their columns hold; a number stands for each of them, from 0.
+    /// * `columns` - Keys with their columns' content; each is identified by a number, from 0.
     pub fn new(columns: Vec<(Vec<u8>, ColumnKind)>) -> Self {
         Self {
             kinds: columns.iter().map(|(_, kind)| *kind).collect(),
@@ -136,7 +135,7 @@ impl RowSums {
     ///
     /// # Arguments
     ///
-    /// * `constants` - Texts of keys that lines need not have: one that has the key keeps its own value, also null.
+    /// * `constants` - Texts for keys that lines may lack: one that has the key keeps its own value, even null.
     pub fn lines(&self, reader: &mut LineReader, block: &[u8], constants: &[(Vec<u8>, Vec<u8>)]) -> Summed {
         let is_text = std::str::from_utf8(block).is_ok();
         let constants: Vec<(usize, &[u8])> =
@@ -165,13 +164,13 @@ impl RowSums {
     ///
     /// # Arguments
     ///
-    /// * `rows` - Their number.
-    /// * `given` - What they have.
-    /// * `ends` - Where each sum ends; rows from one end to the next are in one sum.
+    /// * `rows` - Number of rows.
+    /// * `given` - Their content.
+    /// * `ends` - The end of each sum; rows from one end to the next are in one sum.
     ///
     /// # Errors
     ///
-    /// Values are out of their buffer, of another width, or of another type; or there is no such column.
+    /// Values exceed their buffer, or have a wrong width or type; or there is no such column.
     pub fn rows(&self, rows: usize, given: &Given, ends: &[usize]) -> Result<Vec<Sum>, Malformed> {
         let mut digests = vec![0_u128; rows];
         for (number, values) in &given.columns {
@@ -218,7 +217,7 @@ impl RowSums {
             let Some((from, to)) = rescued.maps.entries(row)? else { continue };
             for entry in from..to {
                 let key = rescued.keys.at(entry, ColumnKind::Text)?.ok_or(Malformed)?;
-                // A value that is null is never rescued.
+                // A null value is never rescued.
                 let value = rescued.values.at(entry, ColumnKind::Text)?.ok_or(Malformed)?;
                 let number = self.numbers.get(key).filter(|number| moved.contains(number));
                 *digest = digest.wrapping_add(match number {
@@ -235,7 +234,7 @@ impl RowSums {
         let LineReader { keys, fields, field_numbers, last, line, decoded, .. } = reader;
         let mut digest = 0_u128;
         for (at, (field, number)) in fields.iter().zip(field_numbers.iter()).enumerate() {
-            // Of a key that is in a record twice, the last value counts.
+            // If a key occurs twice in a record, the last value counts.
             if last[*number].1 != at {
                 continue;
             }
@@ -259,7 +258,7 @@ impl RowSums {
         digest
     }
 
-    /// What a value of a key adds to the digest of its row.
+    /// The contribution of a key's value to its row's digest.
     fn value_digest(&self, number: usize, key: &[u8], value: &[u8]) -> u128 {
         match self.kinds.get(number) {
             Some(ColumnKind::Text) => self.digest(number, value),
@@ -287,7 +286,7 @@ impl RowSums {
         })
     }
 
-    /// Adds a row whose values have this sum.
+    /// Adds a row, given the sum of its values.
     fn add(&self, sum: &mut Sum, values: u128) {
         sum.rows += 1;
         sum.total = sum.total.wrapping_add(self.hashed(|hasher| hasher.write_u128(values)));
@@ -305,7 +304,7 @@ impl RowSums {
 }
 
 impl LineReader {
-    /// Reads the fields of a line; false if it is not plainly a record.
+    /// Reads the fields of a line; false if it is not clearly a record.
     fn read(&mut self, text: &[u8]) -> bool {
         if lines::record(text, &mut self.fields).is_err() {
             return false;
@@ -344,7 +343,7 @@ impl LineReader {
         number
     }
 
-    /// Forgets keys without a column if there are too many; so many have one.
+    /// Drops keys without a column if there are too many.
     fn forget(&mut self, columns: usize) {
         if self.keys.len() > columns + MAX_FURTHER_KEYS {
             for key in self.keys.drain(columns..) {
@@ -357,7 +356,7 @@ impl LineReader {
 }
 
 impl<'a> Values<'a> {
-    /// The value of a row; None if that is null.
+    /// The value in a row; None if null.
     fn at(&self, row: usize, kind: ColumnKind) -> Result<Option<&'a [u8]>, Malformed> {
         let row = self.offset + row;
         if !self.is_valid(row)? {
@@ -374,7 +373,7 @@ impl<'a> Values<'a> {
         self.data.get(from..to).map(Some).ok_or(Malformed)
     }
 
-    /// Where the entries of a row begin and end; None if it is null.
+    /// Start and end of a row's entries; None if it is null.
     fn entries(&self, row: usize) -> Result<Option<(usize, usize)>, Malformed> {
         let row = self.offset + row;
         let offsets = self.offsets.ok_or(Malformed)?;
@@ -405,7 +404,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The offset of this number.
+/// The offset with this number.
 fn place(offsets: &[u8], number: usize) -> Result<usize, Malformed> {
     let bytes = offsets.get(4 * number..).and_then(|rest| rest.first_chunk()).ok_or(Malformed)?;
     usize::try_from(i32::from_le_bytes(*bytes)).map_err(|_| Malformed)

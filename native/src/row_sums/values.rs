@@ -1,5 +1,5 @@
-//! Which text stands for which value of a type, once more: it shares no code with `values`, whose work it proves. The rules
-//! are those of `compactor/schema/column_types.py`.
+//! The value of each type's texts, implemented a second time: it shares no code with `values`, which it verifies. The
+//! rules are those of `compactor/schema/column_types.py`.
 
 use crate::values::{Epoch, Kind};
 
@@ -9,21 +9,21 @@ const DAY_SECONDS: i64 = 86_400;
 const FIRST_MICROS: i64 = -62_135_596_800_000_000;
 const LAST_MICROS: i64 = 253_402_300_799_999_999;
 
-/// Digits of a number that is a timestamp.
+/// Digits of a numeric timestamp.
 const EPOCH_PRECISION: i64 = 18;
 
-/// Longer numbers are made shorter before the library reads them.
+/// Longer numbers are shortened before the library reads them.
 const SHORT_NUMBER: usize = 64;
 
-/// The digits of a number that decide which double it is; of further ones only whether all are 0.
+/// The digits of a number that determine its double; of further ones, only whether all are 0.
 const MAX_DIGITS: usize = 800;
 
 const FAR_EXPONENT: i64 = 100_000_000_000;
 
-/// More digits of an exponent cannot be made up for by any digits of a number.
+/// No digits of a number can compensate for more digits of an exponent.
 const MAX_EXPONENT_DIGITS: usize = 10;
 
-/// The value of a text in the bytes that Arrow has of it; None if it does not fit the type.
+/// A text's value in Arrow's bytes; None if it does not fit the type.
 pub fn stored(text: &[u8], kind: Kind) -> Option<([u8; 16], usize)> {
     let text = std::str::from_utf8(text).ok()?;
     match kind {
@@ -58,7 +58,7 @@ pub fn stored(text: &[u8], kind: Kind) -> Option<([u8; 16], usize)> {
     }
 }
 
-/// The bytes of a stored value of a type.
+/// The number of bytes of a type's stored value.
 pub fn width(kind: Kind) -> usize {
     match kind {
         Kind::Long | Kind::Double | Kind::Timestamp { .. } | Kind::LocalTimestamp | Kind::Nanoseconds => 8,
@@ -78,7 +78,7 @@ fn are_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A number of so many digits.
+/// A number with this many digits.
 fn digits(text: &str, count: usize) -> Option<i64> {
     if text.len() == count && are_digits(text) { text.parse().ok() } else { None }
 }
@@ -110,7 +110,7 @@ fn double(text: &str) -> Option<f64> {
     let value: f64 = if text.len() <= SHORT_NUMBER {
         text.parse().ok()?
     } else {
-        // The library is exact, but not where many zeros make up for an exponent.
+        // The library is exact, except where many zeros compensate for an exponent.
         let all = [whole, fraction].concat();
         let from_first = all.trim_start_matches('0');
         let kept = from_first.get(..MAX_DIGITS).unwrap_or(from_first);
@@ -123,7 +123,7 @@ fn double(text: &str) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
 
-/// An exponent; one of too many digits is so large that no digits make up for it, and stays so.
+/// An exponent; with too many digits it is so large that no digits compensate, and stays so.
 fn whole_exponent(text: &str) -> Option<i64> {
     let digits = text.trim_start_matches(['+', '-']).trim_start_matches('0');
     if digits.len() <= MAX_EXPONENT_DIGITS {
@@ -132,7 +132,7 @@ fn whole_exponent(text: &str) -> Option<i64> {
     Some(if text.starts_with('-') { -FAR_EXPONENT } else { FAR_EXPONENT })
 }
 
-/// A number of so many digits, times 10 to the power of so many of them that are behind the point.
+/// A number with this many digits, times 10 to the power of its decimal places.
 fn scaled(text: &str, precision: i64, scale: i64) -> Option<i128> {
     let (is_negative, whole, fraction, exponent) = number(text)?;
     let all = [whole, fraction].concat();
@@ -178,7 +178,7 @@ fn timestamp(text: &str) -> Option<i64> {
     (FIRST_MICROS..=LAST_MICROS).contains(&total).then_some(total)
 }
 
-/// The seconds since 1970 that a clock shows, their fraction with so many digits, and what is behind it.
+/// The seconds since 1970 on a clock, their fraction with this many digits, and the rest of the text.
 fn clock(text: &str, fraction_digits: usize) -> Option<(i64, i64, &str)> {
     let (day, time) = (text.get(..10)?, text.get(10..)?);
     let seconds = date(day)? * DAY_SECONDS;

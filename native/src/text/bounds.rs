@@ -1,4 +1,4 @@
-//! The least and the greatest text of a column.
+//! The minimum and maximum text of a column.
 
 use parquet::data_type::ByteArray;
 use parquet::file::statistics::ValueStatistics;
@@ -16,11 +16,11 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Takes a text of some into account. Nearly all of them are between the bounds by their first bytes.
+    /// Takes one text into account. Most lie between the bounds by their first bytes.
     ///
     /// # Arguments
     ///
-    /// * `texts` - It is in them from the first place up to the second one; what is behind it does not count.
+    /// * `texts` - Contains it from the first place to the second; the rest is ignored.
     #[inline]
     pub fn add(&mut self, texts: &[u8], start: usize, end: usize) {
         let prefix = prefix(texts, start, end);
@@ -29,7 +29,7 @@ impl Bounds {
         }
     }
 
-    /// What the footer says of them: long bounds are cut, and a maximum is rounded up then.
+    /// The footer's statistics: long bounds are truncated, and a maximum is then rounded up.
     pub fn statistics(&self, nulls: u64) -> ValueStatistics<ByteArray> {
         if !self.is_set {
             return ValueStatistics::new(None, None, None, Some(nulls), false);
@@ -61,7 +61,7 @@ impl Bounds {
     }
 }
 
-/// Whether one text is before another, word by word: most of these are short, and begin alike.
+/// Whether one text precedes another, word by word: most of these are short, and start alike.
 #[inline]
 fn is_less(left: &[u8], right: &[u8]) -> bool {
     let words = left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0);
@@ -76,7 +76,7 @@ fn replace(bound: &mut Vec<u8>, text: &[u8]) {
     bound.extend_from_slice(text);
 }
 
-/// The first eight bytes as a number that is in the order of the texts; of a shorter one, zeros are behind it.
+/// The first eight bytes as a number that sorts like the texts; a shorter text is padded with zeros.
 #[inline]
 fn prefix(texts: &[u8], start: usize, end: usize) -> u64 {
     if let Some(first) = texts[start..].first_chunk::<8>() {
@@ -85,7 +85,7 @@ fn prefix(texts: &[u8], start: usize, end: usize) -> u64 {
     texts[start..end].iter().rev().fold(0, |prefix, byte| prefix >> 8 | u64::from(*byte) << 56)
 }
 
-/// Of each length up to eight, which bits of a number are of the text.
+/// For each length up to eight, a mask of the text's bits.
 const OF_LENGTH: [u64; 9] = {
     let mut masks = [u64::MAX; 9];
     let mut length = 0;
@@ -96,7 +96,7 @@ const OF_LENGTH: [u64; 9] = {
     masks
 };
 
-/// The first characters that are no more bytes than a bound may have.
+/// The first characters that fit into a bound.
 fn cut(text: &[u8]) -> &[u8] {
     if text.len() <= MAX_BOUND_BYTES {
         return text;
@@ -113,7 +113,7 @@ fn rounded_up(text: &[u8]) -> Option<Vec<u8>> {
     let start = std::str::from_utf8(cut(text)).ok()?;
     start.char_indices().rev().find_map(|(at, character)| {
         let next = char::from_u32(u32::from(character) + 1)?;
-        // A character of more bytes might make it too long.
+        // A longer character might exceed the limit.
         (next.len_utf8() == character.len_utf8()).then(|| format!("{}{next}", &start[..at]).into_bytes())
     })
 }
@@ -138,7 +138,7 @@ mod tests {
         (Some(min.as_bytes().to_vec()), Some(max.as_bytes().to_vec()), true, true)
     }
 
-    /// Also where the first eight bytes are the same, or shorter texts end in zeros.
+    /// Also if the first eight bytes are the same, or shorter texts end in zeros.
     #[test]
     fn order() {
         assert_eq!(bounds(&["b", "a", "c"]), short("a", "c"));
@@ -157,7 +157,8 @@ mod tests {
         assert_eq!((bounds(&[]).0, bounds(&[]).1), (None, None));
     }
 
-    /// A minimum is cut between two characters, and so is a maximum, whose last character that can be is counted up.
+    /// A minimum is truncated between two characters, as is a maximum, in which the last possible character is
+    /// incremented.
     #[test]
     fn long() {
         let long = format!("{}é", "a".repeat(63));

@@ -1,4 +1,4 @@
-//! The values of a column, each once, as Parquet writes them.
+//! A column's values, each once, as written in Parquet.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -6,46 +6,46 @@ use hashbrown::DefaultHashBuilder;
 
 const LENGTH_BYTES: usize = 4;
 
-/// Places are numbers of 16 bits.
+/// Indices are 16-bit numbers.
 const MAX_VALUES: usize = 1 << 16;
 
 const FEWEST_SLOTS: usize = 64;
 
 #[derive(Debug, Default)]
 pub struct Dictionary {
-    /// Each value behind its length.
+    /// Each value after its length.
     page: Vec<u8>,
-    /// Where each value begins, with its length.
+    /// The start of each value, including its length.
     starts: Vec<u32>,
-    /// A power of two, of which at most two thirds are taken; a value is in the slot that its hash says, or behind it.
+    /// A power of two, at most two thirds used; a value is in the slot given by its hash, or after it.
     slots: Vec<Slot>,
     hasher: DefaultHashBuilder,
 }
 
-/// Where a value may be.
+/// A slot for a value.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// Where it begins behind its length, which is never 0; 0 of an empty slot.
+    /// Its start after its length, which is never 0; 0 for an empty slot.
     start: u32,
     place: u16,
     /// Some bits of its hash, so that others are seldom compared with it.
     tag: u16,
 }
 
-/// A value that is being looked up.
+/// A value being looked up.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sought {
     hash: u64,
-    /// The first one that may be its own, as it was then.
+    /// The first slot that may be its own, as of then.
     slot: Slot,
 }
 
-/// What became of a value.
+/// The result for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
     Known(u16),
     New(u16),
-    /// It is new, and there is no room for it.
+    /// It is new, but there is no room for it.
     NoRoom,
 }
 
@@ -54,12 +54,12 @@ impl Dictionary {
         self.starts.len()
     }
 
-    /// Bits of the highest place.
+    /// Bits of the highest index.
     pub fn width(&self) -> u32 {
         usize::BITS - self.len().saturating_sub(1).leading_zeros()
     }
 
-    /// All values, each behind its length.
+    /// All values, each after its length.
     pub fn page(&self) -> &[u8] {
         &self.page
     }
@@ -68,12 +68,12 @@ impl Dictionary {
         self.page.capacity() + self.starts.capacity() * size_of::<u32>() + self.slots.capacity() * size_of::<Slot>()
     }
 
-    /// Counts how many of the next values are the only one that there is so far. Many columns have no other.
+    /// Counts how many of the next values equal the only one so far. Many columns have no other.
     ///
     /// # Arguments
     ///
-    /// * `values` - Each behind its length.
-    /// * `most` - The count ends there.
+    /// * `values` - Each after its length.
+    /// * `most` - Where to stop counting.
     ///
     /// # Returns
     ///
@@ -86,7 +86,7 @@ impl Dictionary {
         (same.count(), self.page.len())
     }
 
-    /// Begins to look up a value. What it reads is best read for some values at once: then the processor waits for
+    /// Starts to look up a value. The reads of several lookups should be issued together: then the processor waits for
     /// memory once, and not for each of them.
     ///
     /// # Arguments
@@ -99,13 +99,13 @@ impl Dictionary {
         Sought { hash, slot: self.slots.get(at).copied().unwrap_or_default() }
     }
 
-    /// The place of a value, which is added if it is new.
+    /// A value's index; it is added if new.
     ///
     /// # Arguments
     ///
-    /// * `value` - Behind its length, as the page has it.
-    /// * `sought` - What [`Self::look_up`] said of it. It may be older than the last values: a value keeps its place.
-    /// * `max_bytes` - The longest page of values.
+    /// * `value` - After its length, as in the page.
+    /// * `sought` - The result of [`Self::look_up`]. It may predate the latest values: a value keeps its index.
+    /// * `max_bytes` - The maximum size of the value page.
     #[inline]
     pub fn place(&mut self, value: &[u8], sought: Sought, max_bytes: usize) -> Placed {
         if self.is_in(sought.slot, value, sought.hash) {
@@ -114,7 +114,7 @@ impl Dictionary {
         self.find_or_add(value, sought.hash, max_bytes)
     }
 
-    /// Whether a slot is that of a value.
+    /// Whether a slot belongs to a value.
     #[inline]
     fn is_in(&self, slot: Slot, value: &[u8], hash: u64) -> bool {
         let has_tag = slot.tag == tag_of(hash) && slot.start != 0;
@@ -159,7 +159,7 @@ impl Dictionary {
         Placed::New(place)
     }
 
-    /// Puts all values into twice as many slots.
+    /// Moves all values to twice as many slots.
     fn spread(&mut self) {
         let count = (2 * self.slots.len()).max(FEWEST_SLOTS);
         self.slots.clear();
@@ -178,7 +178,7 @@ impl Dictionary {
 #[allow(clippy::cast_possible_truncation)] // they are four
 const HEAD: u32 = LENGTH_BYTES as u32;
 
-/// Where the search for a slot begins, which the number of slots bounds.
+/// The start of the search for a slot, limited by the number of slots.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // its low bits count
 fn slot_of(hash: u64) -> usize {
@@ -191,7 +191,7 @@ fn tag_of(hash: u64) -> u16 {
     (hash >> 48) as u16
 }
 
-/// Puts a slot where it belongs; there is an empty one.
+/// Puts a slot in its place; there is an empty one.
 fn insert(slots: &mut [Slot], slot: Slot, hash: u64) {
     let mask = slots.len() - 1;
     let mut at = slot_of(hash);
@@ -201,9 +201,9 @@ fn insert(slots: &mut [Slot], slot: Slot, hash: u64) {
     slots[at & mask] = slot;
 }
 
-/// Whether some bytes begin with others, which are at least as many as a length has.
+/// Whether some bytes start with others, which are at least as many as in a length.
 ///
-/// Words that overlap make up all of them: so short ones take two comparisons, and no call.
+/// Overlapping words cover all of them: so short ones take two comparisons, and no call.
 #[inline]
 fn begins_with(bytes: &[u8], start: &[u8]) -> bool {
     let Some(bytes) = bytes.get(..start.len()) else { return false };
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// No value is added beyond the limit of bytes, or the highest place; known ones are still found.
+    /// No value is added beyond the limit of bytes, or the highest index; known ones are still found.
     #[test]
     fn limits() {
         let mut dictionary = Dictionary::default();
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(place(&mut dictionary, &[1, 0], usize::MAX), Placed::Known(1));
     }
 
-    /// What was looked up before others were added, and before all were moved to further slots, is found once it is there.
+    /// A value looked up before others were added, and before all were moved to new slots, is found once it exists.
     #[test]
     fn looked_up_early() {
         let mut dictionary = Dictionary::default();

@@ -1,37 +1,37 @@
-//! Parquet's hybrid of run lengths and packed bits: levels, and places in a dictionary.
+//! Parquet's hybrid of run lengths and packed bits: levels, and dictionary indices.
 
-/// The widest numbers: eight of them are packed in one word of 128 bits.
+/// The widest numbers: eight of them are packed into one word of 128 bits.
 pub const MAX_WIDTH: u32 = 16;
 
 /// A group of packed numbers is written at once.
 const GROUP: usize = 8;
 
-/// The most groups of one packed run: their number takes one byte.
+/// The most groups in one packed run: their number takes one byte.
 const MAX_GROUPS: usize = 63;
 
 /// Numbers as bytes. They are complete after [`Hybrid::finish`].
 #[derive(Debug, Default)]
 pub struct Hybrid {
     out: Vec<u8>,
-    /// Bits of a number.
+    /// Bits per number.
     width: u32,
-    /// Numbers of a group that is not written yet.
+    /// The numbers of an unwritten group.
     group: [u16; GROUP],
     grouped: usize,
     last: u16,
-    /// How often the last number came one behind the other, within what is not written.
+    /// How often the last number has repeated, within the unwritten part.
     repeats: usize,
-    /// Where the number of groups of the packed run in the making is written.
+    /// Where the number of groups in the open packed run is written.
     indicator: usize,
     groups: usize,
 }
 
 impl Hybrid {
-    /// Forgets all numbers.
+    /// Drops all numbers.
     ///
     /// # Arguments
     ///
-    /// * `width` - Bits of each of the next ones, at most [`MAX_WIDTH`].
+    /// * `width` - Bits of each following number, at most [`MAX_WIDTH`].
     pub fn begin(&mut self, width: u32) {
         self.out.clear();
         (self.width, self.grouped, self.last, self.repeats, self.groups) = (width, 0, 0, 0, 0);
@@ -66,7 +66,7 @@ impl Hybrid {
         }
     }
 
-    /// Appends numbers.
+    /// Appends the same number repeatedly.
     pub fn put_all(&mut self, numbers: &[u16]) {
         let (groups, rest) = numbers.as_chunks::<GROUP>();
         for group in groups {
@@ -90,7 +90,7 @@ impl Hybrid {
         }
     }
 
-    /// Appends the same number so many times.
+    /// Appends a number repeatedly, and then another one repeatedly.
     pub fn put_run(&mut self, number: u16, count: usize) {
         let mut left = count;
         while left > 0 {
@@ -103,10 +103,10 @@ impl Hybrid {
         }
     }
 
-    /// Appends a number so many times, and then another one so many times.
-    ///
-    /// Where long runs of one number have few others between them, each becomes a run by itself at once: that is no longer
+    /// If long runs of one number have few others between them, each becomes a separate run at once: that is no longer
     /// than a group with numbers of both.
+    ///
+    /// The bytes of all numbers. The next step is [`Hybrid::begin`].
     #[inline]
     pub fn put_runs(&mut self, (first, count): (u16, usize), (second, then): (u16, usize)) {
         let is_behind_run = self.groups == 0 && self.grouped == 0;
@@ -123,7 +123,7 @@ impl Hybrid {
         (self.last, self.repeats) = (second, then);
     }
 
-    /// The bytes of all numbers. The next step is [`Hybrid::begin`].
+    /// They are all the same, and may start a long run.
     pub fn finish(&mut self) -> &[u8] {
         if self.repeats >= GROUP || (self.groups == 0 && self.repeats > 0 && self.repeats == self.grouped) {
             self.end_run();
@@ -137,7 +137,7 @@ impl Hybrid {
 
     fn end_group(&mut self) {
         if self.repeats >= GROUP {
-            // They are all the same, and may be the first ones of a long run.
+            // Appends a number, seven bits per byte, lowest first.
             self.grouped = 0;
             self.end_packed();
         } else {
@@ -187,7 +187,7 @@ impl Hybrid {
     }
 }
 
-/// Appends a number, seven bits a byte, the lowest first.
+/// The reader's result; up to seven extra numbers after a packed run.
 pub fn push_varint(out: &mut Vec<u8>, number: u64) {
     let mut left = number;
     while left >= 0x80 {
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// What a reader finds; up to seven numbers too many behind a packed run.
+    /// Runs and mixtures of all lengths around the limits, of all widths, one by one and run by run.
     fn decoded(bytes: &[u8], width: u32) -> Vec<u16> {
         let (mut at, mut found) = (0, Vec::new());
         while at < bytes.len() {
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(found, numbers, "width {width}");
     }
 
-    /// Runs and mixtures of all lengths around the limits, of all widths, one by one and run by run.
+    /// A few numbers between long runs become separate runs, and those in mixtures are packed.
     #[test]
     fn runs_and_groups() {
         let mut state = 1_u64;

@@ -1,5 +1,5 @@
-//! Columns of texts on their way into a row group: a text is copied from the batch into its page, or only found in the
-//! dictionary, and no more is done for it than a comparison of its first bytes with the least and the greatest text.
+//! Text columns on their way into a row group: a text is copied from the batch to its page, or just found in the
+//! dictionary; otherwise, only its first bytes are compared with the minimum and maximum text.
 
 mod bounds;
 mod dictionary;

@@ -1,4 +1,4 @@
-//! Pages of Parquet: their headers in Thrift's compact protocol, and their compressed bytes.
+//! Parquet pages: their headers in Thrift's compact protocol, and their compressed bytes.
 
 use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::hybrid::push_varint;
 use super::snappy::{Encoder, Search, max_compressed_bytes};
 
-/// How Thrift numbers the encodings of Parquet.
+/// Thrift's numbers for Parquet's encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     Plain = 0,
@@ -27,12 +27,12 @@ const PAGE_OF_DICTIONARY: u64 = 2;
 const DATA_FIELD: u8 = 5;
 const DICTIONARY_FIELD: u8 = 7;
 
-/// Thrift's types: how an integer of 32 bits, a struct, and the end of one are marked.
+/// Thrift's types: the marks of a 32-bit integer, a struct, and its end.
 const INTEGER: u8 = 5;
 const STRUCT: u8 = 12;
 const END: u8 = 0;
 
-/// Compresses pages, with memory that it keeps.
+/// Compresses pages, reusing its memory.
 pub struct Compressor {
     codec: Codec,
     compressed: Vec<u8>,
@@ -57,13 +57,13 @@ impl Compressor {
 
     /// # Errors
     ///
-    /// The level is not one of zstd's, or there is no memory.
+    /// The level is not one of zstd's, or there is not enough memory.
     pub fn zstd(level: i32) -> Result<Self> {
         let codec = Codec::Zstd(zstd::bulk::Compressor::new(level)?);
         Ok(Self { codec, compressed: Vec::new() })
     }
 
-    /// How pages like this one are best compressed; None if it is too short to tell.
+    /// The best compression for pages like this one; None if it is too short to decide.
     pub fn best_search(&mut self, body: &[u8]) -> Option<Search> {
         self.make_room(body);
         match &mut self.codec {
@@ -77,20 +77,20 @@ impl Compressor {
     /// # Arguments
     ///
     /// * `body` - The levels and values.
-    /// * `rows` - Their number, nulls included.
-    /// * `search` - How Snappy compresses it.
+    /// * `rows` - Number of rows, including nulls.
+    /// * `search` - Snappy's search for copies.
     pub fn data_page(&mut self, body: &[u8], rows: usize, values: Values, search: Search) -> Result<Page> {
         let numbers = [rows as u64, values as u64, RUN_LENGTHS, RUN_LENGTHS];
         self.page(body, PAGE_OF_DATA, DATA_FIELD, &numbers, search)
     }
 
-    /// The page of a dictionary.
+    /// A dictionary's page.
     pub fn dictionary_page(&mut self, body: &[u8], values: usize) -> Result<Page> {
         let numbers = [values as u64, Values::Plain as u64];
         self.page(body, PAGE_OF_DICTIONARY, DICTIONARY_FIELD, &numbers, Search::Four)
     }
 
-    /// Gives back memory beyond this.
+    /// Frees memory beyond this size.
     pub fn shrink_to(&mut self, bytes: usize) {
         self.compressed.truncate(bytes);
         self.compressed.shrink_to(bytes);
@@ -120,7 +120,7 @@ impl Compressor {
         Ok(&self.compressed[..length])
     }
 
-    /// Makes room for what a page is compressed to.
+    /// Reserves space for the compressed page.
     fn make_room(&mut self, body: &[u8]) {
         let most = match self.codec {
             Codec::Snappy(_) => max_compressed_bytes(body.len()),
@@ -132,16 +132,16 @@ impl Compressor {
     }
 }
 
-/// Appends integers as the fields 1, 2, 3 and so on of a struct.
+/// Appends integers as a struct's fields 1, 2, 3 and so on.
 fn push_integers(bytes: &mut Vec<u8>, numbers: &[u64]) {
     for number in numbers {
         bytes.push(1 << 4 | INTEGER);
-        // Zigzag, of numbers that are not negative.
+        // Zigzag encoding of non-negative numbers.
         push_varint(bytes, number << 1);
     }
 }
 
-/// The pages of a column, which can be read once, and go while they are read.
+/// A column's pages, readable once, and released while being read.
 pub struct PagesInOrder {
     length: u64,
     pages: Mutex<Vec<Vec<u8>>>,
@@ -168,7 +168,7 @@ impl ChunkReader for PagesInOrder {
     }
 
     fn get_bytes(&self, _start: u64, _length: usize) -> Result<Bytes> {
-        Err(ParquetError::General("pages are read in their order".to_owned()))
+        Err(ParquetError::General("pages must be read in order".to_owned()))
     }
 }
 

@@ -1,9 +1,9 @@
-//! The texts of a column in the rows of a batch, as Parquet writes them: each behind its length.
+//! A column's texts in the rows of a batch, as written in Parquet: each after its length.
 
 use crate::memory::{NoRoom, room};
 use crate::strings::SHORT;
 
-/// In the place of the length of a text: nulls, whose number follows. No text is so long.
+/// Used instead of a text's length: nulls, followed by their number. No text is that long.
 pub const NULLS: u32 = u32::MAX;
 
 const UNKNOWN: usize = usize::MAX;
@@ -11,25 +11,25 @@ const UNKNOWN: usize = usize::MAX;
 /// The bytes of a length, and of a number of nulls.
 pub const LENGTH_BYTES: usize = 4;
 
-/// The bytes of some nulls one behind the other.
+/// The bytes of consecutive nulls.
 pub const NULLS_BYTES: usize = 2 * LENGTH_BYTES;
 
-/// A short text behind its length, with what is copied beside it.
+/// A short text after its length, with the bytes copied along with it.
 const SHORT_BYTES: usize = LENGTH_BYTES + SHORT;
 
-/// Buffers that are empty again keep so much, whatever they held last.
+/// Empty buffers keep this much, whatever they held last.
 const KEPT_BYTES: usize = 4096;
 
-/// Texts and nulls, one behind the other.
+/// Consecutive texts and nulls.
 #[derive(Debug)]
 pub struct TextRows {
-    /// What is behind `used` is of no meaning: room for texts to come, so that they need no call that makes it.
+    /// The bytes after `used` are undefined: space for further texts, so that they need no call to reserve it.
     stream: Vec<u8>,
     used: usize,
     rows: usize,
-    /// Where the last text or the last nulls begin, or `UNKNOWN`: rows that replace their last text need no search for it.
+    /// The start of the last text or nulls, or `UNKNOWN`: rows that replace their last text need no search for it.
     last: usize,
-    /// How many bytes were set to 0 to make room, ever.
+    /// How many bytes were ever zeroed to make space.
     #[cfg(test)]
     pub zeroed_bytes: usize,
 }
@@ -53,32 +53,32 @@ impl TextRows {
         self.rows
     }
 
-    /// Each text behind its length; nulls one behind the other as [`NULLS`] with their number. Bytes of no meaning may
-    /// follow, so that readers may read a few bytes behind a text.
+    /// Each text after its length; consecutive nulls as [`NULLS`] with their number. Undefined bytes may follow, so
+    /// that readers may read a few bytes past a text.
     #[inline]
     pub fn stream(&self) -> &[u8] {
         &self.stream
     }
 
-    /// The bytes of the stream that have a meaning.
+    /// The defined bytes of the stream.
     #[inline]
     pub fn used(&self) -> usize {
         self.used
     }
 
-    /// Appends a text of so many bytes at most.
+    /// Appends a text of at most this many bytes.
     ///
     /// # Arguments
     ///
-    /// * `write` - Writes it to the beginning of so many bytes, and returns its length.
+    /// * `write` - Writes it to the start of this many bytes, and returns its length.
     ///
     /// # Errors
     ///
-    /// There is no memory for it.
+    /// Not enough memory.
     ///
     /// # Panics
     ///
-    /// It has 4 GiB, which no block of lines can hold.
+    /// It has 4 GiB, which no block of lines can contain.
     pub fn push_with(&mut self, max_bytes: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Result<(), NoRoom> {
         let start = self.used + LENGTH_BYTES;
         self.make_room(LENGTH_BYTES + max_bytes)?;
@@ -88,18 +88,18 @@ impl TextRows {
         Ok(())
     }
 
-    /// Appends a part of a block: from the first place up to the second one.
+    /// Appends part of a block: from the first place to the second.
     ///
     /// # Errors
     ///
-    /// As those of [`Self::push_with`].
+    /// As for [`Self::push_with`].
     ///
     /// # Panics
     ///
-    /// As [`Self::push_with`].
+    /// As for [`Self::push_with`].
     #[inline]
     pub fn push(&mut self, block: &[u8], (from, to): (usize, usize)) -> Result<(), NoRoom> {
-        // A short one is copied with what is behind it: copies of a known length need no call.
+        // A short one is copied with the bytes after it: copies of a fixed length need no call.
         if to - from <= SHORT {
             let slot = self.stream.get_mut(self.used..).and_then(|rest| rest.first_chunk_mut::<SHORT_BYTES>());
             if let (Some(slot), Some(chunk)) = (slot, block[from..].first_chunk::<SHORT>()) {
@@ -112,11 +112,11 @@ impl TextRows {
         self.push_slowly(&block[from..to])
     }
 
-    /// Appends nulls, which are one or more.
+    /// Appends one or more nulls.
     ///
     /// # Errors
     ///
-    /// There is no memory for them.
+    /// Not enough memory.
     ///
     /// # Panics
     ///
@@ -133,12 +133,12 @@ impl TextRows {
         Ok(())
     }
 
-    /// Makes it so many rows, if it has less: what its stream does not tell is null.
+    /// Extends it to this many rows, if it has fewer: those missing from its stream are null.
     pub fn fill_to(&mut self, rows: usize) {
         self.rows = self.rows.max(rows);
     }
 
-    /// Forgets all rows from this one on.
+    /// Drops all rows from this one on.
     pub fn truncate(&mut self, rows: usize) {
         if rows >= self.rows {
             return;
@@ -167,7 +167,7 @@ impl TextRows {
         (self.used, self.rows, self.last) = (at, rows, UNKNOWN);
     }
 
-    /// Forgets all rows, and keeps the memory that as many rows will need again.
+    /// Drops all rows, and keeps the memory that as many rows will need again.
     pub fn clear(&mut self) {
         let kept = (2 * self.used).max(KEPT_BYTES);
         self.stream.truncate(kept);
@@ -183,14 +183,14 @@ impl TextRows {
         })
     }
 
-    /// Makes sure that so many bytes can be written behind the last row.
+    /// Ensures that this many bytes can be written after the last row.
     #[inline]
     fn make_room(&mut self, bytes: usize) -> Result<(), NoRoom> {
         if self.stream.len() - self.used < bytes { self.grow(bytes) } else { Ok(()) }
     }
 
-    /// Makes room for so many bytes, which it has not, and for as many as it has: what is written once per row must not
-    /// depend on all rows before it.
+    /// Makes space for this many more bytes, and at least doubles: the cost per row must not depend on all rows before
+    /// it.
     #[cold]
     fn grow(&mut self, bytes: usize) -> Result<(), NoRoom> {
         self.stream.truncate(self.used);
@@ -203,7 +203,7 @@ impl TextRows {
         Ok(())
     }
 
-    /// The length of a text, or of nulls, that begins here.
+    /// The length of a text, or of nulls, that starts here.
     #[inline]
     fn at(&self, at: usize) -> u32 {
         number_at(&self.stream, at)
@@ -216,13 +216,13 @@ impl TextRows {
     }
 }
 
-/// The length, or the number of nulls, at this place of a stream.
+/// The length, or the number of nulls, at this place in a stream.
 #[inline]
 pub fn number_at(stream: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(*stream[at..].first_chunk().expect("streams end behind a text or behind nulls"))
 }
 
-/// How a stream has the length of a text.
+/// The encoding of a text's length in a stream.
 #[inline]
 fn length_of(bytes: usize) -> [u8; LENGTH_BYTES] {
     let length = u32::try_from(bytes).ok().filter(|length| *length != NULLS).expect("texts are below 4 GiB");

@@ -1,24 +1,25 @@
-//! Compresses pages in Snappy's format, described at <https://github.com/google/snappy/blob/main/format_description.txt>.
+//! Compresses pages in Snappy's format, described at
+//! <https://github.com/google/snappy/blob/main/format_description.txt>.
 //!
-//! Blocks of 64 KiB are compressed each by itself. Of each place that is looked at, a table says where bytes with the same
-//! hash were last; if they are the same, a copy of those stands for these. Other encoders of the format find copies alike,
-//! but only by hashes of four bytes. Texts of few different characters, such as hexadecimal digits, have the same four bytes
-//! by chance all the time, which gains next to nothing, takes most of the time, and takes readers even more; so hashes may
-//! be of five bytes. A copy also begins as early as its bytes are the same. Measured on the text columns of events, against
-//! the crate `snap`: the same size in all, a quarter less time to compress them, and a third less to decompress them.
+//! Blocks of 64 KiB are compressed independently. For each examined place, a table has the last place with the same
+//! hash; if its bytes are the same, a copy of those replaces these. Other encoders find copies in the same way, but
+//! only with hashes of four bytes. Texts with few different characters, such as hexadecimal digits, often have the same
+//! four bytes by chance, which gains next to nothing, takes most of the time, and slows readers even more; so hashes
+//! may cover five bytes. A copy also starts as early as its bytes match. Measured on the text columns of events,
+//! against the crate `snap`: the same total size, a quarter less time to compress, and a third less to decompress.
 #![allow(clippy::inline_always)] // measured: 7 % less time
 
 use super::hybrid::push_varint;
 
-/// Bytes that are compressed by themselves: places in them have 16 bits.
+/// Bytes that are compressed independently: places in them have 16 bits.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// A block with room to read a word at its last byte.
+/// A block with space to read a word at its last byte.
 const ROOM_BYTES: usize = BLOCK_BYTES + size_of::<u64>();
 
 type Block = [u8; ROOM_BYTES];
 
-/// No copy begins in the last bytes, so that words can be read behind each of its first ones.
+/// No copy starts in the last bytes, so that words can be read after each of its first ones.
 const END_BYTES: usize = 16;
 
 /// Shorter blocks are not worth a search.
@@ -32,38 +33,39 @@ const MAX_SLOTS: usize = 1 << MAX_BITS;
 const MIN_COPY_BYTES: usize = 4;
 /// The longest copy in one element.
 const MAX_COPY_BYTES: usize = 64;
-/// A copy of at most so many bytes from at most so far takes two bytes, others take three.
+/// A copy of at most this many bytes from at most this distance takes two bytes, others take three.
 const MAX_NEAR_BYTES: usize = 11;
 const NEAR: usize = 1 << 11;
 
-/// After so many looks in vain, as a power of two, the search goes on in steps of two, and of more as it stays in vain.
+/// After this many failed lookups, as a power of two, the search continues in steps of two, and larger ones while it
+/// keeps failing.
 const PATIENCE_BITS: u32 = 5;
 
-/// By five bytes, if a page becomes larger by at most one part in so many. One of hexadecimal digits becomes larger by
-/// 4 %, and is then decompressed in a third of the time; one of times in order would become larger by 6 % for little.
+/// Use five bytes if a page grows by at most this fraction. One of hexadecimal digits grows by 4 %, and is then
+/// decompressed in a third of the time; one of ordered times would grow by 6 % for little gain.
 const LOSS_DIVISOR: usize = 24;
 
-/// How the place of a copy is found.
+/// How the places of copies are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// By four bytes, the shortest copy.
+    /// With four bytes, the shortest copy.
     Four,
-    /// By five bytes, which is faster for most texts.
+    /// With five bytes, which is faster for most texts.
     Five,
 }
 
-/// Compresses, with memory that it keeps.
+/// Compresses, reusing its memory.
 pub struct Encoder {
-    /// Of each hash, where bytes with it were last.
+    /// For each hash, the last place with it.
     table: Box<[u16; MAX_SLOTS]>,
     /// A copy of a block that is not followed by others.
     last: Box<Block>,
 }
 
-/// The length of what bytes are compressed to at most.
+/// The maximum length of compressed bytes.
 #[must_use]
 pub fn max_compressed_bytes(bytes: usize) -> usize {
-    // The bound of Snappy's own library, which is far from reached: the next element may be written in a whole word.
+    // The bound of Snappy's own library, far from reached: the next element may be written as a whole word.
     bytes + bytes / 6 + 32
 }
 
@@ -74,11 +76,11 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// How the places of copies in bytes like these are best found, by their first block; None if they are fewer.
+    /// The best search for copies in bytes like these, judged by their first block; None if they are fewer.
     ///
     /// # Arguments
     ///
-    /// * `compressed` - Has room for a compressed block, and is written over.
+    /// * `compressed` - Has space for a compressed block, and is overwritten.
     pub fn best_search(&mut self, bytes: &[u8], compressed: &mut [u8]) -> Option<Search> {
         let block = bytes.first_chunk::<ROOM_BYTES>()?;
         let four = block_of::<4>(&mut self.table, block, BLOCK_BYTES, compressed, 0);
@@ -86,11 +88,11 @@ impl Encoder {
         Some(if five <= four + four / LOSS_DIVISOR { Search::Five } else { Search::Four })
     }
 
-    /// Compresses some bytes, which are fewer than 4 GiB.
+    /// Compresses fewer than 4 GiB.
     ///
     /// # Arguments
     ///
-    /// * `compressed` - Has room for as many bytes as [`max_compressed_bytes`] says.
+    /// * `compressed` - Has space for as many bytes as [`max_compressed_bytes`] returns.
     ///
     /// # Returns
     ///
@@ -121,13 +123,13 @@ impl Encoder {
 ///
 /// # Arguments
 ///
-/// * `HASHED` - Bytes that are hashed.
-/// * `length` - What is behind it does not count.
-/// * `end` - Where the compressed bytes begin.
+/// * `HASHED` - Bytes per hash.
+/// * `length` - Bytes after it are ignored.
+/// * `end` - The start of the compressed bytes.
 ///
 /// # Returns
 ///
-/// Where they end.
+/// Their end.
 fn block_of<const HASHED: u32>(
     table: &mut [u16; MAX_SLOTS],
     block: &Block,
@@ -194,7 +196,7 @@ fn word(block: &Block, at: usize) -> u64 {
     u64::from_le_bytes(*block[at..].first_chunk().expect("there is room for a word behind each place"))
 }
 
-/// The highest bits of a product, of which the last byte that is hashed has changed most.
+/// The highest bits of a product, most affected by the last hashed byte.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // there are 14 bits at most
 fn hash<const HASHED: u32>(word: u64, bits: u32) -> usize {
@@ -202,28 +204,28 @@ fn hash<const HASHED: u32>(word: u64, bits: u32) -> usize {
     (hashed.wrapping_mul(0x9E37_79B1_85EB_CA87) >> (u64::BITS - bits)) as usize % MAX_SLOTS
 }
 
-/// Notes a place; returns the one that was there before.
+/// Notes a place; returns the previous one.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // places in a block have 16 bits
 fn replace(table: &mut [u16; MAX_SLOTS], slot: usize, at: usize) -> usize {
     usize::from(std::mem::replace(&mut table[slot], at as u16))
 }
 
-/// Whether so many bytes are the same that a copy can stand for them.
+/// Whether enough bytes match for a copy.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // they are the lower half
 fn has_copy(differing: u64) -> bool {
     differing as u32 == 0
 }
 
-/// How many bytes before two places are the same, behind those that are compressed already.
+/// How many bytes before two places match, after those already compressed.
 #[inline(always)]
 fn same_before(block: &Block, done: usize, from: usize, at: usize) -> usize {
     let (before_from, before_at) = (&block[..from], &block[done..at]);
     before_from.iter().rev().zip(before_at.iter().rev()).take_while(|(left, right)| left == right).count()
 }
 
-/// How many bytes from two places on are the same.
+/// How many bytes from two places on match.
 ///
 /// # Arguments
 ///
@@ -256,7 +258,7 @@ fn put_literal(block: &Block, start: usize, end: usize, compressed: &mut [u8], m
         1..=60 => {
             compressed[to] = ((length - 1) << 2) as u8;
             to += 1;
-            // The next element is written over what is too much.
+            // The next element overwrites the excess.
             if is_copied(block, start, compressed, to) {
                 return to + length;
             }
@@ -275,8 +277,8 @@ fn put_literal(block: &Block, start: usize, end: usize, compressed: &mut [u8], m
     to + length
 }
 
-/// Copies as many bytes as a short literal may have, if there are as many on both sides: their number is always the same,
-/// which is faster than to copy fewer.
+/// Copies as many bytes as a short literal may have, if there are as many on both sides: a fixed number is faster than
+/// copying fewer.
 #[inline(always)]
 fn is_copied(block: &Block, start: usize, compressed: &mut [u8], to: usize) -> bool {
     let (from, to) = (block[start..].first_chunk::<64>(), compressed[to..].first_chunk_mut::<64>());
@@ -285,25 +287,25 @@ fn is_copied(block: &Block, start: usize, compressed: &mut [u8], to: usize) -> b
     true
 }
 
-/// A copy of what is so far before it.
+/// A copy from this distance before it.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // the distance is shorter than a block, lengths are checked
 fn put_copy(distance: usize, mut length: usize, compressed: &mut [u8], mut to: usize) -> usize {
     let far = |bytes: usize| (distance << 8 | (bytes - 1) << 2 | 2) as u32;
     while length > MAX_COPY_BYTES {
-        // What is left is long enough for a copy.
+        // The rest is long enough for a copy.
         let bytes = MAX_COPY_BYTES.min(length - MIN_COPY_BYTES);
         put_word(far(bytes), compressed, to);
         (to, length) = (to + 3, length - bytes);
     }
-    // Both are made, as processors cannot foresee which one it is.
+    // Both are computed, as processors cannot predict which one is needed.
     let near = ((distance >> 8) << 5 | (distance & 0xFF) << 8 | (length - MIN_COPY_BYTES) << 2 | 1) as u32;
     let is_near = length <= MAX_NEAR_BYTES && distance < NEAR;
     put_word(if is_near { near } else { far(length) }, compressed, to);
     to + if is_near { 2 } else { 3 }
 }
 
-/// Puts a word of an element of two or three bytes; the next one is written over the rest.
+/// Writes a word with an element of two or three bytes; the next one overwrites the rest.
 #[inline(always)]
 fn put_word(word: u32, compressed: &mut [u8], to: usize) {
     compressed[to..to + 4].copy_from_slice(&word.to_le_bytes());
@@ -318,7 +320,7 @@ mod tests {
     use super::*;
     use crate::text::tests::Random;
 
-    /// Compresses both ways; what decoders make of it is the same again.
+    /// Compresses both ways; decoders restore the original.
     #[track_caller]
     fn check(encoder: &mut Encoder, bytes: &[u8]) {
         for search in [Search::Four, Search::Five] {
@@ -329,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Around the lengths at which something else happens, of bytes that repeat soon, late and never.
+    /// Around the lengths where the behaviour changes, for bytes that repeat soon, late and never.
     #[test]
     fn lengths() {
         let mut encoder = Encoder::default();
@@ -370,7 +372,7 @@ mod tests {
         }
     }
 
-    /// Hardly larger than others make it; the search by five bytes is chosen where it loses little.
+    /// Hardly larger than other encoders' output; the search with five bytes is chosen where it loses little.
     #[test]
     fn sizes() {
         let mut encoder = Encoder::default();
@@ -398,7 +400,7 @@ mod tests {
         assert_eq!(encoder.best_search(&vec![0; BLOCK_BYTES], &mut []), None);
     }
 
-    /// What a block was compressed to does not depend on those before it.
+    /// The result for a block does not depend on earlier ones.
     #[test]
     fn alone() {
         let (mut used, mut random) = (Encoder::default(), Random(4));

@@ -1,4 +1,4 @@
-//! What Parquet's own reader finds in columns of texts.
+//! The results of Parquet's own reader for text columns.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn output(compression: &str) -> Output {
     Output::new(Arc::new(Schema::new(fields)), compression, PAGES_BYTES).unwrap()
 }
 
-/// Writes batches of a column, and as many rows of one that says in which batch a row was.
+/// Writes batches of a column, and as many rows of one with each row's batch.
 fn written(batches: &[Texts], compression: &str) -> Bytes {
     let mut output = output(compression);
     let mut buffer = TextRows::default();
@@ -117,7 +117,7 @@ fn check_statistics(chunk: &ColumnChunkMetaData, texts: &Texts) {
 }
 
 /// Few and many values, short and long ones, single nulls and long runs of them, in batches of any length; `ROUNDS` for
-/// more of them, of which each takes a second without optimisation.
+/// more of them, each of which takes a second without optimisation.
 #[test]
 fn any_rows() {
     let mut random = Random(7);
@@ -145,13 +145,13 @@ fn any_rows() {
     }
 }
 
-/// One of many values, up to so long.
+/// One of many values, up to this length.
 fn text(number: usize, longest: usize) -> String {
     let text = format!("{number:x}").repeat(1 + number % 7 * longest / 4);
     text[..text.len().min(longest)].to_owned()
 }
 
-/// What repeats is in the dictionary; what comes when it is full, is not.
+/// Repeated values are in the dictionary; those after it is full are not.
 #[test]
 fn dictionary_and_plain() {
     let few: Texts = (0..50_000).map(|number| Some(format!("value {}", number % 100))).collect();
@@ -169,7 +169,7 @@ fn nulls_only() {
     assert!(chunk(&file, 0).compressed_size() < 3_000, "{} bytes", chunk(&file, 0).compressed_size());
 }
 
-/// A row is forgotten, whatever it is and whatever is before it; what comes next stands in its place.
+/// A row is dropped, whatever it is and whatever precedes it; the next one replaces it.
 #[test]
 fn truncated_rows() {
     let mut random = Random(8);
@@ -205,8 +205,8 @@ fn truncated_rows() {
     }
 }
 
-/// Whatever stands beside what, room is made for about as much as is written: a row costs its own bytes, and not those of
-/// the rows before it.
+/// Whatever is combined, about as much space is made as is written: a row costs its own bytes, not those of earlier
+/// rows.
 #[test]
 fn room_for_rows() {
     let kinds: [fn(&mut TextRows); 5] = [

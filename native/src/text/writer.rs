@@ -1,4 +1,4 @@
-//! One column of texts of a row group in the making.
+//! One text column of an open row group.
 
 use parquet::basic::{Compression, Encoding, EncodingMask, PageType};
 use parquet::column::writer::ColumnCloseResult;
@@ -18,25 +18,25 @@ use crate::open_columns::Tools;
 use crate::parts::Parts;
 use crate::sparse::TextRuns;
 
-/// Texts of a page, and nulls, of which those one behind the other count once.
+/// Texts in a page, and nulls, where consecutive ones count once.
 const MAX_PAGE_VALUES: usize = 20_000;
 
-/// Rows of a page. Nearly all are null then.
+/// Rows in a page. Almost all are null then.
 const MAX_PAGE_ROWS: usize = 1024 * 1024;
 
-/// Texts repeat seldom if at most one in so many was there before: a dictionary costs more than it saves then.
+/// Texts repeat seldom if at most one in this many was there before: a dictionary then costs more than it saves.
 const SELDOM: usize = 16;
 
-/// Fewer texts do not tell.
+/// Fewer texts are not conclusive.
 const FEWEST: usize = 512;
 
-/// Texts that are looked up in the dictionary at once.
+/// Texts looked up in the dictionary at once.
 const LOOKED_UP_AT_ONCE: usize = 16;
 
-/// Before the texts of a page without places there is room for the levels of nearly all pages.
+/// Space before the texts of a page without indices, for the levels of almost all pages.
 const LEVELS_ROOM: usize = 4 * 1024;
 
-/// How large pages may get.
+/// Size limits of pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub page_bytes: usize,
@@ -52,7 +52,7 @@ pub struct TextWriter {
     looked_up: usize,
     /// Whether it gets no further texts.
     is_plain: bool,
-    /// Whether there was no room in it for the next text, so that it will get none from the next page on.
+    /// Whether it had no room for the next text, so that it gets none from the next page on.
     has_left_dictionary: bool,
     bounds: Bounds,
     /// Bytes of all texts.
@@ -61,26 +61,26 @@ pub struct TextWriter {
     nulls: usize,
     page: OpenPage,
     pages: Vec<Vec<u8>>,
-    /// How many of them have places in the dictionary. They are the first ones.
+    /// How many of them have dictionary indices. They are the first ones.
     dictionary_pages: usize,
-    /// How pages without places are compressed; None until one of them is long enough to tell.
+    /// How pages without indices are compressed; None until one of them is long enough to decide.
     search: Option<Search>,
     uncompressed_bytes: usize,
     compressed_bytes: usize,
 }
 
-/// The page in the making.
+/// The open page.
 #[derive(Debug, Default)]
 struct OpenPage {
     rows: usize,
-    /// Texts, and nulls, of which those one behind the other count once.
+    /// Texts, and nulls, where consecutive ones count once.
     values: usize,
-    /// Texts one behind the other, which the levels do not tell yet.
+    /// Consecutive texts not yet in the levels.
     present: usize,
     levels: Hybrid,
-    /// Of each text, if it goes to the dictionary.
+    /// For each text, if it goes to the dictionary.
     places: Vec<u16>,
-    /// Each text behind its length otherwise, and before them room for the levels; empty without any.
+    /// Otherwise each text after its length, preceded by space for the levels; empty without any.
     plain: Vec<u8>,
 }
 
@@ -98,7 +98,7 @@ impl OpenPage {
         self.values += 1;
     }
 
-    /// Texts one behind the other, each behind its length.
+    /// Consecutive texts, each after its length.
     #[inline]
     fn plain(&mut self, texts: &[u8], count: usize) {
         if self.plain.is_empty() {
@@ -110,7 +110,7 @@ impl OpenPage {
         self.values += count;
     }
 
-    /// Levels and values, for [`OpenPage::clear`] to follow.
+    /// Levels and values; [`OpenPage::clear`] must follow.
     ///
     /// # Arguments
     ///
@@ -154,13 +154,13 @@ impl OpenPage {
         self.levels.bytes() + self.plain_bytes() + (self.places.len() * width as usize).div_ceil(8)
     }
 
-    /// How many more values it takes.
+    /// How many more values fit.
     fn room(&self) -> usize {
         MAX_PAGE_VALUES.saturating_sub(self.values)
     }
 }
 
-/// A column of a row group, whole.
+/// A complete column of a row group.
 pub struct TextChunk {
     pages: PagesInOrder,
     close: ColumnCloseResult,
@@ -168,7 +168,7 @@ pub struct TextChunk {
 }
 
 impl TextChunk {
-    /// Whether the same column of the next row group is better off without a dictionary.
+    /// Whether the same column is better off without a dictionary in the next row group.
     pub fn repeats_seldom(&self) -> bool {
         self.repeats_seldom
     }
@@ -181,7 +181,7 @@ impl TextChunk {
 impl TextWriter {
     /// # Arguments
     ///
-    /// * `is_plain` - It does without a dictionary.
+    /// * `is_plain` - Whether to use no dictionary.
     pub fn new(descr: ColumnDescPtr, compression: Compression, limits: Limits, is_plain: bool) -> Self {
         Self {
             descr,
@@ -234,11 +234,11 @@ impl TextWriter {
         if self.is_page_full() { self.end_page(tools) } else { Ok(()) }
     }
 
-    /// Appends rows that have the same text as many before and after them.
+    /// Appends rows with the same text as many rows before and after them.
     ///
     /// # Errors
     ///
-    /// As those of [`Self::write`].
+    /// As for [`Self::write`].
     pub fn write_runs(&mut self, runs: &TextRuns, tools: &mut Tools) -> Result<()> {
         for (text, rows) in runs {
             let length = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
@@ -262,17 +262,17 @@ impl TextWriter {
         Ok(())
     }
 
-    /// The bytes of all pages, the one in the making and the dictionary included.
+    /// The bytes of all pages, including the open one and the dictionary.
     pub fn encoded_bytes(&self) -> usize {
         self.compressed_bytes + self.open_bytes()
     }
 
-    /// The bytes of the page in the making and of the dictionary, which are not compressed yet.
+    /// The bytes of the open page and the dictionary, which are not compressed yet.
     pub fn open_bytes(&self) -> usize {
         self.dictionary.page().len() + self.page.bytes(self.dictionary.width())
     }
 
-    /// The bytes of the pages that are complete: as they were, and as they are.
+    /// The bytes of complete pages: before and after compression.
     pub fn complete_bytes(&self) -> (usize, usize) {
         (self.uncompressed_bytes, self.compressed_bytes)
     }
@@ -284,7 +284,7 @@ impl TextWriter {
 
     /// # Errors
     ///
-    /// As those of [`Self::write`].
+    /// As for [`Self::write`].
     pub fn close(mut self, tools: &mut Tools) -> Result<TextChunk> {
         if self.page.rows > 0 {
             self.end_page(tools)?;
@@ -314,11 +314,11 @@ impl TextWriter {
         self.page.nulls(nulls);
     }
 
-    /// Looks up texts one behind the other in the dictionary, until the page is full or the dictionary.
+    /// Looks up consecutive texts in the dictionary, until the page or the dictionary is full.
     ///
     /// # Returns
     ///
-    /// Where the first one is that was not looked up; or what else is in the stream there.
+    /// The place of the first text that was not looked up; or of what follows in the stream.
     fn places(&mut self, stream: &[u8], start: usize, end: usize) -> usize {
         let room = self.page.room();
         let (mut count, length) = self.dictionary.same_as_only(&stream[start..end], room);
@@ -353,11 +353,11 @@ impl TextWriter {
         at
     }
 
-    /// Begins to look up texts one behind the other.
+    /// Starts to look up consecutive texts.
     ///
     /// # Arguments
     ///
-    /// * `sought` - Gets where each ends, and what was found.
+    /// * `sought` - Receives the end of each, and the lookup.
     ///
     /// # Returns
     ///
@@ -386,7 +386,7 @@ impl TextWriter {
         count
     }
 
-    /// Whether its texts were seldom there before, so that the rest of the file is better off without a dictionary.
+    /// Whether its texts seldom repeated, so that the rest of the file is better off without a dictionary.
     fn repeats_seldom(&self) -> bool {
         if self.looked_up == 0 {
             return self.is_plain; // without a dictionary since an earlier row group, or without a text
@@ -395,11 +395,11 @@ impl TextWriter {
         self.looked_up >= FEWEST && repeated * SELDOM <= self.looked_up
     }
 
-    /// Appends texts one behind the other as they are, until the page is full.
+    /// Appends consecutive texts unchanged, until the page is full.
     ///
     /// # Returns
     ///
-    /// Where the first one is that was not appended; or what else is in the stream there.
+    /// The place of the first text that was not appended; or of what follows in the stream.
     fn plain(&mut self, stream: &[u8], start: usize, end: usize) -> usize {
         let room = self.page.room();
         let most = start + self.limits.page_bytes.saturating_sub(self.page.plain_bytes());
@@ -418,7 +418,7 @@ impl TextWriter {
         at
     }
 
-    /// Appends the last text so many times at most, if it is in the dictionary and its page has room for them.
+    /// Appends the last text at most this many times, if it is in the dictionary and its page has room.
     fn repeat_last(&mut self, most: usize, length: usize) {
         let page = &mut self.page;
         let Some(place) = page.places.last().copied() else { return };
@@ -445,7 +445,7 @@ impl TextWriter {
     fn is_page_full(&self) -> bool {
         let page = &self.page;
         let is_full = page.values >= MAX_PAGE_VALUES || page.rows >= MAX_PAGE_ROWS;
-        // Places take two bytes at most, so that they reach their number first.
+        // Indices take at most two bytes, so they reach their maximum number first.
         is_full || page.plain_bytes() >= self.limits.page_bytes
     }
 
@@ -508,7 +508,7 @@ impl TextWriter {
     }
 }
 
-/// Sizes of what memory holds.
+/// Sizes of things in memory.
 fn signed(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Decimals: numbers that are held with all of their digits.
+//! Decimals: numbers stored with all of their digits.
 
 use super::MAX_PRECISION;
 use super::number::{Number, ShortNumber, Significant};
@@ -13,7 +13,7 @@ const POWERS_OF_TEN: [i128; MAX_PRECISION as usize + 1] = {
     powers
 };
 
-/// A decimal that holds all digits of a number; none if it has more than fit, in front of the point or behind.
+/// A decimal with all digits of a number; none if it has more than fit before or after the point.
 ///
 /// # Arguments
 ///
@@ -28,7 +28,7 @@ pub fn decimal(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
     short(text, precision, scale).or_else(|| any(text, precision, scale))
 }
 
-/// The same of a number whose digits all have a place.
+/// The same for a number whose digits all fit.
 #[inline]
 fn short(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
     let number = ShortNumber::parse(text)?;
@@ -45,7 +45,7 @@ fn any(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
     if count == 0 {
         return Some(0);
     }
-    // Fewer than none: there are digits behind the last place.
+    // Negative: there are digits after the last place.
     let zeros = usize::try_from(significant.shift + i64::from(scale)).ok()?;
     if count.checked_add(zeros)? > usize::from(precision.min(MAX_PRECISION)) {
         return None;
@@ -67,7 +67,7 @@ mod tests {
         decimal(text.as_bytes(), precision, scale)
     }
 
-    /// Short numbers and all others are held alike.
+    /// Short numbers and all others are stored alike.
     #[test]
     fn short_and_any() {
         for text in
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Decimals hold every digit or are none.
+    /// Decimals keep every digit or are none.
     #[test]
     fn decimals() {
         let nines = "9".repeat(38);
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Zeros and exponents of any length make up for each other.
+    /// Zeros and exponents of any length compensate for each other.
     #[test]
     fn long_decimals() {
         let many = "0".repeat(3_000_000);

@@ -5,29 +5,29 @@ use std::fmt::Write;
 use super::number::{EXPONENT_LIMIT, Number, ShortNumber};
 
 /// Longer texts are shortened before the standard library reads them. It stops counting at an exponent of some hundred
-/// thousand, which is too early for a text with as many digits that make up for it.
+/// thousand, which is too early for a text with enough digits to compensate.
 const DOUBLE_MAX_BYTES: usize = 4096;
 
-/// Digits that decide which double is nearest. The middle between two neighbours has no more significant ones: 54 bits
-/// times 5 to the power of 1075. Of the digits behind, all that matters is whether there are any.
+/// Digits that determine the nearest double. The midpoint between two neighbours has no more significant ones: 54 bits
+/// times 5 to the power of 1075. For the digits after them, only their presence matters.
 const DOUBLE_MAX_DIGITS: usize = 768;
 
-/// Whole numbers below this are doubles.
+/// Whole numbers below this are exact doubles.
 const EXACT_DIGITS: u64 = 1 << 53;
 
-/// Powers of ten that are doubles, for as many places as a short number may have.
+/// Powers of ten that are exact doubles, for as many places as a short number may have.
 const EXACT_POWERS_OF_TEN: [f64; 19] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
 
-/// The double that is nearest to a number; none if the number is beyond all of them.
+/// The double nearest to a number; none if the number is beyond all of them.
 ///
-/// A number too small to be told from 0 is 0, and keeps its sign.
+/// A number too small to be distinguished from 0 is 0, and keeps its sign.
 #[must_use]
 pub fn double(text: &[u8]) -> Option<f64> {
     short(text).or_else(|| any(text))
 }
 
-/// The same of a number of few digits: both it and the power of ten are doubles, so their quotient is the nearest one.
+/// The same for a number of few digits: both it and the power of ten are doubles, so their quotient is the nearest one.
 #[inline]
 #[allow(clippy::cast_precision_loss)] // none is lost
 fn short(text: &[u8]) -> Option<f64> {
@@ -46,7 +46,7 @@ fn any(text: &[u8]) -> Option<f64> {
     nearest.is_finite().then_some(nearest)
 }
 
-/// A text of bounded length that has the same nearest double.
+/// A text of limited length with the same nearest double.
 fn shortened(number: &Number) -> String {
     let significant = number.significant();
     let mut text = String::with_capacity(DOUBLE_MAX_DIGITS + 32);
@@ -55,7 +55,7 @@ fn shortened(number: &Number) -> String {
     let mut shift = significant.shift;
     let count = significant.count();
     if count > DOUBLE_MAX_DIGITS {
-        // The last significant digit is not 0, so something is left: one digit stands for all of it.
+        // The last significant digit is not 0, so there is a remainder: one digit represents all of it.
         text.push('1');
         shift += i64::try_from(count - DOUBLE_MAX_DIGITS - 1).unwrap_or(EXPONENT_LIMIT);
     }
@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    /// Doubles are the nearest ones; a zero keeps its sign, and what is beyond the range is none.
+    /// Doubles are the nearest ones; a zero keeps its sign, and numbers beyond the range are none.
     #[test]
     fn doubles() {
         assert_eq!(bits("1.10"), Some(1.1_f64.to_bits()));
@@ -117,7 +117,7 @@ mod tests {
             assert_eq!(bits(&format!("0e{many}9")), Some(0));
             assert_eq!(bits(&format!("1e{many}9")), Some(1e9_f64.to_bits()));
             assert_eq!(bits(&format!("1{many}")), None);
-            // The middle between 1 and the next double: to the even one, unless a digit far behind says otherwise.
+            // The midpoint between 1 and the next double: to the even one, unless a much later digit decides.
             let middle = "1.00000000000000011102230246251565404236316680908203125";
             assert_eq!(bits(&format!("{middle}{many}")), Some(1.0_f64.to_bits()));
             assert_eq!(bits(&format!("{middle}{many}1")), Some(1.0_f64.next_up().to_bits()));

@@ -1,7 +1,7 @@
-//! Which text stands for which typed value, and the form that Parquet stores it in.
+//! The texts of each typed value, and the value's form in Parquet.
 //!
-//! The rules are exactly those of `compactor/schema/column_types.py`. Only the text of a value counts, so the JSON string
-//! "5" and the number 5 are the same value. Any bytes may come in: what is no value is `None`.
+//! The rules are exactly those of `compactor/schema/column_types.py`. Only a value's text counts, so the JSON string
+//! "5" and the number 5 are the same value. Any bytes are allowed as input: invalid ones give `None`.
 
 mod decimal;
 mod double;
@@ -12,29 +12,29 @@ pub use decimal::decimal;
 pub use double::double;
 pub use time::{date, local_timestamp, nanoseconds, timestamp};
 
-/// Digits of a decimal, at most: of Spark, and of Parquet's readers.
+/// The most digits of a decimal: the limit of Spark, and of Parquet readers.
 pub const MAX_PRECISION: u8 = 38;
 
-/// What a number means as a timestamp: how much time has passed since 1970-01-01T00:00:00Z.
+/// The unit of a numeric timestamp: the time since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Epoch {
     Seconds,
     Milliseconds,
 }
 
-/// A type whose texts have a rule; every text is a string.
+/// A type that restricts its texts; every text is a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Long,
     Double,
-    /// `precision` digits, of which `scale` are behind the point.
+    /// `precision` digits, `scale` of them after the point.
     Decimal {
         precision: u8,
         scale: i8,
     },
     Boolean,
     Date,
-    /// A number is a timestamp only where there is an epoch.
+    /// A number is a timestamp only if there is an epoch.
     Timestamp {
         epoch: Option<Epoch>,
     },
@@ -45,17 +45,17 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The type that is spelled like this.
+    /// Parses a type.
     ///
     /// # Arguments
     ///
     /// * `kind` - One of long, double, decimal, boolean, date, timestamp, `timestamp_ntz` and `timestamp_ns`.
-    /// * `precision`, `scale` - Of a decimal; ignored for any other kind.
-    /// * `epoch` - Of a timestamp: seconds or milliseconds.
+    /// * `precision`, `scale` - For a decimal; ignored for any other kind.
+    /// * `epoch` - For a timestamp: seconds or milliseconds.
     ///
     /// # Errors
     ///
-    /// There is no such type. The message says what was asked for, and what was expected.
+    /// There is no such type. The message has the requested type, and what was expected.
     pub fn parse(kind: &str, precision: u8, scale: i8, epoch: Option<&str>) -> Result<Self, String> {
         Self::find(kind, precision, scale, epoch).ok_or_else(|| {
             format!(
@@ -88,10 +88,10 @@ impl Kind {
     }
 }
 
-/// Digits of a long, at most; so many always fit into 64 bits without sign.
+/// The most digits of a long; this many always fit into 64 unsigned bits.
 const LONG_MAX_DIGITS: usize = 19;
 
-/// A whole number of 64 bits in its one spelling: no exponent, no point, no needless zero, no -0.
+/// A 64-bit integer in its only spelling: no exponent, no point, no unnecessary zero, no -0.
 #[must_use]
 pub fn long(text: &[u8]) -> Option<i64> {
     let (negative, digits) = split_sign(text);
@@ -108,7 +108,7 @@ pub fn long(text: &[u8]) -> Option<i64> {
     if negative { 0_i64.checked_sub_unsigned(size) } else { i64::try_from(size).ok() }
 }
 
-/// `true` or `false`, and no other spelling.
+/// `true` or `false`, with no other spelling.
 #[must_use]
 pub fn boolean(text: &[u8]) -> Option<bool> {
     match text {
@@ -118,7 +118,7 @@ pub fn boolean(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// Whether there is a minus in front, and what is behind it.
+/// Whether there is a leading minus, and the rest.
 fn split_sign(text: &[u8]) -> (bool, &[u8]) {
     match text {
         [b'-', rest @ ..] => (true, rest),
@@ -126,7 +126,7 @@ fn split_sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// The ASCII digits in front, and what is behind them.
+/// The leading ASCII digits, and the rest.
 fn split_digits(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|byte| !byte.is_ascii_digit());
     text.split_at(end.unwrap_or(text.len()))
@@ -136,7 +136,7 @@ fn split_digits(text: &[u8]) -> (&[u8], &[u8]) {
 mod tests {
     use super::*;
 
-    /// A long has one spelling, and ends with 64 bits.
+    /// A long has one spelling, and ends at 64 bits.
     #[test]
     fn longs() {
         assert_eq!(long(b"0"), Some(0));
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Types that cannot be are refused, and so is an epoch beside anything but a timestamp.
+    /// Impossible types are refused, and so is an epoch with anything but a timestamp.
     #[test]
     fn kinds() {
         let decimal = Kind::parse("decimal", 38, 38, None);

@@ -1,11 +1,11 @@
-//! Numbers by JSON's grammar, taken apart without a limit to their digits.
+//! Numbers by JSON's grammar, taken apart without a limit on their digits.
 
 use super::{split_digits, split_sign};
 
-/// Exponents stop here: no text is long enough to shift a number back from so far away.
+/// Exponents are limited to this: no text is long enough to shift a number back from there.
 pub const EXPONENT_LIMIT: i64 = 1_000_000_000_000_000;
 
-/// A number in its parts.
+/// The parts of a number.
 pub struct Number<'a> {
     pub negative: bool,
     whole: &'a [u8],
@@ -13,21 +13,21 @@ pub struct Number<'a> {
     exponent: i64,
 }
 
-/// Digits of a short number, at most: fewer than 64 bits hold.
+/// The most digits of a short number: fewer than fit into 64 bits.
 const SHORT_DIGITS: usize = 18;
 
-/// A number of few digits without an exponent, as nearly all are.
+/// A number of few digits without an exponent, like most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortNumber {
     pub negative: bool,
     /// All of its digits as a whole number.
     pub digits: u64,
-    /// How many of them are behind the point.
+    /// How many of them are after the point.
     pub places: usize,
 }
 
 impl ShortNumber {
-    /// None for what [`Number::parse`] has to look at.
+    /// None if it needs [`Number::parse`].
     #[inline]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let (negative, rest) = split_sign(text);
@@ -52,7 +52,7 @@ impl ShortNumber {
     }
 }
 
-/// The digits of a number from its first to its last that is not 0, in two pieces.
+/// The digits of a number from the first to the last non-zero one, in two pieces.
 ///
 /// The number is these digits as a whole number, times 10 to the power of `shift`.
 pub struct Significant<'a> {
@@ -103,7 +103,7 @@ impl Significant<'_> {
     }
 }
 
-/// What is behind the e: a sign or none, and digits.
+/// The part after the e: an optional sign, and digits.
 fn parse_exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'+', rest @ ..] => (false, rest),
@@ -135,7 +135,7 @@ fn length(digits: &[u8]) -> i64 {
 mod tests {
     use super::*;
 
-    /// What JSON does not take for a number is none, and neither is a number with anything around it.
+    /// Texts that are not numbers in JSON are none, and neither is a number with anything around it.
     #[test]
     fn grammar() {
         for text in [
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// The significant digits begin and end with another digit than 0, wherever the point is.
+    /// The significant digits start and end with a non-zero digit, wherever the point is.
     #[test]
     fn significant_digits() {
         for (text, expected, shift) in [

@@ -1,8 +1,8 @@
-//! Dates and timestamps of the years 0001 to 9999, by the Gregorian calendar throughout.
+//! Dates and timestamps in the years 0001 to 9999, always in the Gregorian calendar.
 
 use super::{Epoch, decimal, split_digits};
 
-/// Digits of any number of seconds or milliseconds that is a time of these years, to the microsecond.
+/// Enough digits for any number of seconds or milliseconds in these years, to the microsecond.
 const EPOCH_PRECISION: u8 = 18;
 
 /// 0001-01-01T00:00:00Z, in microseconds since 1970.
@@ -43,19 +43,19 @@ pub fn date(text: &[u8]) -> Option<i32> {
     real.then(|| days_since_1970(year, month, day))
 }
 
-/// Counts from March, so that the day that leap years add is the last of its year.
+/// Counts from March, so that the leap day is the last day of its year.
 const fn days_since_1970(year: i32, month: i32, day: i32) -> i32 {
     let (year, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    // Months from March on have 31, 30, 31, 30, 31 days, over and over: 153 in five of them.
+    // Months from March on have 31, 30, 31, 30, 31 days, repeatedly: 153 in five of them.
     let days = (153 * months + 2) / 5 + day - 1;
     365 * year + year / 4 - year / 100 + year / 400 + days - DAYS_TO_1970
 }
 
-/// A time with its offset from UTC; where there is an epoch, also a number.
+/// A time with its offset from UTC; if there is an epoch, also a number.
 ///
 /// # Returns
 ///
-/// Microseconds since 1970-01-01T00:00:00Z. What is not a whole number of them is none.
+/// Microseconds since 1970-01-01T00:00:00Z. None if that is not a whole number.
 #[must_use]
 pub fn timestamp(text: &[u8], epoch: Option<Epoch>) -> Option<i64> {
     iso_timestamp(text)
@@ -67,46 +67,46 @@ pub fn timestamp(text: &[u8], epoch: Option<Epoch>) -> Option<i64> {
 ///
 /// # Returns
 ///
-/// Microseconds since 1970-01-01T00:00:00 by the same clock. What is not a whole number of them is none.
+/// Microseconds since 1970-01-01T00:00:00 by the same clock. None if that is not a whole number.
 #[must_use]
 pub fn local_timestamp(text: &[u8]) -> Option<i64> {
     let clock = clock(text, MICROSECOND_DIGITS)?;
     clock.zone.is_empty().then(|| clock.seconds * MICROSECONDS + clock.fraction)
 }
 
-/// A time with its offset from UTC, of the years 1677 to 2262.
+/// A time with its offset from UTC, in the years 1677 to 2262.
 ///
 /// # Returns
 ///
-/// Nanoseconds since 1970-01-01T00:00:00Z. What is not a whole number of them is none, nor what 64 bits do not hold, nor
-/// what is of the years 0 or 10000 in UTC.
+/// Nanoseconds since 1970-01-01T00:00:00Z. None if that is not a whole number, does not fit into 64 bits, or is in the
+/// years 0 or 10000 in UTC.
 #[must_use]
 pub fn nanoseconds(text: &[u8]) -> Option<i64> {
     let clock = clock(text, NANOSECOND_DIGITS)?;
     let seconds = clock.seconds - offset_minutes(clock.zone)? * MINUTE_SECONDS;
-    // The product may be beyond 64 bits where the sum is not.
+    // The product may exceed 64 bits although the sum does not.
     let found = i128::from(seconds) * i128::from(NANOSECONDS) + i128::from(clock.fraction);
     i64::try_from(found).ok()
 }
 
-/// `yyyy-mm-ddThh:mm:ss.ffffff+hh:mm`, which may be of the years 0 or 10000 in UTC.
+/// `yyyy-mm-ddThh:mm:ss.ffffff+hh:mm`, possibly in the years 0 or 10000 in UTC.
 fn iso_timestamp(text: &[u8]) -> Option<i64> {
     let clock = clock(text, MICROSECOND_DIGITS)?;
     let seconds = clock.seconds - offset_minutes(clock.zone)? * MINUTE_SECONDS;
     Some(seconds * MICROSECONDS + clock.fraction)
 }
 
-/// What a clock shows, wherever it is.
+/// The time on a clock, in any zone.
 struct Clock<'a> {
     /// Since 1970-01-01T00:00:00 by this clock.
     seconds: i64,
     /// In units of the last digit.
     fraction: i64,
-    /// What is behind it.
+    /// The rest of the text.
     zone: &'a [u8],
 }
 
-/// `yyyy-mm-ddThh:mm:ss.ffffff`, with so many digits of a fraction at most, unless further ones are zeros. The seconds
+/// `yyyy-mm-ddThh:mm:ss.ffffff`, with at most this many fractional digits, unless further ones are zeros. The seconds
 /// and their fraction may be missing.
 fn clock(text: &[u8], fraction_digits: usize) -> Option<Clock<'_>> {
     let (day, rest) = text.split_first_chunk::<10>()?;
@@ -125,7 +125,7 @@ fn clock(text: &[u8], fraction_digits: usize) -> Option<Clock<'_>> {
     Some(Clock { seconds: minutes * MINUTE_SECONDS + i64::from(second), fraction, zone })
 }
 
-/// The fraction behind whole seconds, if any, in units of its last digit; and what is behind it.
+/// The fraction after whole seconds, if any, in units of its last digit; and the rest of the text.
 fn fraction(text: &[u8], most_digits: usize) -> Option<(i64, &[u8])> {
     let [b'.', rest @ ..] = text else {
         return Some((0, text));
@@ -140,7 +140,7 @@ fn fraction(text: &[u8], most_digits: usize) -> Option<(i64, &[u8])> {
     Some((found, rest))
 }
 
-/// How far a clock is ahead of UTC: `Z`, or hours and perhaps minutes, up to 18 hours.
+/// How far a clock is ahead of UTC: `Z`, or hours and optional minutes, up to 18 hours.
 fn offset_minutes(text: &[u8]) -> Option<i64> {
     let (sign, hours, minutes) = match *text {
         [b'Z'] => return Some(0),
@@ -160,7 +160,7 @@ fn offset_minutes(text: &[u8]) -> Option<i64> {
 }
 
 fn since_epoch(text: &[u8], epoch: Epoch) -> Option<i64> {
-    // Digits behind the point that make a whole microsecond.
+    // Digits after the point in a whole microsecond.
     let scale = match epoch {
         Epoch::Seconds => 6,
         Epoch::Milliseconds => 3,
@@ -177,7 +177,7 @@ fn two_digits(first: u8, second: u8) -> Option<i32> {
 mod tests {
     use super::*;
 
-    /// Every day of the years 0001 to 9999 has its number, one more than the day before; no other day is one.
+    /// Every day in the years 0001 to 9999 has its number, one more than the day before; no other day is valid.
     #[test]
     fn dates() {
         assert_eq!(date(b"0001-01-01"), Some(-719_162));
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// A timestamp says its offset; its seconds and their fraction may be missing.
+    /// A timestamp has an offset; its seconds and their fraction may be missing.
     #[test]
     fn timestamps() {
         for (text, expected) in [
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// A time without a zone has no offset, and otherwise the parts of one that has.
+    /// A time without a zone has no offset, and otherwise the parts of one with an offset.
     #[test]
     fn local_timestamps() {
         for (text, expected) in [
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Nanoseconds end with 64 bits.
+    /// Nanoseconds end at 64 bits.
     #[test]
     fn timestamps_to_the_nanosecond() {
         for (text, expected) in [
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Where a column has an epoch, a number is a timestamp if it is exact to the microsecond.
+    /// If a column has an epoch, a number is a timestamp if it is exact to the microsecond.
     #[test]
     fn numbers_as_timestamps() {
         let seconds = |text: &str| timestamp(text.as_bytes(), Some(Epoch::Seconds));
