@@ -37,7 +37,7 @@ def _events_table() -> str:
 def _fields_table() -> str:
     """The fields that the logger adds to events, and those with the same meaning in many events, in Markdown."""
     rows = [f"| `{name}` | {meaning} |" for name, meaning in COMMON_FIELDS.items()]
-    rows += [f"| `{name}` | {meaning}; on the events that list it |" for name, meaning in _shared()]
+    rows += [f"| `{name}` | {meaning}; on some events |" for name, meaning in _shared()]
     return "\n".join(["| field | meaning |", "|---|---|", *rows])
 
 

@@ -6,7 +6,7 @@ MAX_CHARACTERS = 500
 """Maximum length of an error text in the log."""
 
 _OF_CODE = (ImportError, AttributeError, NameError, NotImplementedError)
-"""Python errors whose text names code, never data."""
+"""Python errors whose text contains names from code, never data."""
 
 
 def described(error: BaseException, *, max_characters: int = MAX_CHARACTERS) -> str:
@@ -37,7 +37,7 @@ def _of_file(error: OSError) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost function of the compactor on the call stack, or else the place where the error was raised."""
+    """The innermost compactor function on the call stack, or else the place where the error was raised."""
     place = ""
     frame = error.__traceback__
     while frame is not None:

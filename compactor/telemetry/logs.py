@@ -1,4 +1,4 @@
-"""Logs events with fields: readable lines on a terminal, one JSON object a line elsewhere. Never logs row contents."""
+"""Logs events with fields: readable lines on a terminal, otherwise one JSON object per line. Never logs row data."""
 
 import json
 import logging
@@ -17,20 +17,20 @@ from compactor.telemetry.error_text import described
 from compactor.telemetry.log_events import CATALOGUE, OF_THE_ERROR, Level
 
 LOGGER = logging.getLogger("compactor")
-LOGGER.addHandler(logging.NullHandler())  # a program that imports the package decides where its log goes
+LOGGER.addHandler(logging.NullHandler())  # a program that imports the package configures its own logging
 
 _RUNS: list[str] = []
-"""The ids of the runs of this process, of which the first one is in every event: batches run in several threads.
+"""The ids of this process's runs; the first one is in every event, because batches run in several threads.
 
-The first one is that of the job, before those of its streams.
+The first one is the job's, followed by those of its streams.
 """
 
 
 def log_event(event: str, /, **fields: Any) -> None:
-    """Log one event of the catalogue, which gives its level, fields and next action.
+    """Log an event from the catalogue, which defines its level, fields and next action.
 
     Pass errors as exceptions: they are described without data. An unknown event, or a value that JSON cannot represent,
-    is logged too: a log line must not fail a batch.
+    is still logged: a log line must not fail a batch.
     """
     known = CATALOGUE.get(event)
     level = known.level if known else "warning"
@@ -50,7 +50,7 @@ def log_event(event: str, /, **fields: Any) -> None:
 
 @contextmanager
 def run_in_log(run_id: str) -> Iterator[None]:
-    """Add a run id to every event of this process inside the context."""
+    """Add a run id to every event of this process within the context."""
     _RUNS.append(run_id)
     try:
         yield
@@ -59,7 +59,7 @@ def run_in_log(run_id: str) -> Iterator[None]:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line, for CloudWatch Logs Insights and the like."""
+    """One JSON object per line, for CloudWatch Logs Insights and similar tools."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {
@@ -104,14 +104,14 @@ def _next_move(record: logging.LogRecord) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as one word, or quoted, so that it stays on one line and its end is visible."""
+    """A value as one word, or quoted, so that it stays on one line with a visible end."""
     text = value.isoformat() if isinstance(value, datetime) else str(value)
     is_word = bool(text) and visible(text) == text and not set(text) & {" ", '"', "="}
     return text if is_word else json.dumps(text, ensure_ascii=False)
 
 
 def _way(record: logging.LogRecord) -> str:
-    """The tracebacks of an error and its causes, without values, which Python's own traceback would quote."""
+    """The tracebacks of an error and its causes, without the values that Python's own traceback would quote."""
     error = record.exc_info[1] if record.exc_info else None
     ways: list[str] = []
     while error is not None and len(ways) < 10:  # noqa: PLR2004 - causes may form a cycle
@@ -122,7 +122,7 @@ def _way(record: logging.LogRecord) -> str:
 
 
 def configure_logs(*, as_json: bool, level: Level = "info", stream: TextIO | None = None) -> None:
-    """Send the compactor's events to a stream as JSON or readable lines. Each entry point calls it once."""
+    """Send the compactor's events to a stream as JSON or readable lines. Called once per entry point."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines() if as_json else ReadableLines())
     LOGGER.handlers[:] = [handler]

@@ -1,4 +1,4 @@
-"""The catalogue of metrics: name, unit, meaning, and what to do when one moves. Nothing else may be emitted."""
+"""The catalogue of metrics: name, unit, meaning, and what to do when one moves. No others may be emitted."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,43 +12,43 @@ class Metric:
 
     meaning: str  # what it counts
     advice: str  # what to do when it moves
-    unit: Unit = "Count"  # as CloudWatch calls it; `None` for dollars, which have none there
+    unit: Unit = "Count"  # CloudWatch's unit; `None` for dollars, for which it has none
 
 
 CATALOGUE = {
-    "ManifestsCommitted": Metric("manifests that the batch committed or finished", "0 while work waits: read the log"),
+    "ManifestsCommitted": Metric("manifests committed or finished by the batch", ("0 while work waits: read the log")),
     "ManifestsDeadLettered": Metric(
-        "manifests that the batch made dead letters", "read failed/*.reason.json under paths.state"
+        "manifests that became dead letters in the batch", "read failed/*.reason.json under paths.state"
     ),
     "ManifestsStuck": Metric("manifests that need an operator", "read manifest.stuck in the log"),
     "ManifestsRetrying": Metric(
         "manifests that failed and wait for their next attempt", "stays above 0: read manifest.failed in the log"
     ),
     "BatchDurationSeconds": Metric(
-        "time since the first of the manifests that ended together was taken in",
+        "from the intake of the first manifest until they ended together",
         "above half the SLA: add workers",
         "Seconds",
     ),
     "InputBytesPerSecond": Metric(
-        "stored input of the batch divided by its duration", "below the arrival rate: add workers", "Bytes/Second"
+        "stored input of the batch, divided by its duration", "below the arrival rate: add workers", "Bytes/Second"
     ),
-    "RecordsIn": Metric("lines read, without blank ones", "compare with what producers sent"),
-    "RecordsOut": Metric("rows that became visible", "always RecordsIn minus RecordsRejected"),
-    "RecordsRejected": Metric("rejected lines", "check the rejects by reason; tell the producer"),
+    "RecordsIn": Metric("non-blank lines read", "compare with what producers sent"),
+    "RecordsOut": Metric("new visible rows", "always RecordsIn minus RecordsRejected"),
+    "RecordsRejected": Metric("rejected lines", "check the rejects by reason; inform the producer"),
     "FilesQuarantined": Metric(
         "quarantined input files",
         "`compactor verify` lists them with their status",
     ),
     "BytesIn": Metric("stored size of the input files", "falls: producers or events stopped", "Bytes"),
     "BytesOut": Metric("size of the Parquet files", "sizing learns its ratio to BytesIn", "Bytes"),
-    "OutputFiles": Metric("Parquet files of rows", "rises against BytesOut: files become too small"),
+    "OutputFiles": Metric("Parquet files with rows", "rises against BytesOut: files become too small"),
     "OutputFileSizeHitRate": Metric(
-        "output files within 25 % of the target, of manifests or partitions that fill one",
+        "output files within 25 % of the target, for manifests or partitions that can fill one",
         "below 90: the data changes quickly",
         "Percent",
     ),
     "SmallPartitionFiles": Metric(
-        "output files of partitions that do not fill one; they do not count in the hit rate",
+        "output files of partitions too small to fill one; excluded from the hit rate",
         "near OutputFiles: choose a coarser output.partition_by, or larger manifests",
     ),
     "RowsOfNoPartition": Metric(
@@ -61,7 +61,7 @@ CATALOGUE = {
         "Seconds",
     ),
     "ValuesRescued": Metric(
-        "values kept in _rescued_data because they do not fit the type of their column",
+        "values in _rescued_data that do not fit their column's type",
         "rises: a producer changed its events, or the schema file is wrong",
     ),
     "BinsRedone": Metric(
@@ -70,43 +70,45 @@ CATALOGUE = {
     ),
     "NewColumns": Metric("new columns", "a producer changed its events"),
     "ColumnsRefused": Metric(
-        "keys that got no column, at least; their values are in _rescued_data",
+        "minimum number of keys without a column; their values are in _rescued_data",
         "rises: values may be used as keys; compare columns.refused in the log with the limits in [schema]",
     ),
     "ColumnsUsedPercent": Metric(
-        "columns of keys, divided by schema.max_columns",
-        "from 90 on: `compactor schema` shows which file brought them; `compactor schema retire` makes room",
+        "key columns, divided by schema.max_columns",
+        "from 90 on: `compactor schema` shows the files that added them; `compactor schema retire` makes room",
         "Percent",
     ),
     "Attempts": Metric("attempts of the batch", "above ManifestsCommitted: read the attempt records"),
     "AttemptsWasted": Metric(
-        "attempts of the batch at manifests that another run decided first",
+        "attempts at manifests that another run decided first",
         "stays above 0: two jobs work on the same manifests; `compactor status` lists them",
     ),
-    "Heartbeat": Metric("1 with every batch and every idle minute", "stops: the job is down or hangs"),
+    "Heartbeat": Metric("1 per batch and per idle minute", "stops: the job is down or hangs"),
     "TableCommits": Metric(
-        "commits to the table of `[table]`; only with a table sink", "0 while manifests are placed: read the log"
+        "commits to the table of `[table]`; only with a table sink", "0 while manifests are published: read the log"
     ),
     "TableCommitsFailed": Metric(
-        "commits to the table of `[table]` that failed; what they had is committed later, once",
+        "failed commits to the table of `[table]`; their content is committed later, once",
         "stays above 0: read table.not_committed in the log",
     ),
     "ManifestsPlaced": Metric(
-        "manifests whose files wait until the table of `[table]` takes them",
-        "grows to 5,000: the job begins no others until the catalog answers",
+        "manifests whose files are not yet in the table of `[table]`",
+        "grows to 5,000: the job starts no more until the catalog responds",
     ),
     "CheckpointRotations": Metric(
         "moves of the stream to a new Spark checkpoint, after 10,000 manifests",
-        "many an hour: the manifests are small; raise builder.target_manifest_bytes or builder.max_wait_seconds",
+        "many per hour: the manifests are small; raise builder.target_manifest_bytes or builder.max_wait_seconds",
     ),
     "JobState": Metric(
         "state of the Glue job: 2 running, 1 starting or stopping, 0 no run, -1 no run and breaker open",
         "below 2 for long: `compactor control --dry-run`; -1: fix the cause, close the breaker",
     ),
-    "Restarts": Metric("runs that the control plane started", "rises: read the reasons in its notifications"),
+    "Restarts": Metric("runs started by the control plane", "rises: read the reasons in its notifications"),
     "QueueDepth": Metric("S3 events in the queue, in flight or not", "grows: the builder is too slow"),
     "QueueOldestAgeSeconds": Metric(
-        "age of the oldest S3 event in the queue, some minutes late", "above the SLA: read the builder's log", "Seconds"
+        "age of the oldest S3 event in the queue, delayed by some minutes",
+        "above the SLA: read the builder's log",
+        "Seconds",
     ),
     "DeadLetterDepth": Metric("messages in the dead-letter queue", "above 0: read them, fix the cause, move them back"),
     "ManifestsPending": Metric("manifests in the watched prefix", "grows: check JobState, then BatchDurationSeconds"),
@@ -116,18 +118,18 @@ CATALOGUE = {
         "Seconds",
     ),
     "LandingAgeSeconds": Metric(
-        "for how long the oldest record of a topic or stream that is not landed may have waited, by the last answers "
-        "of its partitions, or since the last landing while those of the job fail",
+        "longest possible wait of an unlanded record of a topic or stream, by the last responses of its "
+        "partitions, or since the last landing while landings fail",
         "grows: read landing.failed in the log, or land more often; near the retention, records are lost",
         "Seconds",
     ),
     "LandingsFailed": Metric(
-        "landings of `kafka.topics` and `kinesis.streams` that failed, or were of some partitions only",
+        "landings of `kafka.topics` and `kinesis.streams` that failed completely or partly",
         "stays above 0: read landing.failed in the log",
     ),
     "FilesAnnounced": Metric(
-        "files that S3 events announced",
-        "falls: producers stopped, or the bucket's notification is gone",
+        "files announced by S3 events",
+        "falls: producers stopped, or the bucket's notification is missing",
     ),
     "BytesAnnounced": Metric(
         "stored size of announced files",
@@ -139,15 +141,15 @@ CATALOGUE = {
         "rises: a producer writes to the wrong place; read messages.built in the log",
     ),
     "FilesRepeated": Metric(
-        "announced files that were claimed before",
-        "many: the queue's visibility timeout is too short; S3 repeats a few",
+        "announced files that were already claimed",
+        "many: the queue's visibility timeout is too short; a few are S3 repeats",
     ),
     "FilesUnrouted": Metric(
-        "announced files that are below no prefix of a stream; only with `[[streams]]`",
+        "announced files that match no stream's prefix; only with `[[streams]]`",
         "above 0: read files.unrouted in the log; add a stream or correct its prefixes, then plan",
     ),
     "FilesMisdated": Metric(
-        "announced files named after dates outside the window of `[input]`; the day of arrival counts",
+        "announced files whose names have a date outside the window of `[input]`; the arrival date is used",
         "above 0: read files.misdated in the log, and inform the producer",
     ),
     "MessagesFailed": Metric(
@@ -176,17 +178,17 @@ CATALOGUE = {
         "None",
     ),
     "MetricsDropped": Metric(
-        "values that were not numbers, or that CloudWatch did not take in time",
+        "values that were not numbers, or that CloudWatch did not accept in time",
         "above 0: other metrics have gaps; read metrics.* in the log",
     ),
 }
 """All metrics by name, as CloudWatch shows it."""
 
 ONLY_OF_STREAMS = frozenset({"FilesUnrouted"})
-"""Metrics that are emitted only where the settings have `[[streams]]`."""
+"""Metrics emitted only if the settings have `[[streams]]`."""
 
 ONLY_OF_PARTITIONS = frozenset({"SmallPartitionFiles", "RowsOfNoPartition"})
-"""Metrics that are emitted only where the settings have `output.partition_by`."""
+"""Metrics emitted only if the settings have `output.partition_by`."""
 
 ONLY_OF_LOGS = frozenset({"LandingAgeSeconds", "LandingsFailed"})
-"""Metrics that are emitted only where topics or streams are landed, also with the dimension `Log`."""
+"""Metrics emitted only where topics or streams are landed, also with the dimension `Log`."""
