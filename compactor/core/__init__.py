@@ -1,1 +1,1 @@
-"""Values, contracts and pure decisions that every other folder uses."""
+"""Values, contracts and pure decisions shared by all other folders."""

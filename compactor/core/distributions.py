@@ -1,4 +1,4 @@
-"""Many values of one metric as distinct values with counts, which can be coarsened and still give percentiles."""
+"""The values of one metric as distinct values with counts, which can be coarsened and still yield percentiles."""
 
 import math
 from collections import Counter
@@ -11,17 +11,17 @@ _FINEST_STEP = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Many times."""
+    """A summary of durations."""
 
-    times: int  # how many
-    p50_seconds: float  # half of them are no longer
-    p99_seconds: float  # 99 % of them are no longer
-    longest_seconds: float  # the longest
+    times: int  # number of durations
+    p50_seconds: float  # median
+    p99_seconds: float  # 99th percentile
+    longest_seconds: float  # maximum
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Many values of one metric.
+    """The values of one metric.
 
     Attributes:
         counts: How often each value occurred.
@@ -35,7 +35,7 @@ class Distribution:
         return sum(self.counts.values())
 
     def percentile(self, percent: float) -> float:
-        """Return the smallest value that at least this percentage of all values do not exceed.
+        """The smallest value that at least this percentage of all values do not exceed.
 
         Raises:
             ValueError: There are no values.
@@ -46,11 +46,11 @@ class Distribution:
             seen += self.counts[value]
             if seen >= wanted:
                 return value
-        raise ValueError("a percentile of no values")
+        raise ValueError("no values to take a percentile from")
 
     @property
     def spread(self) -> Spread | None:
-        """The spread of the values, which are times in seconds; None without any."""
+        """Summarise the values, which are times in seconds; None if there are none."""
         return Spread(self.total, *map(self.percentile, (50, 99, 100))) if self.counts else None
 
     def coarsened(self, max_distinct: int) -> "Distribution":

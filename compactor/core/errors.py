@@ -38,27 +38,27 @@ from typing import ClassVar
 
 
 class ExitCode(IntEnum):
-    """What the exit code of a command means."""
+    """The exit code of a command."""
 
     DONE = 0
     FAILED = 1  # try again, or see the log
-    WRONG_USAGE = 2  # of the command, or of the settings
-    NEEDS_OPERATOR = 3  # done, but an operator has to act
-    INTERRUPTED = 130  # by Ctrl-C; what shells give for SIGINT
+    WRONG_USAGE = 2  # wrong command line or settings
+    NEEDS_OPERATOR = 3  # done, but needs an operator
+    INTERRUPTED = 130  # by Ctrl-C; the shell convention for SIGINT
 
 
 class CompactorError(Exception):
-    """Root of all errors raised on purpose. No message contains input data.
+    """Root of all deliberate errors. No message contains input data.
 
     Attributes:
         next_move: What the operator should do next. A class without its own value inherits that of its group.
     """
 
-    next_move: ClassVar[str] = "fix what the error names, then run it again"
+    next_move: ClassVar[str] = "fix the reported cause, then run it again"
 
 
 class InputError(CompactorError):
-    """The input is wrong. Quarantine it with its reason and go on."""
+    """The input is wrong. Quarantine it with its reason and continue."""
 
     next_move = "fix the input, or have its producer send it again; `compactor redrive`"
 
@@ -102,32 +102,30 @@ class FileError(InputError):
 
 
 class TryAgainError(CompactorError):
-    """Passing trouble. Back off and repeat; nothing has been lost."""
+    """A transient failure. Back off and retry; no data is lost."""
 
-    next_move = "run it again, nothing is lost; if it fails again, fix what the error names"
+    next_move = "run it again, no data is lost; if it fails again, fix the reported cause"
 
 
 class StoreUnavailable(TryAgainError):
-    """The store throttled, timed out or answered 5xx, also after the client's own retries."""
+    """The store throttled, timed out or answered 5xx despite the client's own retries."""
 
-    next_move = "run it again, nothing is lost; if it fails again, check network, endpoint and free disk space"
+    next_move = "run it again, no data is lost; if it fails again, check network, endpoint and free disk space"
 
 
 class ScratchFull(StoreUnavailable):
-    """The local disk of a task is full. Held against a manifest that was alone in flight."""
+    """A task's local disk is full. Counts against a manifest that was alone in flight."""
 
     next_move = (
-        "free disk space, give the workers more, or lower input.max_decompressed_bytes; a manifest that fills the disk "
-        "alone becomes a dead letter"
+        "free disk space, give the workers more, or lower input.max_decompressed_bytes; a manifest that fills the "
+        "disk on its own becomes a dead letter"
     )
 
 
 class InputRefused(TryAgainError):
-    """The store refuses to give any of a manifest's files. Held against the manifest if others get through."""
+    """The store denies access to all files of a manifest. Counts against the manifest if others succeed."""
 
-    next_move = (
-        "give the job the right to read the files, or have their producer send them again; it tries again itself"
-    )
+    next_move = "give the job permission to read the files, or have the producer send them again; the job retries"
 
 
 class ObjectNotFound(TryAgainError):
@@ -143,27 +141,27 @@ class ObjectChanged(TryAgainError):
 
 
 class TableConflict(TryAgainError):
-    """The table is no longer at the head that the change was made for. Nothing was changed."""
+    """The table has moved on from the head that the change was based on. Nothing was changed."""
 
-    next_move = "run it again, nothing is lost; another process has changed the table meanwhile"
+    next_move = "run it again, no data is lost; another process changed the table"
 
 
 class TableCommitUnknown(TryAgainError):
-    """The catalogue did not tell whether the table was changed. Only its head tells, once it is read again."""
+    """It is unknown whether the catalog changed the table. Read its head again to find out."""
 
-    next_move = "run it again, nothing is lost or doubled; if it fails again, check the catalogue"
+    next_move = "run it again, nothing is lost or duplicated; if it fails again, check the catalog"
 
 
 class StagingError(TryAgainError):
-    """Staged files are missing, damaged or do not add up. Nothing was committed; the attempt counts as failed."""
+    """Staged files are missing, damaged or inconsistent. Nothing was committed; the attempt counts as failed."""
 
     next_move = "run it again; if it fails again, keep the manifest and report a bug"
 
 
 class StuckError(CompactorError):
-    """A person must fix one manifest. It stays as it is; all others go on."""
+    """One manifest needs an operator. It stays as it is; all others continue."""
 
-    next_move = "fix what the error names, then run it again; other manifests continue"
+    next_move = "fix the reported cause, then run it again; other manifests continue"
 
 
 class RecordUnreadable(StuckError):
@@ -175,32 +173,32 @@ class RecordUnreadable(StuckError):
 class StagingLost(StuckError):
     """The staged files of a committed manifest were deleted before they were published."""
 
-    next_move = "`compactor rebuild` with the id of the manifest; or restore the staged files that the error names"
+    next_move = "run `compactor rebuild` with the manifest's id, or restore the reported staged files"
 
 
 class TableHeldBack(StuckError):
-    """The catalogue refuses the files of a manifest, alone and again: it is left out of the table, and not done."""
+    """The catalog keeps refusing a manifest's files on their own: it is held back from the table, and not done."""
 
     next_move = (
-        "fix what the error names, then `compactor table rebuild` takes it in again; or `compactor rebuild` with its id"
-        " writes its files anew"
+        "fix the reported cause, then `compactor table rebuild` adds it again; or `compactor rebuild` with its id "
+        "rewrites its files"
     )
 
 
 class EngineLost(CompactorError):
     """The engine died. Attempts in flight get no recorded end, as if this process had died too."""
 
-    next_move = "run it again: it continues; if it dies again, give Spark more memory or run fewer manifests at once"
+    next_move = "run it again: it resumes; if it dies again, give Spark more memory or run fewer manifests at once"
 
 
 class OperatorError(CompactorError):
-    """A person must act before the command or job can work."""
+    """The command or job cannot work until an operator acts."""
 
-    next_move = "fix what the error names, then run it again"
+    next_move = "fix the reported cause, then run it again"
 
 
 class SettingsError(OperatorError):
-    """Settings that cannot be used.
+    """The settings cannot be used.
 
     Args:
         faults: One line per fault: the key, the value, and what was expected.
@@ -217,21 +215,21 @@ class SettingsError(OperatorError):
 
 
 class ExtraMissing(OperatorError):
-    """Packages that this work needs, and most work does not, are not installed."""
+    """Optional packages that this work needs are not installed."""
 
-    next_move = "run the command that the error names in the Python of the compactor, then run it again"
+    next_move = "run the command in the error with the compactor's Python, then run it again"
 
 
 class InventoryError(OperatorError):
-    """An S3 Inventory that is damaged, incomplete, or of other objects. Nothing was planned from it."""
+    """An S3 Inventory is damaged, incomplete, or lists other objects. Nothing was planned from it."""
 
-    next_move = "name the manifest.json of a complete inventory with the fields that planning needs"
+    next_move = "pass the manifest.json of a complete inventory with the fields that planning needs"
 
 
 class TableRefused(OperatorError):
-    """The catalogue, or its client that reads the files, refuses one change of the table. Nothing was changed by it."""
+    """The catalog, or its client that reads the files, refuses one change to the table. It had no effect."""
 
-    next_move = "fix what the error names; if only some manifests are to blame, the job holds these back and goes on"
+    next_move = "fix the reported cause; if only some manifests are to blame, the job holds these back and continues"
 
 
 class AccessError(OperatorError):
@@ -241,13 +239,13 @@ class AccessError(OperatorError):
 
 
 class CredentialsRefused(AccessError):
-    """The credentials are not valid now, whatever is accessed."""
+    """The credentials are currently invalid, for any access."""
 
     next_move = "renew the credentials, then run it again"
 
 
 class CredentialsMissing(CredentialsRefused):
-    """There are no credentials. The message says what helps."""
+    """There are no credentials. The message suggests a remedy."""
 
     next_move = "set AWS_PROFILE or run `aws sso login`, then run it again; a job on AWS needs a role"
 
@@ -255,7 +253,7 @@ class CredentialsMissing(CredentialsRefused):
 class LinkRefused(AccessError):
     """A symbolic link leads out of the folders that input may be in."""
 
-    next_move = "replace the link by the file, or name the folder of the file in input.allowed_prefixes"
+    next_move = "replace the link with the file, or add the file's folder to input.allowed_prefixes"
 
 
 class EngineFailed(Exception):

@@ -1,4 +1,4 @@
-"""What is installed only by choice: the extras of the package, and what each of them is for."""
+"""The optional extras of the package, and what each one is for."""
 
 import sys
 from importlib.util import find_spec
@@ -8,27 +8,27 @@ from compactor.core.errors import ExtraMissing
 from compactor.core.text.safe_text import quoted
 
 DISTRIBUTION = "ndjson-compactor"
-"""The name of the package on an index. Its import is `compactor`."""
+"""The package's name on an index. It is imported as `compactor`."""
 
 Extra = Literal["aws", "demo", "iceberg", "kafka", "msk", "report", "spark"]
 
 EXTRAS: dict[Extra, tuple[str, str]] = {
-    "aws": ("boto3", "S3 and the other services of AWS"),
+    "aws": ("boto3", "S3 and other AWS services"),
     "demo": ("moto", "`compactor demo`"),
-    "iceberg": ("pyiceberg", "a table of Iceberg"),
+    "iceberg": ("pyiceberg", "Iceberg tables"),
     "kafka": ("confluent_kafka", "input from Kafka"),
-    "msk": ("aws_msk_iam_sasl_signer", "clusters of MSK with IAM"),
-    "report": ("pygal", "the page of `compactor report`"),
+    "msk": ("aws_msk_iam_sasl_signer", "MSK clusters with IAM"),
+    "report": ("pygal", "the HTML page of `compactor report`"),
     "spark": ("pyspark", "Spark, which also needs Java 17 or 21"),
 }
-"""A package that only this extra brings, and what needs it."""
+"""For each extra, a package that only it installs, and its purpose."""
 
 
 def need(extra: Extra) -> None:
-    """Check that an extra is installed. The packages that import what it brings do so first.
+    """Check that an extra is installed. Packages that import an extra's libraries call this first.
 
     Raises:
-        ExtraMissing: It is not; the message has the command that installs it.
+        ExtraMissing: It is not; the message contains the install command.
     """
     package, purpose = EXTRAS[extra]
     if not is_installed(extra):
@@ -41,5 +41,5 @@ def is_installed(extra: Extra) -> bool:
 
 
 def install_command(extra: Extra) -> str:
-    """The command that adds an extra to this Python; it builds nothing, for the package itself is there."""
+    """The command that adds an extra to this Python; it builds nothing, as the package itself is already installed."""
     return f"{quoted(sys.executable)} -m pip install '{DISTRIBUTION}[{extra}]'"

@@ -1,4 +1,4 @@
-"""The places of everything that the compactor writes. Only engines know the names within the staging of an attempt."""
+"""The places of everything that the compactor writes. Only engines know the names within an attempt's staging."""
 
 import hashlib
 import posixpath
@@ -15,7 +15,7 @@ class ManifestKey(NamedTuple):
     """One manifest. Keys sort by date first.
 
     Attributes:
-        date: Of its data, as `yyyy-mm-dd`.
+        date: Date of its data, as `yyyy-mm-dd`.
         id: Unique among all manifests, whatever their dates.
     """
 
@@ -27,21 +27,21 @@ MANIFEST_ID = re.compile(
     r"(?=.{1,230}\Z)(?!.*\.reason\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
     r"(-r[1-9]\d{0,8})?(-dup-[0-9a-f]{12})?(-r[1-9]\d{0,8})?"
 )
-"""What a manifest id may look like: it becomes part of file names, so no separators and no leading dot.
+"""The pattern of manifest ids. They become part of file names, hence no separators and no leading dot.
 
-An id has up to 200 characters, and may be followed by what `duplicate_id` and `redriven_id` add to it. With 230 in all,
-the longest name made from it, of an output file, is within the 255 bytes that disks allow. It does not end in
-`.reason`, because a dead letter of that id would look like the reason of another one.
+An id has up to 200 characters, and `duplicate_id` and `redriven_id` may append to it. With 230 in all, the longest name
+made from it, that of an output file, stays within the 255 bytes that disks allow. It does not end in `.reason`, because
+a dead letter with that id would look like the reason of a different one.
 """
 
 KEEP_MARKER = "_keep"
 """A hidden object in the watched prefix: the file source cannot start on a prefix without objects."""
 
 COLUMNS_DATE = "0001-01-01"
-"""The date of the columns file, which no input has: its folder sorts before those of all others."""
+"""The date of the columns file. Input never has it, and its folder sorts before all other dates."""
 
 _COLUMNS_NAME = "columns.parquet"
-# What counts as \d depends on the release of Python.
+# The characters matched by \d depend on the Python release.
 _DATE = re.compile(r"(?<![0-9])([0-9]{4}-[0-9]{2}-[0-9]{2})(?![0-9])")
 _DATE_GROUP = r"(?P<date>\d{4}-\d{2}-\d{2})"
 _PARQUET_NAME = re.compile(r"(?P<manifest_id>[^/]+)-\d{5,}(\.[a-z0-9]+)?\.parquet")
@@ -59,20 +59,20 @@ _DONE_NAME = re.compile(f"done{_GENERATION}")
 _PART = re.compile(r"-(?P<number>\d{5,})(?:\.[a-z0-9]+)?\.parquet\Z")
 _REDRIVE_NAME = re.compile(r"redrive-(?P<number>[1-9]\d{0,8})\.json")
 _SUMMARY_NAME = re.compile(r"(?P<number>\d{8,})\.summary")
-_WHOLE_DATE = "_all-"  # no id begins so
+_WHOLE_DATE = "_all-"  # no id begins like this
 _ID_MAX_CHARACTERS = 160  # leaves room for the suffixes of redriven and refused manifests
 
 
 def canonical(uri: str) -> str:
-    """Return the one spelling of a URI that comparisons use.
+    """Normalise a URI to the spelling used in comparisons.
 
-    `s3a://` and `s3n://` become `s3://`; a local path loses `file://` and doubled slashes. On S3, doubled
-    slashes are significant and stay.
+    `s3a://` and `s3n://` become `s3://`; a local path loses `file://` and doubled slashes. In S3, doubled slashes are
+    significant and stay.
 
     Args:
         uri: `s3://bucket/key`, `file:///path` or an absolute path.
     """
-    # This is called some forty times for each file, and nearly all names are returned as they are.
+    # Called some forty times per file; nearly all names are returned unchanged.
     if uri.startswith(_LOCAL):
         path = uri.removeprefix("file://")
         return _SLASHES.sub("/", path) if "//" in path else path
@@ -82,22 +82,22 @@ def canonical(uri: str) -> str:
 
 
 def is_local(uri: str) -> bool:
-    """Return whether a URI is of a file on a local disk."""
+    """Whether a URI is a file on a local disk."""
     return uri.startswith(_LOCAL)
 
 
 def is_s3(uri: str) -> bool:
-    """Whether a URI is in S3; else it is on a local disk."""
+    """Whether a URI is in S3 rather than on a local disk."""
     return uri.startswith(("s3://", "s3a://", "s3n://"))
 
 
 def folder(uri: str) -> str:
-    """The URI of a folder with exactly one `/` at its end."""
+    """The URI of a folder, with exactly one `/` at its end."""
     return uri.rstrip("/") + "/"
 
 
 def index_folder(log: str) -> str:
-    """Where the index of a log is, given the folder of the log."""
+    """The index folder of a log, given the log's folder."""
     return f"{log.rstrip('/')}-index/"
 
 
@@ -121,14 +121,14 @@ def is_text(uri: str) -> bool:
 
 
 def is_delivery(uri: str) -> bool:
-    """Whether an object in the watched prefix is a delivered manifest, and not the marker of a folder."""
+    """Whether an object in the watched prefix is a delivered manifest, not a folder marker."""
     return base_name(uri) not in {"", KEEP_MARKER}
 
 
 def probe(place: str, name: str) -> str:
-    """The URI of a test object in a folder, which neither the job nor readers of tables pick up.
+    """The URI of a test object in a folder, ignored by the job and by readers of tables.
 
-    It lies several folders deep: the local store removes empty folders after a deletion, but not the tested one.
+    Several folders deep, because the local store removes empty folders after a deletion, but not the tested one.
     """
     return f"{folder(place)}_doctor/probe/{name}/{KEEP_MARKER}"
 
@@ -144,7 +144,7 @@ def is_seen_by_stream(name: str, size_bytes: int) -> bool:
 
 
 def first_date(text: str) -> str | None:
-    """The first calendar day written as `yyyy-mm-dd` in a text, not inside a longer run of digits."""
+    """The first calendar day written as `yyyy-mm-dd` in a text, outside longer runs of digits."""
     for match in _DATE.finditer(text):
         if is_date(match.group(1)):
             return match.group(1)
@@ -160,9 +160,9 @@ def is_date(text: str) -> bool:
 
 
 def id_from_name(uri: str) -> str:
-    """A manifest id from an object's name: the name without `.json` if that is a valid id.
+    """The manifest id for an object's name: the name without `.json` if that is a valid id.
 
-    Any other name is made safe and gets a digest of the whole URI, so that two such names stay apart.
+    Any other name is made safe and gets a digest of the whole URI, so that two such names stay distinct.
     """
     stem = base_name(uri).removesuffix(".json")
     if MANIFEST_ID.fullmatch(stem) and len(stem) <= _ID_MAX_CHARACTERS:
@@ -173,9 +173,9 @@ def id_from_name(uri: str) -> str:
 
 
 def duplicate_id(manifest_id: str, fingerprint: str) -> str:
-    """The id of a refused manifest whose own id belongs to another one; a digest of its bytes makes it unique.
+    """The id of a refused manifest whose own id is taken; a digest of its bytes makes it unique.
 
-    An id that is too long for that is cut and gets a digest of itself.
+    An id that is too long for this is truncated and gets a digest of itself.
     """
     ending = f"-dup-{fingerprint[:12]}"
     if MANIFEST_ID.fullmatch(manifest_id + ending):
@@ -184,29 +184,29 @@ def duplicate_id(manifest_id: str, fingerprint: str) -> str:
 
 
 def is_of_new(manifest_id: str) -> bool:
-    """Whether a planner made an id, or a redrive or a duplicate extended one that a planner made."""
+    """Whether a planner made an id, or a redrive or duplicate extended such an id."""
     return _NEW_ID.match(manifest_id) is not None
 
 
 def redriven_id(root: str, number: int) -> str:
-    """The id of the nth redrive of a manifest or its successors."""
+    """The id of the nth redrive of a manifest and its successors."""
     return f"{root}-r{number}"
 
 
 def root_id(manifest_id: str) -> str:
-    """The original id of one that `redriven_id` made; any other id is its own root."""
+    """The original id behind one from `redriven_id`; any other id is its own root."""
     found = _REDRIVEN_ID.fullmatch(manifest_id)
     return found["root"] if found else manifest_id
 
 
 def number_of_redrive(manifest_id: str, root: str) -> int:
-    """The number of a redrive of a root, from its id; 0 for any other id."""
+    """The number of a redrive, from its id and its root; 0 for any other id."""
     found = _REDRIVEN_ID.fullmatch(manifest_id)
     return int(found["number"]) if found and found["root"] == root else 0
 
 
 def redriven_owner(uri: str, redriven_folder: str) -> str | None:
-    """The manifest that a file of redriven lines was written for; None for a file anywhere else."""
+    """The manifest for which a file of redriven lines was written; None for a file elsewhere."""
     if not is_within(uri, redriven_folder):
         return None
     return canonical(uri).removeprefix(canonical(redriven_folder)).partition("/")[0]
@@ -215,33 +215,33 @@ def redriven_owner(uri: str, redriven_folder: str) -> str | None:
 def schema_number(uri: str) -> int | None:
     """The number in the name of a schema version; None for any other object."""
     name = base_name(uri).removesuffix(".json")
-    # Other scripts have digits too; `int` accepts some of them.
+    # Other scripts have digits too, and `int` accepts some of them.
     return int(name) if name.isascii() and name.isdigit() else None
 
 
 def outcome_generation(name: str) -> int | None:
-    """The generation in the name of an outcome; None for any other record."""
+    """The generation in an outcome's name; None for any other record."""
     return _number_in(_OUTCOME_NAME, name)
 
 
 def done_generation(name: str) -> int | None:
-    """The generation in the name of a record of done; None for any other record."""
+    """The generation in the name of a done record; None for any other record."""
     return _number_in(_DONE_NAME, name)
 
 
 def done_name(generation: int) -> str:
-    """The name of a generation's record of done."""
+    """The name of a generation's done record."""
     return f"done{_of_generation('-', generation)}.json"
 
 
 def part_number(uri: str) -> int:
-    """The number of a part, from the final name that the compactor gave it; 0 for any other name."""
+    """The part number in a final name given by the compactor; 0 for any other name."""
     found = _PART.search(uri)
     return int(found["number"]) if found else 0
 
 
 def redrive_number(name: str) -> int | None:
-    """The number in the name of a record of a redrive; None for any other record."""
+    """The number in a redrive record's name; None for any other record."""
     return _number_in(_REDRIVE_NAME, name)
 
 
@@ -272,9 +272,9 @@ class Layout:
     Attributes:
         manifests: The watched prefix.
         output: The prefix of the Parquet folders.
-        state: The prefix of ledger, staging, rejects and the rest.
+        state: The prefix of ledger, staging, rejects and other state.
         pending: The prefix of pending parts; if empty, `pending` below `state`.
-        output_folder: Template of a date's folder below `output`; contains `{date}` once.
+        output_folder: Template for a date's folder below `output`; contains `{date}` once.
         compression: Parquet codec; part of the names of output files.
     """
 
@@ -287,19 +287,19 @@ class Layout:
 
     accepted_folder = _Place("accepted/")
     archive_folder = _Place("archive/")
-    changing_folder = _Place("changing/")  # changes that are begun, and not finished
+    changing_folder = _Place("changing/")  # changes in progress
     checkpoints_folder = _Place("checkpoint/")
     claims_file = _Place("claims.sqlite")  # claims, if kept in SQLite
     claims_folder = _Place("claims/")  # claims, if kept in a journal
-    closed_totals = _Place("closed.json")  # what the summaries add up to. A cache
+    closed_totals = _Place("closed.json")  # totals of the summaries. A cache
     closed_folder = _Place("closed/")  # the log of closed dates
-    # Exists once every manifest on record is open, marked or summarised, so that summaries may be believed.
+    # Exists once every manifest on record is open, marked or summarised, so that summaries can be trusted.
     closing_begun = _Place("closing.json")
     breaker_closed = _Place("control/breaker-closed.json")  # when an operator last closed the control plane's breaker
-    job_seen = _Place("control/job-seen.json")  # what the control plane saw of the job
-    notices = _Place("control/notices.json")  # last notices of the control plane
+    job_seen = _Place("control/job-seen.json")  # the control plane's observations of the job
+    notices = _Place("control/notices.json")  # latest notices of the control plane
     failed_folder = _Place("failed/")
-    logs_folder = _Place("logs/")  # what was landed of logs, and the drafts of manifests
+    logs_folder = _Place("logs/")  # landed log data, and the drafts of manifests
     ledger_folder = _Place("ledger/")
     open_folder = _Place("open/")
     recent_folder = _Place("recent/")
@@ -308,16 +308,16 @@ class Layout:
     rejects_folder = _Place("rejects/")
     runs_folder = _Place("runs/")
     schemas_folder = _Place("schemas/")
-    seen_file = _Place("seen.sqlite")  # what local input files were when `compact` saw them last: a cache, in SQLite
+    seen_file = _Place("seen.sqlite")  # the last state of local input files seen by `compact`: a cache, in SQLite
     staging_folder = _Place("staging/")
     table_folder = _Place("table/")  # the records of a table sink
-    # Which files of the table's metadata an erasure removes as soon as no snapshot needs them.
+    # Metadata files of the table that an erasure removes once no snapshot needs them.
     doomed_metadata = _Place("table/doomed.json")
-    finished_batches = _Place("table/finished.json")  # up to which batch every manifest is done
-    held_folder = _Place("table/held/")  # manifests that the table's catalogue refuses
-    table_progress_folder = _Place("table/progress/")  # how far the jobs are with the table
-    landing_folder = _Place("landing/")  # how far jobs are with landing logs
-    # Marks of manifests that are on record and in no summary, in a folder for each date.
+    finished_batches = _Place("table/finished.json")  # the batch up to which every manifest is done
+    held_folder = _Place("table/held/")  # manifests that the table's catalog refuses
+    table_progress_folder = _Place("table/progress/")  # the jobs' table progress
+    landing_folder = _Place("landing/")  # the jobs' landing progress
+    # Marks of manifests on record that are in no summary, in a folder per date.
     unsummarised_folder = _Place("unsummarised/")
 
     @property
@@ -329,11 +329,11 @@ class Layout:
         return self.manifests_folder + KEEP_MARKER
 
     def manifest(self, manifest_id: str) -> str:
-        """The place to which a manifest is delivered."""
+        """The delivery place of a manifest."""
         return f"{self.manifests_folder}{manifest_id}.json"
 
     def archived_manifest(self, key: ManifestKey) -> str:
-        """The place to which a finished manifest is moved."""
+        """The place of a finished manifest."""
         return f"{self.archive_folder_of(key.date)}{key.id}.json"
 
     def archive_folder_of(self, date: str) -> str:
@@ -347,11 +347,11 @@ class Layout:
         return ManifestKey(date, manifest_id) if is_one else None
 
     def failed_manifest(self, manifest_id: str) -> str:
-        """The original of a dead letter."""
+        """A dead letter's original."""
         return f"{folder(self.state)}failed/{manifest_id}.json"
 
     def failure_reason(self, manifest_id: str) -> str:
-        """Says why a manifest became a dead letter."""
+        """The reason why a manifest became a dead letter."""
         return f"{folder(self.state)}failed/{manifest_id}.reason.json"
 
     def accepted(self, manifest_id: str) -> str:
@@ -359,12 +359,12 @@ class Layout:
         return f"{self.accepted_folder}{manifest_id}.json"
 
     def open_marker(self, manifest_id: str, generation: int = 1, attempt: int = 0) -> str:
-        """Marks a manifest until it is done; of a rebuild, with generation and attempt, so that no other removes it."""
+        """Marks a manifest as open; a rebuild's marker includes its attempt, so that only that attempt removes it."""
         number = f"-{attempt}" if attempt else ""  # guard: each attempt at a rebuild has a marker of its own
         return f"{self.open_folder}{manifest_id}{_of_generation('~', generation)}{number}.json"
 
     def open_rebuilds(self, manifest_id: str) -> str:
-        """What the markers of all rebuilds of a manifest begin with."""
+        """The common start of the markers of all rebuilds of a manifest."""
         return f"{self.open_folder}{manifest_id}~"
 
     def opened_generation(self, uri: str) -> int:
@@ -378,7 +378,7 @@ class Layout:
         return folder(self.pending or f"{folder(self.state)}pending")
 
     def pending_part(self, part_id: str) -> str:
-        """Claimed files that wait to be sealed into a manifest."""
+        """Claimed files awaiting sealing into a manifest."""
         return f"{self.pending_folder}{part_id}.json"
 
     def ledger_folder_of(self, date: str) -> str:
@@ -394,14 +394,14 @@ class Layout:
         return f"{self.ledger_records(key)}attempt-{number}-failed.json"
 
     def intake_folder(self, place: str) -> str:
-        """Names the runs that read a large delivered object, or died while they read it."""
+        """Lists the runs that read a large delivered object, or died while reading it."""
         return f"{folder(self.state)}intake/{place}/"
 
     def folded_attempts(self, key: ManifestKey, upto: int) -> str:
         return f"{self.ledger_records(key)}attempts-to-{upto}.json"
 
     def verified_commit(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
-        """The commit of a verified attempt, before it takes effect."""
+        """The commit of a verified attempt before it takes effect."""
         return f"{self.staging(manifest_id, attempt, generation)}verified.json"
 
     def outcome(self, key: ManifestKey, generation: int = 1) -> str:
@@ -412,26 +412,26 @@ class Layout:
         return f"{self.ledger_records(key)}{done_name(generation)}"
 
     def redrive(self, root: ManifestKey, number: int) -> str:
-        """A redrive, beside the records of the root even if a successor was redriven."""
+        """A redrive, stored with the root's records even if a successor was redriven."""
         return f"{self.ledger_records(root)}redrive-{number}.json"
 
     def redriven_inputs(self, manifest_id: str, run_id: str) -> str:
-        """Where one run writes the lines of a redriven manifest; two runs may try the same id."""
+        """A run's folder for the lines of a redriven manifest; two runs may try the same id."""
         return f"{self.redriven_folder}{manifest_id}/{run_id}/"
 
     def landing_progress(self, scheme: str, path: str) -> str:
         return f"{self.landing_folder}{scheme}/{path}.json"
 
     def landed_inputs(self, manifest_id: str) -> str:
-        """Where records of logs are landed for a manifest. No run has this id."""
+        """Folder of the landed log records for a manifest. No run has this id."""
         return f"{self.redriven_folder}{manifest_id}/landed/"
 
     def self_test(self, run_id: str) -> str:
-        """Where a run converts a sample to test itself. No manifest has this id."""
+        """Folder where a run converts a sample to test itself. No manifest has this id."""
         return f"{self.staging_folder}_self-test/{run_id}/"
 
     def staging(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
-        """What one attempt writes before it is committed."""
+        """The output of an attempt before its commit."""
         return f"{self.staging_of(manifest_id)}{_attempt_folder(attempt, generation)}"
 
     def staged_generation(self, uri: str) -> int:
@@ -445,7 +445,7 @@ class Layout:
         return f"{self.unsummarised_folder}{key.date}/{key.id}{_of_generation('~', generation)}.json"
 
     def unsummarised_date(self, date: str, run_id: str) -> str:
-        """Marks a date whose manifests may lack marks: all of its records must be read."""
+        """Marks a date whose manifests may lack marks, so that all of its records must be read."""
         return f"{self.unsummarised_folder}{date}/{_WHOLE_DATE}{run_id}.json"
 
     def unsummarised_mark(self, uri: str) -> tuple[ManifestKey, int] | None:
@@ -461,16 +461,16 @@ class Layout:
 
     @property
     def closed_names(self) -> str:
-        """Index of the names of files in summaries. A cache."""
+        """Index of file names in summaries. A cache."""
         return f"{index_folder(self.closed_folder)}names/"
 
     @property
     def closed_versions(self) -> str:
-        """Index of the file versions in summaries. A cache."""
+        """Index of file versions in summaries. A cache."""
         return f"{index_folder(self.closed_folder)}versions/"
 
     def summary(self, place: int) -> str:
-        """A summary in the log of closed dates, by its place from 1."""
+        """A summary in the log of closed dates, by its place, starting at 1."""
         return f"{self.closed_folder}{place:08d}.summary"
 
     def summary_place(self, uri: str) -> int | None:
@@ -478,14 +478,14 @@ class Layout:
         return _number_in(_SUMMARY_NAME, base_name(uri))
 
     def changes_folder(self, why: str) -> str:
-        """All changes of a kind, in a folder for each date or manifest."""
+        """All changes of a kind, in a folder per date or manifest."""
         return f"{folder(self.state)}changes/{why}/"
 
     def change(self, why: str, about: str, name: str) -> str:
         return f"{self.changes_folder(why)}{about}/{name}.json" if about else f"{self.changes_folder(why)}{name}.json"
 
     def changing(self, why: str, about: str, name: str) -> str:
-        """A copy of a change, kept until all of it took effect."""
+        """A copy of a change, kept until it has fully taken effect."""
         return f"{self.changing_folder}{why}~{about}~{name}.json"
 
     def schema(self, version: int) -> str:
@@ -493,15 +493,15 @@ class Layout:
 
     @property
     def table_owner(self) -> str:
-        """The owner in the properties of the table of this state."""
+        """The value of the owner property in this state's table."""
         return canonical(folder(self.state))
 
     def table_batch(self, number: int) -> str:
-        """A batch of the table, by its number from 1."""
+        """A batch of the table, by its number, starting at 1."""
         return f"{self.table_folder}batches/{number:08d}.json"
 
     def refused_batch(self, number: int) -> str:
-        """Records that the table has passed over a batch."""
+        """Records that the table skipped a batch."""
         return f"{self.table_folder}refused/{number:08d}.json"
 
     @property
@@ -510,25 +510,25 @@ class Layout:
         return f"{folder(self.output)}_table/merged/"
 
     def merged_file(self, merge_id: str, part: int) -> str:
-        """A file of a merge, by its number from 1."""
+        """A merged file, by its number, starting at 1."""
         return f"{self.merged_folder}{merge_id}-{part:05d}.{self.compression}.parquet"
 
     def merge_of(self, uri: str) -> str:
-        """The id of the merge in the name of a file; empty for any other file."""
+        """The merge id in a file's name; empty for any other file."""
         place, base = canonical(uri), canonical(self.merged_folder)
         named = _PARQUET_NAME.fullmatch(place.removeprefix(base)) if place.startswith(base) else None
         return named["manifest_id"] if named else ""
 
     def held(self, key: ManifestKey, generation: int = 1) -> str:
-        """Records that a generation of a manifest is held back."""
+        """Records that a manifest's generation is held back."""
         return f"{self.held_folder}{key.id}{_of_generation('~', generation)}.json"
 
     def table_progress(self, shard: int) -> str:
-        """A job's progress with the table, by the number of its shard from 1. Not part of the ledger."""
+        """A job's table progress, by its shard number, starting at 1. Not part of the ledger."""
         return f"{self.table_progress_folder}{shard}.json"
 
     def recent(self, slot: int) -> str:
-        """One of a fixed number of summaries of recent commits. A cache, not part of the ledger."""
+        """One slot in the ring of recent commit summaries. A cache, not part of the ledger."""
         return f"{self.recent_folder}{slot:03d}.json"
 
     def checkpoint(self, run_id: str) -> str:
@@ -542,43 +542,43 @@ class Layout:
         return f"{self.runs_folder}{run_id}.stop"
 
     def last_run(self, task: str) -> str:
-        """The latest result of a task that jobs repeat. Not part of the ledger."""
+        """The latest result of a recurring task. Not part of the ledger."""
         return f"{folder(self.state)}tasks/{task.replace(' ', '-')}.json"
 
     def output_folder_of(self, date: str) -> str:
         return f"{folder(self.output)}{self.output_folder.format(date=date)}/"
 
     def output_file(self, key: ManifestKey, part: int, partition: str = "") -> str:
-        """The final name of an output file; the same for every attempt.
+        """The final name of an output file, identical for every attempt.
 
         Args:
             key: The manifest.
             part: The number of the file, unique within the manifest.
-            partition: The folders of its partition below that of the date; see `core.partitions.folders`.
+            partition: The folders of its partition below the date's folder; see `core.partitions.folders`.
         """
         return f"{self.output_folder_of(key.date)}{partition}{key.id}-{part:05d}.{self.compression}.parquet"
 
     @property
     def columns_folder(self) -> str:
-        """The folder of the columns file. It sorts before those of all dates, so that readers meet it first."""
+        """The folder of the columns file. It sorts before all dates, so readers see it first."""
         return self.output_folder_of(COLUMNS_DATE)
 
     def columns_file(self, partition: str = "") -> str:
-        """A file without rows that has every column of the output; see `output_file` for its partition."""
+        """A file without rows that has every output column; `partition` as in `output_file`."""
         return f"{self.columns_folder}{partition}{_COLUMNS_NAME}"
 
     def is_columns_file(self, uri: str) -> bool:
         return base_name(uri) == _COLUMNS_NAME and is_within(uri, self.columns_folder)
 
     def in_place(self, key: ManifestKey, attempt: int, generation: int = 1) -> str:
-        """Where one attempt writes files of rows under their final names."""
+        """Folder where an attempt writes rows under their final names."""
         return f"{self.in_place_of(key)}{_attempt_folder(attempt, generation)}"
 
     def in_place_of(self, key: ManifestKey) -> str:
         return f"{self.output_folder_of(key.date)}{key.id}/"
 
     def in_place_attempt(self, uri: str) -> tuple[ManifestKey, int] | None:
-        """The manifest and the generation whose attempt wrote a file in place; None for any other file."""
+        """The manifest and generation of an attempt's in-place file; None for any other file."""
         found = re.compile(f"{self._date_places}/{_IN_PLACE}").match(canonical(uri))
         if found is None or not is_date(found["date"]) or not MANIFEST_ID.fullmatch(found["manifest_id"]):
             return None
@@ -587,7 +587,8 @@ class Layout:
     def output_owner(self, uri: str) -> ManifestKey | None:
         """The manifest that a file below `output` belongs to, by its name.
 
-        The id is empty if the compactor gives no such name. None outside the folders of dates and for the columns file.
+        The id is empty for a name not given by the compactor. None outside the folders of dates and for the columns
+        file.
         """
         if self.is_columns_file(uri):
             return None
@@ -596,12 +597,12 @@ class Layout:
 
     @property
     def _date_places(self) -> str:
-        """A pattern of the folders of dates, without the `/` at the end."""
+        """A pattern for the folders of dates, without the final `/`."""
         before, after = (re.escape(part) for part in self.output_folder.split("{date}"))
         return f"{re.escape(canonical(folder(self.output)))}{before}{_DATE_GROUP}{after}"
 
     def rejects_file(self, key: ManifestKey, part: int) -> str:
-        """The final name of a file of rejects; the same for every attempt."""
+        """The final name of a rejects file, identical for every attempt."""
         return f"{self.rejects_folder_of(key.date)}{key.id}-{part:05d}.parquet"
 
     def rejects_folder_of(self, date: str) -> str:
@@ -615,7 +616,7 @@ class Layout:
 def holds_raw_lines(uri: str, state: str) -> bool:
     """Whether an object below the state holds lines of the input: rejects, redriven lines, repaired copies.
 
-    In staging, every folder may, except the engines' folder `out`: that becomes output, which has its own readers.
+    In staging, any folder may, except the engines' folder `out`: that becomes output, which has its own readers.
     """
     place, base = canonical(uri), canonical(folder(state))
     if not place.startswith(base):
@@ -626,7 +627,7 @@ def holds_raw_lines(uri: str, state: str) -> bool:
 
 
 def is_data(uri: str) -> bool:
-    """Whether readers take an object for data: not the marker of a folder, and not hidden by `_` or `.`."""
+    """Whether readers treat an object as data: not a folder marker, and not hidden by `_` or `.`."""
     name = base_name(uri)
     return name.endswith(".parquet") or not (name.startswith(("_", ".")) or name.endswith("_$folder$") or not name)
 
@@ -653,7 +654,7 @@ def _owner(uri: str, date_folder: re.Pattern[str]) -> ManifestKey | None:
 
 
 def output_folder_faults(template: str) -> list[str]:
-    """The faults of a template for a date's folder; empty if it can be used."""
+    """The faults of an output folder template; empty if it can be used."""
     try:
         fields = [found[1:] for found in Formatter().parse(template) if found[1] is not None]
     except ValueError as exc:

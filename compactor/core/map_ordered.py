@@ -17,11 +17,11 @@ def map_ordered(work: Callable[[T], R], items: Iterable[T], *, threads: int = TH
     """Yield the result of `work` for each item, in the order of the items.
 
     Meant for work that waits for a store. Up to twice as many items as threads are in progress or finished. A single
-    item needs no thread beside the caller's.
+    item runs in the caller's thread.
 
     Args:
         work: Called from several threads at once; its errors are raised here, in the order of the items.
-        items: Read from the caller's thread, no further ahead than needed.
+        items: Read in the caller's thread, no further ahead than needed.
         threads: How many calls run at once.
     """
     left = iter(items)
@@ -46,7 +46,7 @@ def calls_ahead(
     depth: int,
     waits: Callable[[], bool] = lambda: True,
 ) -> Generator[Future[R], None, None]:
-    """Yield a call of `work` for each item, in order, begun or ended. Closing the generator cancels what has not begun.
+    """Yield a call of `work` for each item, in order, started or finished. Closing the generator cancels the others.
 
     Args:
         pool: Runs the calls.
@@ -71,7 +71,7 @@ def calls_ahead(
 
 
 def _called(work: Callable[[T], R], item: T) -> Future[R]:
-    """A call that has ended."""
+    """A finished call."""
     call = Future[R]()
     try:
         call.set_result(work(item))

@@ -12,22 +12,22 @@ PartitionValues: TypeAlias = tuple[str | None, ...]
 """One value for each field: `2025-09-30` for a day, `2025-09-30-07` for an hour, a number for a bucket; or None."""
 
 EXPECTED = (
-    "day(KEY), hour(KEY), identity(KEY) or bucket(KEY, N) with 1 <= N <= 65536; NAME = before it names the folder; "
-    "times that are numbers need their unit, as in day(KEY, milliseconds)"
+    "day(KEY), hour(KEY), identity(KEY) or bucket(KEY, N) with 1 <= N <= 65536; a leading NAME = names the "
+    "folder; numeric times need their unit, as in day(KEY, milliseconds)"
 )
 
 MAX_FIELDS = 4
 MAX_BUCKETS = 65_536
 
 MAX_FOLDERS_BYTES = 240
-"""The longest folders of one partition: with date and file name within the 1,024 bytes of a key on S3, and each within
-the 255 bytes of a name on a disk."""
+"""The longest folders of one partition: with date and file name within the 1,024 bytes of an S3 key, and each within
+the 255 bytes of a file name."""
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-"""The folder of rows without a value, as Hive, Spark and Athena know it."""
+"""The folder for rows without a value, as in Hive, Spark and Athena."""
 
 FOLDERS = r"(?:[A-Za-z][A-Za-z0-9_]*=[^/]+/)*"
-"""The folders of any partition."""
+"""A pattern for the folders of any partition."""
 
 _FIELD = re.compile(
     r"(?:(?P<name>[A-Za-z][A-Za-z0-9_]{0,63})\s*=\s*)?(?P<transform>day|hour|identity|bucket)\("
@@ -43,10 +43,10 @@ class PartitionField:
     """One level of partitions.
 
     Attributes:
-        name: Of its folders.
-        key: The JSON key whose values count.
-        buckets: How many, for `bucket`; else 0.
-        epoch: The unit of times that are numbers; None if numbers are no times.
+        name: Name of its folders.
+        key: The JSON key of its values.
+        buckets: Number of buckets for `bucket`; else 0.
+        epoch: The unit of numeric times; None if numbers are not times.
     """
 
     name: str
@@ -62,10 +62,10 @@ class PartitionField:
 
 
 def parse_field(text: str) -> PartitionField:
-    """Parse a field: `event_day = day(event_time)`. Without a name it has that of the key, with what is made of it.
+    """Parse a field: `event_day = day(event_time)`. The default name is the key with the transform.
 
     Raises:
-        ValueError: The text is no such field. The message says what was expected.
+        ValueError: The text is malformed. The message says what was expected.
     """
     found = _FIELD.fullmatch(text.strip())
     if found is None:
@@ -82,24 +82,24 @@ def parse_field(text: str) -> PartitionField:
 
 
 def parse_fields(texts: Sequence[str]) -> tuple[PartitionField, ...]:
-    """Parse the fields that a record names; see `parse_field`."""
+    """Parse the fields in a record; see `parse_field`."""
     return tuple(map(parse_field, texts))
 
 
 def folders(fields: Sequence[PartitionField], values: PartitionValues) -> str:
-    """The folders of a partition, each with a `/` at its end. Empty text has the folder of no value, as in Hive."""
+    """The folders of a partition, each ending in `/`. Empty text goes to the folder for no value, as in Hive."""
     pairs = zip(fields, values, strict=True)
     return "".join(f"{field.name}={escaped(value) if value else HIVE_NULL}/" for field, value in pairs)
 
 
 def first_folders(fields: Sequence[PartitionField]) -> str:
-    """The folders of a partition that sorts before others and has a value of its type on each level."""
+    """The folders of a partition that sorts before others and has a valid value on each level."""
     times = {"day": "0001-01-01", "hour": "0001-01-01-00"}
     return folders(fields, tuple(times.get(field.transform, "0") for field in fields))
 
 
 def escaped(value: str) -> str:
-    """A value as part of a path: what Hive does not allow there is percent-encoded, a slash among others."""
+    """A value as part of a path: characters that Hive does not allow there, such as a slash, are percent-encoded."""
     # guard: a value leads out of no folder
     return "".join(f"%{ord(each):02X}" if each in _ESCAPED else each for each in value)
 

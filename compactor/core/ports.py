@@ -1,4 +1,4 @@
-"""Protocols for everything that the use-cases need from outside.
+"""Protocols for all external dependencies of the use-cases.
 
 Every store, claim table and clock passes its contract suite in `tests/contract`.
 """
@@ -19,9 +19,9 @@ class ObjectInfo:
 
     Attributes:
         uri: Spelled like the prefix or URI of the request.
-        etag: An opaque version, which changes whenever the content is replaced. Without quotes.
+        etag: An opaque version without quotes, which changes whenever the content is replaced.
         modified_at: Time of the last write, UTC.
-        stamp: On a local disk, changes with each write, even with one that keeps length and time; else empty.
+        stamp: On a local disk, changes with each write, even one that keeps length and time; else empty.
         target: The target of a listed symbolic link, spelled like the prefix if it is below it; else empty.
     """
 
@@ -40,14 +40,14 @@ class ObjectWriter(Protocol):
         """Append any number of bytes."""
 
     def abort(self) -> None:
-        """Discard what was written; the block then creates no object."""
+        """Discard the written bytes; the block then creates no object."""
 
 
 class ObjectStore(Protocol):
     """Objects under URIs: `s3://bucket/key`, `file:///path` or a plain absolute path.
 
-    URIs are literal: no globbing and no URL decoding. Every method raises `StoreUnavailable` for temporary trouble that
-    outlasts the client's retries, and `AccessError` if an operator must act.
+    URIs are literal: no globbing and no URL decoding. Every method raises `StoreUnavailable` for transient failures
+    that outlast the client's retries, and `AccessError` if an operator must act.
     """
 
     def stat(self, uri: str) -> ObjectInfo | None:
@@ -58,7 +58,7 @@ class ObjectStore(Protocol):
 
         Raises:
             ObjectNotFound: There is no such object.
-            ObjectChanged: `etag` was given and the object has another one.
+            ObjectChanged: `etag` was given and the object has a different one.
         """
 
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
@@ -66,7 +66,7 @@ class ObjectStore(Protocol):
 
         Raises:
             ObjectNotFound: There is no such object.
-            ObjectChanged: `etag` was given and the object has another one.
+            ObjectChanged: `etag` was given and the object has a different one.
         """
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
@@ -94,8 +94,8 @@ class ObjectStore(Protocol):
     def writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
         """Write or replace an object of any size in bounded memory.
 
-        The object appears atomically and durably at the end of the block. A block that raises writes nothing. So does
-        one in which a `write` failed; if the caller caught that error, the end of the block raises. If several writers
+        The object appears atomically and durably at the end of the block. A block that raises writes nothing, nor does
+        one in which a `write` failed: if the caller caught that error, the end of the block raises. If several writers
         write the same object, the last one to end wins.
         """
 
@@ -105,7 +105,7 @@ class ObjectStore(Protocol):
         If the response to the last request was lost but the object of this block is there, the block succeeds.
 
         Raises:
-            ObjectChanged: At the end of the block, another object was there. It is not changed.
+            ObjectChanged: At the end of the block, a different object was there. It is not changed.
         """
 
     def copy(self, source: str, target: str) -> None:
@@ -140,10 +140,10 @@ class Claim:
 
 
 class ClaimTable(Protocol):
-    """Which manifest each file version belongs to. A conditional write decides on the one holder of each key."""
+    """Which manifest each file version belongs to. A conditional write decides on each key's only holder."""
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
-        """Claim every free key. A key that the holder has already is not changed.
+        """Claim every free key. Keys that the holder already has stay unchanged.
 
         Returns:
             The claim of every key after the call; compare `holder` to see which were won.
@@ -155,7 +155,7 @@ class ClaimTable(Protocol):
         """Replace a holder whose id was revoked.
 
         Returns:
-            The keys that `to_holder` holds now. Keys that `from_holder` no longer held are not changed.
+            The keys that `to_holder` now holds. Keys that `from_holder` no longer held stay unchanged.
         """
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
@@ -163,7 +163,7 @@ class ClaimTable(Protocol):
 
 
 class Clock(Protocol):
-    """The time, so that tests can set it."""
+    """The time, settable in tests."""
 
     def now(self) -> datetime:
         """The current time in UTC, with its zone."""
@@ -171,10 +171,10 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcessName:
-    """A process, as others on the same machine can find it.
+    """A process, as others on the same machine identify it.
 
     Attributes:
-        host: The machine, its boot, and its process table (containers have their own).
+        host: The machine, its boot id, and its process table (containers have their own).
         process_id: The number in that table.
     """
 
@@ -192,25 +192,25 @@ class Processes(Protocol):
 
 
 FLUSH_SECONDS = 10.0
-"""How long the end of a run or of a function call waits for its last measurements to be sent."""
+"""How long a run or function call waits at its end for its last metrics to be sent."""
 
 
 NO_DIMENSIONS: Mapping[str, str] = {}
 
 
 class MetricsSink(Protocol):
-    """Receives measurements. Never raises; only `flush` blocks."""
+    """Receives metrics. Never raises; only `flush` blocks."""
 
     def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
-        """Record one or many values of metrics.
+        """Record one or more values of metrics.
 
         Args:
             values: By name, from `compactor.telemetry.metrics.CATALOGUE`.
-            about: Further dimensions. The sums of the stream, the shard and the job then exclude these values.
+            about: Additional dimensions. The sums of the stream, the shard and the job then exclude these values.
         """
 
     def flush(self, timeout_seconds: float) -> bool:
-        """Wait until everything that was emitted has left this process.
+        """Wait until all emitted values have left this process.
 
         Returns:
             False if the timeout passed first.

@@ -1,4 +1,4 @@
-"""How a value becomes a JSON document: by the fields of its type, a dataclass or a record."""
+"""Converts a value to a JSON document, by the fields of its type, a dataclass or a record."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -9,19 +9,19 @@ T = TypeVar("T")
 
 
 def only(kind: type[T], parts: Iterable[object]) -> tuple[T, ...]:
-    """Those parts of a result that are of a type."""
+    """The parts of a result that have a given type."""
     return tuple(each for each in parts if isinstance(each, kind))
 
 
 def as_document(
     *, shows: Sequence[str] = (), omits: Sequence[str] = (), inlines: Mapping[str, Sequence[str]] | None = None
 ) -> Callable[[type[T]], type[T]]:
-    """Say what the document of a class has otherwise than its fields.
+    """Define how the document of a class differs from its fields.
 
     Args:
-        shows: Properties that it has, too.
-        omits: Fields that it has not.
-        inlines: Fields in whose place it has keys of their documents: these ones, or all.
+        shows: Properties to include.
+        omits: Fields to leave out.
+        inlines: Fields to replace with keys of their own documents: the listed ones, or all.
     """
 
     def decorated(of: type[T]) -> type[T]:
@@ -35,7 +35,7 @@ def as_document(
 
 @cache
 def members(of: Any) -> tuple[tuple[str, Sequence[str] | None], ...]:
-    """What makes up the document of a type: fields and properties; of an inlined one, the keys (all if empty)."""
+    """The members of a type's document: fields and properties; for an inlined field, its keys (all if empty)."""
     shown, omitted, inlined = _form(of)
     if is_dataclass(of):
         names = [each.name for each in fields(of) if not each.name.startswith("_")]
@@ -45,7 +45,7 @@ def members(of: Any) -> tuple[tuple[str, Sequence[str] | None], ...]:
 
 
 def document(value: Any, **more: Any) -> dict[str, Any]:
-    """The document of a value, one level deep, with further keys before its own."""
+    """The document of a value, one level deep, with extra keys first."""
     kind: Any = type(value)
     for name, inlined in members(kind):
         found = getattr(value, name)

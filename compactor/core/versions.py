@@ -1,4 +1,4 @@
-"""Versions of files: how a local file gets one, and what a person is told of it."""
+"""Versions of files: how a local file gets one, and how it is described to users."""
 
 import re
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 _LOCAL = re.compile(r"(?P<ns>[0-9a-f]{1,20})-(?P<size>[0-9a-f]{1,16})")
 
 Beginning = tuple[int, str]
-"""The first so many bytes of a file: their number and their digest."""
+"""The first bytes of a file: their number and their digest."""
 
 AskedBeginnings = Mapping[int, AbstractSet[str]]
-"""Beginnings to look for: digests by their number of bytes."""
+"""Beginnings to look for: digests by number of bytes."""
 
 
 def local_version(written_ns: int, size_bytes: int) -> str:
-    """The version of a local file: its time and its length, so that a copy that keeps both is the same version.
+    """The version of a local file: its time and its length, so a copy that preserves both has the same version.
 
     Args:
         written_ns: Time of the last write, in nanoseconds.
@@ -25,16 +25,16 @@ def local_version(written_ns: int, size_bytes: int) -> str:
 
 
 def length_of(etag: str) -> int | None:
-    """The length of a local file by its version; None of any other."""
+    """The length of a local file from its version; None for any other version."""
     found = _LOCAL.fullmatch(etag)
     return int(found["size"], 16) if found else None
 
 
 def described_version(uri: str, etag: str | None) -> str:
-    """A version in words: the length and the time of a local file, the ETag of an object on S3."""
+    """A version in words: length and time of a local file, ETag of an S3 object."""
     found = _LOCAL.fullmatch(etag or "") if not uri.startswith("s3") else None
     if found is None:
-        return f"version {etag}" if etag else "a version that is not on record"
+        return f"version {etag}" if etag else "an unrecorded version"
     try:
         written = datetime.fromtimestamp(int(found["ns"], 16) / 1e9, UTC)
     except (ValueError, OverflowError, OSError):  # before 1970, or far in the future

@@ -1,1 +1,1 @@
-"""The documents of ledger and manifests: their values, and how they are read."""
+"""The documents of ledger and manifests, and how they are read."""

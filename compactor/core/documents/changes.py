@@ -1,4 +1,4 @@
-"""The changes of what the output holds: what was decided of each manifest, and what rules and people changed later."""
+"""Changes to the output: the outcome of each manifest, and later changes by rules and operators."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,11 +14,11 @@ from compactor.core.layout import Layout, ManifestKey
 
 
 class GrokRules(Document):
-    """What decides how a line is matched. A commit keeps it, because the pattern in the settings may change.
+    """Rules for matching a line. A commit keeps them, because the pattern in the settings may change.
 
     Attributes:
         regex: The expression, with every named pattern replaced by its definition.
-        keys: The key of each named group, in order. Groups of which a line matches at most one may share a key.
+        keys: The key of each named group, in order. Groups may share a key if a line matches at most one of them.
         max_steps: The most steps that matching a line may take.
     """
 
@@ -32,8 +32,8 @@ class StagedFile(Document):
 
     Attributes:
         schema_version: For a file of rows, the version with its columns; None for that of the commit.
-        partition: For a file of rows, the common value of all rows for each of the commit's `partition_by`.
-        holds_others: The rows of too many partitions share this file, and `partition` is all None.
+        partition: For a file of rows, the value that all its rows share for each of the commit's `partition_by`.
+        holds_others: The file holds rows of the partitions beyond the limit, and `partition` is all None.
     """
 
     staged: str
@@ -46,16 +46,16 @@ class StagedFile(Document):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether nothing is left to copy."""
+        """Whether the file needs no copy."""
         return self.staged == self.final
 
     def version_in(self, commit: "Commit") -> int:
-        """The version with the columns of this file of rows."""
+        """The schema version with the columns of this file of rows."""
         return commit.schema_version if self.schema_version is None else self.schema_version
 
 
 class Why(StrEnum):
-    """Why the output, or the fate of input, changes."""
+    """Why the output changes, or how input is handled."""
 
     COMPACTED = "compacted"  # a manifest was compacted or rebuilt
     DEAD_LETTER = "dead-letter"  # a manifest cannot be compacted
@@ -64,15 +64,15 @@ class Why(StrEnum):
     REDRIVEN = "redriven"  # redriven lines expired
     REJECTS = "rejects"  # rejects expired
     ERASED = "erased"  # lines were erased on request
-    GIVEN_UP = "given-up"  # quarantined input no longer needs an operator although no manifest has its lines
+    GIVEN_UP = "given-up"  # quarantined input no longer needs an operator, although no manifest contains its lines
     MERGED = "merged"  # files of the table were merged
-    RELEASED = "released"  # merged files may be deleted: the new file has their rows
+    RELEASED = "released"  # merged files may be deleted: the new file contains their rows
 
 
 class Change(Document):
-    """A change of the output, or of the fate of input. It is recorded before it takes effect, and never changed.
+    """A change to the output or to how input is handled. Recorded before it takes effect; immutable.
 
-    `Ledger.decide` records it. If two processes decide at one place, the first one wins.
+    `Ledger.decide` records it. If two processes decide on the same place, the first one wins.
     """
 
     why: Why
@@ -85,11 +85,11 @@ class Outcome(Change, ManifestRecord):
 
 
 class Erased(Document):
-    """Rows that the reports on the files count, but that were erased on request.
+    """Rows that file reports count although they were erased on request.
 
     Attributes:
         erasures: The ids of the erasures, oldest first.
-        rows: How many rows. Which file each was from need not be known.
+        rows: How many rows. The file of each row may be unknown.
     """
 
     erasures: list[str]
@@ -97,29 +97,29 @@ class Erased(Document):
 
 
 class Commit(Outcome):
-    """The outcome of a manifest that was compacted. From this record on, the manifest only rolls forward.
+    """The outcome of a compacted manifest. Once it is recorded, the manifest only rolls forward.
 
     A rebuild makes the next generation, with the same rows except those of replaced input files.
 
     Attributes:
-        generation: 1, and one more with each rebuild. The highest generation is valid.
+        generation: Starts at 1; each rebuild adds one. The highest generation is valid.
         reason: For a rebuild, what was wrong with the files of the previous generation.
         removes: Final names of earlier generations that are not reused. They are deleted before files are published.
-        replaced: Input files that have another version than in the previous generation.
+        replaced: Input files whose version differs from the previous generation.
         files: One report per file of the manifest, in its order.
-        schema_version: The version that has a column for every key that may have one.
+        schema_version: The version that has a column for every key that gets one.
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
         misfits: These values by column name.
-        redone_bins: Parts of the input whose rows were written again because of new keys.
-        refused_keys: A lower bound of the keys that got no column; their values went to the rescued data.
+        redone_bins: Parts of the input whose rows were rewritten because of new keys.
+        refused_keys: A lower bound on the keys without a column; their values went to the rescued data.
         partition_by: Partitions within the date, as in `compactor.core.partitions`; may be empty.
-        unparsed_times: Rows that are in a partition without a time because their value is not one.
-        columns: Columns of keys in the schema version.
+        unparsed_times: Rows in the partition without a time, because their value cannot be parsed as one.
+        columns: Number of key columns in the schema version.
         max_columns: Limit of `columns`.
-        max_line_bytes: Limit of the length of a line.
-        max_decompressed_bytes: Limit of the decompressed size of a file.
-        rejects_of: The manifest whose rejected lines it redrives; else empty.
-        started_at: When the winning attempt of the first generation began.
+        max_line_bytes: Limit of a line's length.
+        max_decompressed_bytes: Limit of a file's decompressed size.
+        rejects_of: The manifest whose rejected lines this one redrives; else empty.
+        started_at: When the winning attempt of the first generation started.
         erased: What this generation and earlier ones erased on request; None if nothing.
         grok: How the lines were matched; None if they are JSON.
     """
@@ -156,7 +156,7 @@ class Commit(Outcome):
 
     @property
     def erased_rows(self) -> int:
-        """Rows that the reports on the files count but that were erased since."""
+        """Rows that file reports count although they were erased later."""
         return 0 if self.erased is None else self.erased.rows
 
 
@@ -167,7 +167,7 @@ class DeadLetter(Outcome):
         why: `dead-letter`.
         reason: One of `compactor.core.documents.manifest.REASONS`.
         message: What is wrong, where, and what was expected.
-        source_uri: The object that the manifest was read from.
+        source_uri: The manifest's own object.
     """
 
     why: Literal[Why.DEAD_LETTER] = Why.DEAD_LETTER
@@ -178,10 +178,10 @@ class DeadLetter(Outcome):
 
 
 class LaterChange(Change):
-    """A later change. It names the manifests that it affects with the generations of their outcomes.
+    """A change after the outcome. It lists the affected manifests with their outcome generations.
 
-    It does not affect what comes later to the same date, such as a late manifest or a rebuild. Two processes that
-    decide the same give it the same id.
+    Later arrivals for the same date, such as a late manifest or a rebuild, are unaffected. Two processes that make the
+    same decision give it the same id.
 
     Attributes:
         about: The date or the manifest; empty if there are several.
@@ -192,15 +192,15 @@ class LaterChange(Change):
 
     @classmethod
     def whys(cls) -> frozenset[Why]:
-        """The reasons for which this kind of change is made."""
+        """The reasons for this kind of change."""
         return frozenset(get_args(cls.model_fields["why"].annotation))
 
 
 Part = Literal["rows", "rejects", "archive", "redriven"]
-"""What is stored of a manifest: output, rejects, the archived manifest, or the redriven lines that it read."""
+"""What is stored for a manifest: output, rejects, the archived manifest, or the redriven lines that it read."""
 
 Rule = Literal[Why.RETIRED, Why.ARCHIVE, Why.REDRIVEN, Why.REJECTS]
-"""A rule of retention."""
+"""A retention rule."""
 
 TAKES: Mapping[Rule, frozenset[Part]] = {
     Why.RETIRED: frozenset({"rows", "rejects", "archive", "redriven"}),
@@ -212,12 +212,12 @@ TAKES: Mapping[Rule, frozenset[Part]] = {
 
 
 class Taking(LaterChange):
-    """Parts of manifests of a date expire under a rule of retention.
+    """Parts of a date's manifests expire under a retention rule.
 
     Attributes:
         reason: The rule, such as `retention.archive_days = 30`.
         by: Who decided it.
-        manifests: The generation of the outcome of each manifest, by id.
+        manifests: The outcome generation of each manifest, by id.
     """
 
     why: Rule
@@ -227,17 +227,17 @@ class Taking(LaterChange):
 
     @property
     def words(self) -> str:
-        """How commands describe what expired."""
+        """How commands describe the expired parts."""
         return f"expired on {self.decided_at:%Y-%m-%d} under {self.reason}"
 
     def takes(self, part: Part, key: ManifestKey, generation: int) -> bool:
-        """Whether a part of a generation of a manifest expires."""
+        """Whether a part of a manifest's generation expires."""
         is_member = key.date == self.about and generation <= self.manifests.get(key.id, 0)
         return is_member and part in TAKES[self.why]
 
 
 How = Literal["accepted", "dismissed", "removed", "excluded"]
-"""How input is given up.
+"""How quarantined input is given up.
 
 An operator `accepted` that a range of a topic or stream is lost, or `dismissed` a file. A file without rows was found
 `removed`, or the settings have `excluded` it; both hold only while this is so.
@@ -245,11 +245,11 @@ An operator `accepted` that a range of a topic or stream is lost, or `dismissed`
 
 
 class GivenUp(LaterChange):
-    """Quarantined input of a manifest no longer needs an operator although no manifest has its lines.
+    """Quarantined input no longer needs an operator, although no manifest contains its lines.
 
     Attributes:
-        input: A file, or a gap of a topic or stream.
-        reason: The operator's words, or what was found.
+        input: A file, or a gap in a topic or stream.
+        reason: The operator's words, or the finding.
         by: Who decided it.
     """
 
@@ -271,7 +271,7 @@ Inputs = Literal["keep", "delete"]
 
 
 class ErasedManifest(ManifestRecord):
-    """What is erased of one manifest.
+    """What is erased from one manifest.
 
     Attributes:
         generation: Of the commit without the erased rows.
@@ -284,19 +284,19 @@ class ErasedManifest(ManifestRecord):
 
 
 class Erasure(LaterChange):
-    """Lines were erased on request. It holds none of the values, and names no input file: a name may contain a value.
+    """Lines were erased on request. Stores none of the values and no input file name, which may contain a value.
 
     Attributes:
-        key: The key whose values were given.
+        key: The key whose values were erased.
         by: Who asked.
-        values: How many values. Not even a digest is kept: digests of few possible values reveal them.
-        inputs: What becomes of the input files.
-        begun_at: When the command began.
-        manifests: In an intention, what is to be erased; in the change, what was.
+        values: How many values. Not even digests are kept: with few possible values, a digest reveals them.
+        inputs: How input files are handled.
+        begun_at: When the command started.
+        manifests: In an intention, what to erase; in the change, what was erased.
         deleted_inputs: How many input files were deleted.
-        left: How many manifests and files still hold a value, or may hold one.
-        died: The command seemed to have died, and a later one recorded what was erased by then. Input files and `left`
-            are unknown.
+        left: How many manifests and files still contain a value, or may contain one.
+        died: The command apparently died, and a later one recorded what it had erased. Input files and `left` are
+            unknown.
     """
 
     why: Literal[Why.ERASED] = Why.ERASED
@@ -314,12 +314,12 @@ class Erasure(LaterChange):
 class Merge(LaterChange):
     """Files of the table were merged.
 
-    It takes effect with the batch of the table that names it, if no batch after `base` replaced files before: otherwise
-    the merged files may have outdated rows.
+    Takes effect with the table batch that names it, unless a batch after `base` replaced files: the merged files might
+    then have outdated rows.
 
     Attributes:
         files: The merged files that it adds.
-        base: The last batch in the table when the files to merge were chosen.
+        base: The table's last batch when the files to merge were chosen.
     """
 
     why: Literal[Why.MERGED] = Why.MERGED
@@ -328,10 +328,10 @@ class Merge(LaterChange):
 
 
 class Release(LaterChange):
-    """The parts of a merged file may be deleted, because it has their rows. They may also still be there.
+    """The parts of a merged file may be deleted, because it contains their rows. They may still exist.
 
-    It is recorded before a batch that releases them, and before the merge of a file that has rows of such parts. So
-    every part that is gone has one.
+    Recorded before the batch that releases them, and before merging a file with rows of such parts. So each missing
+    part has a record.
     """
 
     why: Literal[Why.RELEASED] = Why.RELEASED
@@ -342,7 +342,7 @@ OUTCOME: TypeAdapter[Commit | DeadLetter] = TypeAdapter(Annotated[Commit | DeadL
 
 
 def place_of(layout: Layout, change: Commit | DeadLetter | LaterChange) -> str:
-    """The place of a change. Only one change can ever be there."""
+    """The place of a change, which only ever holds this one."""
     if isinstance(change, Commit | DeadLetter):
         return layout.outcome(change.key, change.generation)
     return layout.change(change.why, change.about, change.id)

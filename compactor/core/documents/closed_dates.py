@@ -1,7 +1,7 @@
 """The records of closed dates: a log of create-only summaries, and their totals. No I/O.
 
-A summary of the manifests that are done and verified closes a date. A manifest of that date that is finished or rebuilt
-later goes into an addition, the next summary of the date. No summary ever changes.
+A date is closed by a summary of its manifests that are done and verified. A manifest that is finished or rebuilt later
+goes into an addition, the date's next summary. Summaries never change.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,21 +18,21 @@ from compactor.core.layout import ManifestKey
 T = TypeVar("T")
 
 COMMIT_MARK = b"{}"
-"""The mark of a commit. All other marks are longer, so that a listing shows which manifests are commits."""
+"""The mark of a commit. All other marks are longer, so a listing shows which manifests are commits."""
 
 
 class OpenLetter(ManifestRecord):
-    """A dead letter that was not settled when its date was closed."""
+    """A dead letter that was unsettled when its date was closed."""
 
     reason: str
     message: str
 
 
 class OpenFile(ManifestRecord):
-    """A quarantined file that was not settled for good when its date was closed.
+    """A quarantined file that was not finally settled when its date was closed.
 
     Attributes:
-        started_at: When the attempt that quarantined it began.
+        started_at: When the attempt that quarantined the file started.
     """
 
     uri: str
@@ -43,7 +43,7 @@ class OpenFile(ManifestRecord):
 
 
 class SettledFile(Document):
-    """A quarantined file of a closed date that was settled since."""
+    """A quarantined file of a closed date that was settled later."""
 
     manifest_id: str
     uri: str
@@ -63,13 +63,13 @@ class DoubledVersion(Document):
 
 
 class ClosedDate(Document):
-    """A summary of manifests of one date. Its members and their file versions follow it in the object.
+    """A summary of manifests of one date. Their list and their file versions follow it in the object.
 
     Attributes:
         number: 1 closes the date; later ones are additions.
         begins_at: The store's time of the earliest record of its members.
         until: The store's time of their latest record.
-        sums: The sums over the members, minus what earlier summaries of the date have of them.
+        sums: The sums over the members, minus their share in earlier summaries of the date.
         letters: Members that are dead letters and not settled.
         quarantined: Quarantined files of members that are not settled.
         redriven: Ids of dead letters of any closed date that were settled since.
@@ -97,15 +97,15 @@ class ClosedDate(Document):
 
     @property
     def fingerprint(self) -> str:
-        """Differs from that of a summary at the same place of another log."""
+        """Differs from the fingerprint of a summary at the same place in another log."""
         return f"{self.date} {self.run_id} {self.closed_at.isoformat()}"
 
 
 class DateSpan(Document):
-    """The summaries of one closed date, and the times of the records that they cover.
+    """The summaries of one closed date, and the time span of the records that they cover.
 
     Attributes:
-        places: Of the summaries in the log.
+        places: Places of the summaries in the log.
         without_rejects: Places whose members have no rejected lines, or only redriven ones.
     """
 
@@ -116,12 +116,12 @@ class DateSpan(Document):
 
 
 class ClosedTotals(Document):
-    """The totals of the first summaries of the log. A cache: overwritten by each closing, and rebuilt if lost.
+    """The totals of the first summaries in the log. A cache: overwritten by each closing, and rebuilt if lost.
 
     Attributes:
         upto: The place of the last summary that is included; 0 for none.
-        letters: Dead letters that are not known to be settled.
-        quarantined: Quarantined files that are not known to be settled.
+        letters: Dead letters not known to be settled.
+        quarantined: Quarantined files not known to be settled.
         doubled: Manifests with file versions in common.
     """
 
@@ -134,7 +134,7 @@ class ClosedTotals(Document):
 
 
 class ClosingBegun(Document):
-    """Declares that each manifest on record is open, marked as unsummarised (or its date is), or in a summary."""
+    """Declares that each manifest on record is open, summarised, or marked as unsummarised (itself or its date)."""
 
     run_id: str
     begun_at: AwareDatetime
@@ -144,7 +144,7 @@ class Member(NamedTuple):
     """A manifest in a summary.
 
     Attributes:
-        generation: Of the summarised outcome.
+        generation: The summarised outcome's generation.
         kept_rejects: Rejected lines whose bytes are in the rejects.
         counted_rejects: Rejected lines that are only counted.
     """
@@ -156,7 +156,7 @@ class Member(NamedTuple):
 
 
 def totals_with(totals: ClosedTotals, later: Sequence[tuple[int, ClosedDate]]) -> ClosedTotals:
-    """Add the next summaries of the log, given with their places. One may settle what an earlier one has."""
+    """Add the next summaries of the log, given with their places. One may settle what an earlier one left open."""
     if not later:
         return totals
     sums, dates = totals.sums, dict(totals.dates)
@@ -184,7 +184,7 @@ def totals_with(totals: ClosedTotals, later: Sequence[tuple[int, ClosedDate]]) -
 
 def _span(known: DateSpan | None, place: int, summary: ClosedDate) -> DateSpan:
     if known is None:
-        # In an addition, the subtracted sums may hide rejects.
+        # # In an addition, the subtracted sums may hide rejects.
         without = [place] if not (summary.sums.rejected_lines or summary.sums.rejects_by_reason) else []
         return DateSpan(places=[place], begins_at=summary.begins_at, until=summary.until, without_rejects=without)
     return DateSpan(

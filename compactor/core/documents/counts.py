@@ -1,4 +1,4 @@
-"""The totals of manifests and their files, which summaries keep and commands show. No I/O."""
+"""Totals of manifests and their files, kept in summaries and shown by commands. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ from compactor.core.documents.records import NEEDS_OPERATOR, FileReport, FileSta
 class Counts:
     """Sums over manifests and files: `lines == rows + rejected_lines + blank_lines + erased_lines`.
 
-    An input file is a version of a file that was compacted: a file that is replaced and compacted again counts once for
-    each version. Quarantined files and files of redriven lines do not count. A difference may be negative.
+    A compacted file version counts as one input file: a file that is replaced and compacted again counts once per
+    version. Quarantined files and files of redriven lines do not count. A difference may be negative.
 
     Attributes:
         manifests: Committed manifests.
@@ -22,17 +22,17 @@ class Counts:
         files_by_status: Files of committed manifests by result, without those of redriven lines. A file that was
             quarantined and redriven counts again.
         input_bytes: Stored bytes of the input files.
-        decoded_bytes: Their length after decoding.
-        lines: Lines of all files that could be read to their end.
+        decoded_bytes: Their decoded length.
+        lines: Lines of all files that could be read to the end.
         rows: Rows on record.
         rejected_lines: Lines in the rejects, or only counted there.
         unkept_rejects: Rejected lines that are only counted; only the input file has their bytes.
         blank_lines: Lines of only white space.
         erased_lines: Lines whose row or reject was erased on request; no other count has them.
         rejects_by_reason: Rejected lines by reason.
-        redriven_by_reason: Redriven lines by the reason for which they were rejected before.
+        redriven_by_reason: Redriven lines by the reason of their earlier rejection.
         rescued_values: Values in _rescued_data because they do not fit the type of their column.
-        misfits: The same by column, as far as recorded.
+        misfits: The same by column, where recorded.
         output_files: Parquet files of rows on record.
         output_bytes: Their size.
     """
@@ -63,7 +63,7 @@ class Counts:
 
     @property
     def by_name(self) -> dict[str, Any]:
-        """Each number by the name of its field."""
+        """Each number by its field name."""
         return {each.name: getattr(self, each.name) for each in fields(Counts)}
 
     @property
@@ -89,7 +89,7 @@ def _sum(one: Any, other: Any, sign: int) -> Any:
 
 
 def counts_of(outcome: Commit | DeadLetter, *, with_source: bool = True) -> Counts:
-    """The counts of one manifest; see `file_counts` for `with_source`."""
+    """The counts of one manifest; `with_source` as in `file_counts`."""
     if isinstance(outcome, DeadLetter):
         return Counts(dead_letters=1)
     return file_counts(outcome.files, with_source=with_source) + Counts(
@@ -108,8 +108,8 @@ def file_counts(files: Iterable[FileReport], *, with_source: bool) -> Counts:
 
     Args:
         files: The reports.
-        with_source: Whether the counts will be added to those of the files that redriven lines are from. These count a
-            redriven line as one line and one reject, so that here it adds no line and takes back the reject.
+        with_source: Whether the counts will be added to those of the files that redriven lines come from. These count a
+            redriven line as one line and one reject, so it adds no line here and subtracts the reject.
     """
     sums: Any = Counter()
     statuses, rejects, redriven = Counter[str](), Counter[str](), Counter[str]()
@@ -137,20 +137,20 @@ def file_counts(files: Iterable[FileReport], *, with_source: bool) -> Counts:
 
 
 def quarantined_of(files_by_status: Mapping[str, int]) -> Counter[str]:
-    """The quarantined ones of files by result; see `NEEDS_OPERATOR`."""
+    """Quarantined files by result; see `NEEDS_OPERATOR`."""
     return Counter({each: files for each, files in files_by_status.items() if each in NEEDS_OPERATOR})
 
 
 def bytes_per_byte(output_bytes: int, input_bytes: int) -> float | None:
-    """Parquet bytes for each stored input byte; None without input."""
+    """Parquet bytes per stored input byte; None without input."""
     return output_bytes / input_bytes if input_bytes else None
 
 
 def are_few_rows(rows: int, rejected_lines: int) -> bool:
-    """Whether less than half of the lines that are not blank became rows."""
+    """Whether less than half of the non-blank lines became rows."""
     return rows < rejected_lines
 
 
 def without_zeros(counts: Counter[str]) -> Counter[str]:
-    """The counts without those that are zero."""
+    """The counts without zeros."""
     return Counter({reason: lines for reason, lines in counts.items() if lines})

@@ -1,4 +1,4 @@
-"""The base of all records of the state: immutable models, stored as JSON."""
+"""The base of all state records: immutable models, stored as JSON."""
 
 from collections.abc import Callable
 from typing import Self, TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Document(BaseModel):
-    """A record that never changes. Readers ignore unknown keys."""
+    """An immutable record. Readers ignore unknown keys."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -23,8 +23,8 @@ class Document(BaseModel):
 
         Args:
             data: The bytes.
-            uri: Where they are stored.
-            expected: For the error: what was expected; by default, a record of this kind.
+            uri: Where they are stored, for the error.
+            expected: What to report as expected; by default, a record of this kind.
 
         Raises:
             RecordUnreadable: The bytes are not such a record; the message names the first fault.

@@ -1,7 +1,7 @@
-"""The records of what was landed of a log: where a chain begins, its links, and when it was seen to be complete.
+"""Records of landed log data: where a chain begins, its links, and when it was found to be complete.
 
-A link names the object with the records after one position, up to and including another one. It is named after the
-first position, and created only where the previous link ends. So the links of a partition have each record once.
+A link names the object with the records after one position, up to and including a second one. It is named after the
+first position, and created only where the previous link ends. So a partition's links contain each record once.
 Positions are text, because those of Kinesis have more digits than JSON numbers may have.
 """
 
@@ -18,8 +18,8 @@ class FirstLanding(Document):
     """When a log was first landed.
 
     Attributes:
-        partitions: The ids that the log listed then. All of their records of that time are landed or named as lost.
-            Earlier records of the parents of shards are not landed.
+        partitions: The ids that the log listed then. All of their records from that time on are landed or reported
+            lost. Earlier records of the parents of shards are not landed.
     """
 
     landed_at: AwareDatetime
@@ -27,13 +27,13 @@ class FirstLanding(Document):
 
 
 class LogOrigin(Document):
-    """Where the chain of a partition begins.
+    """Where a partition's chain begins.
 
     Attributes:
-        after: The position after which it begins; "0" for the beginning of the partition.
-        first: The position of the earliest record that a shard had then; empty if there was none, and for logs that
-            report what they have removed.
-        whole_since: All records of the shard came at this time or later, or `first` is known.
+        after: The position before its first record; "0" for the beginning of the partition.
+        first: The position of a shard's earliest record at that time; empty if there was none, and for logs that report
+            removed records.
+        whole_since: All records of the shard arrived at this time or later, or `first` is known.
         gap: Whether records of parent shards may be lost to retention.
     """
 
@@ -49,16 +49,17 @@ class LandedLink(Document):
 
     Attributes:
         after: The position before its records; "0" for the beginning of the partition.
-        last: The position after which the next link begins: of its last record, or of a later offset without a record.
-        begins: The position of its first record, or of the first one that may be left after a gap; may be empty.
-        manifest_id: The manifest that was written for the object.
+        last: The position after which the next link begins: that of the last record, or a later offset without a
+            record.
+        begins: The position of its first record, or of the first one possibly left after a gap; may be empty.
+        manifest_id: The manifest for the object.
         uri: The object; empty if the link has no lines.
-        records: How many records it has as the log counts them.
-        tombstones: How many of these have no value, and so no line.
+        records: The number of records, as the log counts them.
+        tombstones: How many of these have no value, hence no line.
         packed: How many of these contain packed records.
         strays: How many packed records were left out because they hash to another shard.
-        arrived_at: About when the log received the last record, or a time until which the partition had no further one.
-        gap: Whether records between `after` and `begins` may be lost to retention. The manifest names them, too.
+        arrived_at: About when the log received the last record, or a time before which no further one arrived.
+        gap: Whether retention may have removed records between `after` and `begins`. The manifest lists them, too.
         closes: Whether the partition ended with this link.
     """
 
@@ -83,14 +84,14 @@ class LandedLink(Document):
     def of_idle_gap(cls, partition_id: str, after: int, seen_at: datetime, manifest_id: str) -> Self:
         """Records after a position may be lost, although no later one has arrived yet.
 
-        It occupies the next position. No later record has that one, because days have passed.
+        It occupies the next position, which no later record can have, because days have passed.
         """
         ends = {"after": str(after), "last": str(after + 1)}
         return cls(partition_id=partition_id, manifest_id=manifest_id, arrived_at=seen_at, gap=True, **ends)
 
     @property
     def first(self) -> int:
-        """Where it begins in the chain."""
+        """Its start in the chain."""
         return int(self.after)
 
     @property
@@ -112,17 +113,17 @@ class EmptySeen(Document):
 
 
 class LandingProgress(Document):
-    """A job's progress with landing a log, for people. Overwritten after each landing and each failure.
+    """A job's progress in landing a log, for operators. Overwritten after each landing and each failure.
 
     Attributes:
-        expected_since: Since when a job should land it, if known; None once one has.
+        expected_since: Since when a job should land it, if known; None once it was landed.
         seen_at: When a landing last succeeded; None before the first.
         failures: Failed landings since then.
         failing_since: When the first of these failed.
         error: Why the last of these failed; empty if none did.
         log_id: The id of the log at `seen_at`.
-        behind_seconds: How long the oldest record that was not landed at `seen_at` may have waited.
-        gaps: In how many places the run found that records may be lost to retention.
+        behind_seconds: The longest wait of a record not landed at `seen_at`.
+        gaps: The number of places where the run found records possibly lost to retention.
     """
 
     run_id: str
@@ -137,15 +138,15 @@ class LandingProgress(Document):
 
     @property
     def landed_to(self) -> datetime | None:
-        """All records that came before this time are landed; None before the first landing."""
+        """All records that arrived before this time are landed; None before the first landing."""
         return None if self.seen_at is None else self.seen_at - timedelta(seconds=self.behind_seconds)
 
 
 class LandingDraft(Document):
-    """A manifest to write, and the links to create before.
+    """A manifest to write, and the links to create first.
 
     Attributes:
-        manifest: It names the objects of the links, and what may be lost.
+        manifest: Lists the objects of the links, and possible losses.
         links: In the order in which they are created.
     """
 

@@ -39,15 +39,15 @@ UNKNOWN_SIZE_BYTES = 4 * 1024 * 1024
 
 
 class FileRange(Document):
-    """The lines of a local file after those that earlier manifests have, up to its last complete line.
+    """The lines of a local file after those in earlier manifests, up to its last complete line.
 
     Attributes:
-        continues: The name of the file in the manifests that have the lines before.
-        from_byte: The beginning of a line.
+        continues: The file's name in the manifests with the earlier lines.
+        from_byte: The start of a line.
         to_byte: The end of a line, after its line feed.
         lines_before: The number of lines before `from_byte`.
-        digest_before: Of all bytes before `from_byte`, which a version on record has.
-        digest: Of all bytes before `to_byte`.
+        digest_before: Digest of all bytes before `from_byte`; a recorded version has the same.
+        digest: Digest of all bytes before `to_byte`.
     """
 
     continues: str
@@ -67,15 +67,15 @@ class ManifestFile(Document):
 
     Attributes:
         uri: Taken literally. A gap of a topic or stream has only one spelling.
-        size_bytes: Its length, if known; that of the range for a file that grew, 0 for a gap.
+        size_bytes: Its length, if known; for a grown file that of the range, for a gap 0.
         etag: Its version, if known; the id of the log for a gap.
         event_time: When it was created.
-        source_uri: For redriven lines, the file that they are from. They keep their line numbers: blank lines stand for
+        source_uri: For redriven lines, the file that they come from. They keep their line numbers: blank lines replace
             all others.
-        rejected_as: The reason for which these lines were rejected.
-        dated_by: Which of `dates.RULES` gave the date of its manifest; None if the writer did.
-        path_columns: Values that the folders of its path give to its rows; None if they give none.
-        range: The lines to read of a file that grew; None for all.
+        rejected_as: Why these lines were rejected.
+        dated_by: Which of `dates.RULES` dated its manifest; None if the writer gave the date.
+        path_columns: Values from the folders of its path; None if there are none.
+        range: The lines to read from a grown file; None for all.
     """
 
     uri: str
@@ -90,12 +90,12 @@ class ManifestFile(Document):
 
     @property
     def grown(self) -> FileRange | None:
-        """The range of a file that grew; None for a file that is read from its beginning."""
+        """The range of a grown file; None for a file that is read from its start."""
         return self.range if self.range is not None and self.range.from_byte else None
 
     @property
     def origin_uri(self) -> str:
-        """The file that its lines are from: itself, unless it holds redriven lines."""
+        """The file that its lines come from: itself, unless it holds redriven lines."""
         return self.source_uri or self.uri
 
     @property
@@ -108,9 +108,9 @@ class Manifest(Document):
     """Files that are compacted together into the Parquet of one date. Immutable once written.
 
     Attributes:
-        rejects_of: The manifest whose rejected lines it redrives.
+        rejects_of: The manifest whose rejected lines this one redrives.
         listed_at: When a listing found its files, which counts as their arrival; None if they were announced.
-        ignored_date: The date that the writer gave, if it is outside the window of dates; not written.
+        ignored_date: The writer's date, if it is outside the window of dates; not written.
     """
 
     version: int = 1

@@ -1,4 +1,4 @@
-"""Parses manifests in every accepted form, in bounded time and memory even if the bytes are hostile."""
+"""Parses manifests in every accepted form, in bounded time and memory even for hostile bytes."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -32,21 +32,21 @@ MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 
 _ID_MAX_CHARACTERS = 200
 _SHOWN_MAX_CHARACTERS = 120
-_VALUES_PER_FILE = 16  # a file has a comma for each of its fields, those of a range included, and three brackets
+_VALUES_PER_FILE = 16  # a file has a comma per field, including those of a range, and three brackets
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]
 _BUCKET_MAX_CHARACTERS = 255  # of an old bucket in us-east-1; 63 of any other [S3 user guide]
 _PATH_MAX_BYTES = 4096  # Linux, PATH_MAX
 _ETAG_MAX_CHARACTERS = 1024
-_ETAG = re.compile(rf"[\x20-\x7e]{{0,{_ETAG_MAX_CHARACTERS}}}")  # an ETag is sent in a header of a request
+_ETAG = re.compile(rf"[\x20-\x7e]{{0,{_ETAG_MAX_CHARACTERS}}}")  # an ETag is sent in a request header
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestRules:
-    """What the settings let a manifest name.
+    """What the settings allow in a manifest.
 
     Attributes:
         hive_keys: Whether folders such as `country=DE` become columns.
-        exclude: Patterns of files that are no input; see `exclusion`.
+        exclude: Patterns of excluded files; see `exclusion`.
     """
 
     hive_keys: bool = False
@@ -72,7 +72,7 @@ def check_length(uri: str, length_bytes: int) -> None:
         ManifestError: It is longer than `MAX_MANIFEST_BYTES`.
     """
     if length_bytes > MAX_MANIFEST_BYTES:
-        raise ManifestError("too_big", f"{uri}: {length_bytes} bytes, expected at most {MAX_MANIFEST_BYTES}")
+        raise ManifestError("too_big", f"{uri}: {length_bytes} bytes; expected at most {MAX_MANIFEST_BYTES}")
 
 
 def is_etag(text: str) -> bool:
@@ -94,7 +94,7 @@ def parse_manifest(
     Args:
         data: The object's bytes.
         uri: Where the object is; its name gives the id of the `fileLocations` form.
-        modified_at: Time of the object's last write; the date falls back to it.
+        modified_at: Time of the object's last write; used for the date if nothing else gives one.
         allowed_prefixes: Folders that input may be in.
         redriven_folder: The folder of redriven lines. A manifest may name those that were written for it.
         rules: Limits from the settings.
@@ -120,9 +120,9 @@ def parse_manifest(
 
 def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
     if not data.strip():
-        raise ManifestError("empty", f"{uri}: {len(data)} bytes, none of them content; expected a JSON object")
+        raise ManifestError("empty", f"{uri}: {len(data)} bytes of white space only; expected a JSON object")
     # Each JSON value but the first follows one of these characters or a colon, and each colon follows a key. So their
-    # number bounds what the parser allocates. Those within strings only make the bound tighter.
+    # number bounds the parser's allocations. Occurrences within strings only tighten the bound.
     per_file = _VALUES_PER_FILE + (MAX_PATH_COLUMNS if rules.hive_keys else 0)
     values, most = sum(map(data.count, (b",", b"[", b"{"))), per_file * MAX_MANIFEST_FILES
     if values > most:
@@ -155,12 +155,12 @@ def _moment(value: Any) -> datetime:
     try:
         moment = datetime.fromisoformat(value)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (TypeError, OverflowError) as exc:  # the zone can take a moment beyond year 1 or 9999
+    except (TypeError, OverflowError) as exc:  # the zone can move a time beyond year 1 or 9999
         raise ValueError("not a time") from exc
 
 
 def _or_none(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
-    """Ignore a key that another writer uses for something else."""
+    """Ignore a key that other writers use with a different meaning."""
     try:
         return validate(value)
     except ValidationError:
@@ -283,14 +283,14 @@ def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime) -
 
 
 def _named_date(uris: Iterable[str], manifest_uri: str) -> NamedDate | None:
-    """The first date in the names of files, else that in the name of their manifest."""
+    """The first date in the names of files, else the one in the manifest's name."""
     named = next(filter(None, map(named_date, uris)), None)
     of_manifest = layout.first_date(layout.base_name(manifest_uri))
     return named or (NamedDate(of_manifest, "name") if of_manifest else None)
 
 
 def is_allowed(uri: str, manifest_id: str, allowed_prefixes: Sequence[str], redriven_folder: str) -> bool:
-    """Whether a manifest may name a file: below (or itself) an allowed prefix, or redriven lines of its lineage."""
+    """Whether a manifest may name a file: an allowed prefix or a file below it, or redriven lines of its lineage."""
     path = layout.canonical(uri)
     if any(layout.is_within(uri, prefix) or path == layout.canonical(prefix) for prefix in allowed_prefixes):
         return True
@@ -302,7 +302,7 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
     seen: set[str] = set()
     for file in manifest.files:
         path = layout.canonical(file.uri)
-        is_gap = is_log(path)  # nothing is read of it, wherever it is
+        is_gap = is_log(path)  # nothing is read from it, wherever it is
         fault = _gap_fault(file) if is_gap else uri_fault(path)
         if fault:
             raise ManifestError("bad_uri", f"{uri}: {_shown(file.uri)} {fault}")
@@ -318,16 +318,16 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
 
 
 def _completed(file: ManifestFile, redriven_folder: str, rules: ManifestRules) -> ManifestFile:
-    """The file with the columns of its path, and without an origin that only a redrive can give."""
+    """Add the columns from the file's path; drop an origin that only a redrive can give."""
     is_own = bool(redriven_folder and layout.redriven_owner(file.uri, redriven_folder))
     if not is_own and (file.source_uri is not None or file.rejected_as is not None):
         file = file.model_copy(update={"source_uri": None, "rejected_as": None})
-    is_landed = is_own and file.source_uri is None  # the compactor chose its path, which says nothing of its records
+    is_landed = is_own and file.source_uri is None  # the compactor chose its path, which carries no information
     return file if is_landed else rules.with_path_columns(file)
 
 
 def uri_fault(path: str) -> str:
-    """Why no manifest can name a file, with what was expected; empty if one can. `path` is canonical."""
+    """Why a manifest cannot name a file, with what was expected; empty if it can. `path` is canonical."""
     length = len(path) if path.isascii() else len(path.encode(errors="surrogatepass"))
     if path.startswith("s3://"):
         bucket, _, key = path.removeprefix("s3://").partition("/")
@@ -357,7 +357,7 @@ def _gap_fault(file: ManifestFile) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as JSON for a message, cut to a bound."""
+    """A value as JSON for a message, truncated."""
     try:
         text = orjson.dumps(value).decode()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The documents of the ledger, which record a manifest from its acceptance until it is done."""
+"""The ledger's documents, which record a manifest from its acceptance until it is done."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -36,30 +36,30 @@ FileFormat = Literal["ndjson", "json"]
 class FileReport(Document):
     """The report on one input file: `records + rejected_lines + blank_lines + erased_rejects == lines`.
 
-    A file with too many rejects has no lines here: none of its rows is kept, and `reject_rows` are samples.
+    A file with too many rejects reports no lines: its rows are dropped, and `reject_rows` are samples.
 
     Attributes:
-        uri: As the manifest spells it.
-        detail: What was found and what was expected; empty if compacted.
+        uri: Spelled as in the manifest.
+        detail: What was found, and what was expected; empty if compacted.
         size_bytes: The stored size.
         etag: The version that was read.
-        digest: Of the stored bytes, if it was compacted from a local disk; else empty.
+        digest: Digest of the stored bytes if it was compacted from a local disk; else empty.
         codec: One of `CODECS`; `none` if it was not compressed.
         format: How it was read. In a JSON file, elements count as lines everywhere.
-        decoded_bytes: Its length after decoding.
+        decoded_bytes: Its decoded length.
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines of only spaces, tabs and carriage returns.
         records: Lines that became one row each.
         rejects: Rejected lines by reason.
-        unkept_rejects: Those of `rejects` that are only counted, because there were too many.
-        reject_rows: Rows in the rejects; more than the kept lines if an over-long line is kept in pieces.
-        source_uri: For redriven lines, the file that they are from; else empty. Blank lines that stand for other lines
-            of that file are not counted.
-        rejected_as: The reason for which these lines were rejected before; else empty.
-        path_columns: Values that the folders of its path give to its rows.
-        erased_rejects: Rejected lines that were erased on request. No other count has them.
-        range: The lines of a file that grew: `size_bytes`, `decoded_bytes` and all counts are of these alone, and
-            `digest` is of all bytes up to their end.
+        unkept_rejects: How many of `rejects` are only counted, because there were too many.
+        reject_rows: Rows in the rejects; exceeds the kept lines if an over-long line is kept in pieces.
+        source_uri: For redriven lines, the file that they come from; else empty. Blank lines in place of that file's
+            other lines are not counted.
+        rejected_as: Why these lines were rejected earlier; else empty.
+        path_columns: Values from the folders of its path.
+        erased_rejects: Rejected lines that were erased on request. No other count includes them.
+        range: The lines of a grown file: `size_bytes`, `decoded_bytes` and all counts cover only these; `digest` covers
+            all bytes up to their end.
     """
 
     uri: str
@@ -86,12 +86,12 @@ class FileReport(Document):
 
     @property
     def origin_uri(self) -> str:
-        """The file that its lines are from: itself, unless it holds redriven lines."""
+        """The file that its lines come from: itself, unless it holds redriven lines."""
         return self.source_uri or self.uri
 
     @property
     def end_byte(self) -> int:
-        """The number of bytes of the file that it and earlier manifests have lines of, as stored."""
+        """How many stored bytes of the file this and earlier manifests cover."""
         return self.range.to_byte if self.range else self.size_bytes
 
     def may_have_grown(self, size_bytes: int) -> bool:
@@ -99,9 +99,9 @@ class FileReport(Document):
         return bool(self.digest) and size_bytes > self.end_byte
 
     def as_input(self) -> ManifestFile:
-        """The file as a manifest names it, to read the same lines again.
+        """The file as a manifest entry, to read the same lines again.
 
-        A local file may have grown since: the range and its digest identify the bytes that were read.
+        A local file may have grown: the range and its digest identify the bytes that were read.
         """
         was = FileRange(
             continues=self.uri,
@@ -123,13 +123,14 @@ class FileReport(Document):
 
 
 class Accepted(ManifestRecord):
-    """Binds a manifest id to one manifest for good.
+    """Binds a manifest id permanently to one manifest.
 
     Attributes:
         kind: `manifest` for a valid manifest; `refused` for an invalid one; `part` for files that are sealed into a
-            manifest of another id; `revoked` for an id whose claims were taken over, so that it never takes effect.
-        digest: Of the manifest's bytes: the same id with other bytes is another manifest.
-        source_uri: The object that the manifest was read from.
+            manifest with a different id; `revoked` for an id whose claims were taken over, so that it never takes
+            effect.
+        digest: Digest of the manifest's bytes: the same id with different bytes is a different manifest.
+        source_uri: The manifest's own object.
         manifest: None unless `kind` is `manifest`.
     """
 
@@ -141,13 +142,13 @@ class Accepted(ManifestRecord):
 
 
 class Attempt(Document):
-    """An attempt, recorded before its work, so that a manifest that kills every driver runs out of attempts.
+    """An attempt, recorded before its work starts, so that a manifest that kills every driver runs out of attempts.
 
     Attributes:
-        alone: No other manifest was in flight: if the driver dies, no other one is to blame.
-        after_progress: Another manifest was committed since the previous attempt began.
-        after_self_test: The job converted a sample after the previous attempt, right before this one.
-        generation: Of the commit to make; from 2 for a rebuild.
+        alone: No other manifest was in flight: if the driver dies, only this one can be the cause.
+        after_progress: Another manifest was committed since the previous attempt started.
+        after_self_test: The job converted a sample between the previous attempt and this one.
+        generation: The commit's generation; from 2 for a rebuild.
     """
 
     manifest_id: str
@@ -164,12 +165,12 @@ class AttemptFailure(Document):
     """An attempt that ended without an outcome.
 
     Attributes:
-        passing: The trouble was passing, such as a store that throttles, and is not held against the manifest.
-        undecided: The environment may be to blame: it counts only if others, or a sample of the job if nothing else was
-            in flight, get through before the next attempt.
+        passing: The failure was transient, such as throttling, and does not count against the manifest.
+        undecided: The environment may be the cause: it counts only if other manifests, or the job's sample if nothing
+            else was in flight, succeed before the next attempt.
         died: The driver or the engine died; a later run recorded it.
         refused: The store refused all input of the manifest.
-        needs_isolation: The next attempt has to run with nothing else in flight.
+        needs_isolation: The next attempt must run with nothing else in flight.
     """
 
     manifest_id: str
@@ -188,8 +189,8 @@ class AttemptsFolded(Document):
 
     Attributes:
         upto: The number of the last of these attempts.
-        failures: How many failed, without deaths that are not held against the manifest.
-        held: How many are held against the manifest.
+        failures: How many failed, without deaths that do not count against the manifest.
+        held: How many count against the manifest.
         deaths: How many ended with their driver.
         last_error: How the last one ended.
     """
@@ -205,7 +206,7 @@ class AttemptsFolded(Document):
 
 
 class Done(Document):
-    """Everything that the outcome names is in its final place.
+    """All files of the outcome are in their final places.
 
     Each generation has its own record. The first one has the time when the rows became visible; a rebuild writes it if
     the first generation was never published.
@@ -221,7 +222,7 @@ class RedrivenInput(Document):
 
     Attributes:
         uri: The new file.
-        source_uri: The file that the lines are from.
+        source_uri: The file that the lines come from.
         reason: Why they were rejected.
         numbers: Ranges of line numbers, first and last. All lines of a range that were rejected for this reason are
             redriven.
@@ -239,10 +240,10 @@ class Redrive(Document):
 
     Attributes:
         kind: `manifests` for a dead letter, `files` for quarantined files, `rejects` for rejected lines, `planned` for
-            the planned manifest of an id that another manifest has.
-        source: The redriven manifest: the root whose records this one is beside, or a successor.
+            a planned manifest whose id belongs to a different manifest.
+        source: The redriven manifest: the root, which holds this record, or a successor.
         number: From 1; part of the new manifest's id.
-        counts: What was redriven, by reason: lines for `rejects`, else files. `planned` is a reason of its own.
+        counts: What was redriven, by reason: lines for `rejects`, else files. `planned` is a separate reason.
         inputs: For `rejects`, where the lines of each new file came from.
         manifest: The new manifest.
     """
@@ -258,15 +259,15 @@ class Redrive(Document):
 
 
 class OpenMarker(ManifestRecord):
-    """Marks a manifest until it is done, so that recovery need not read the whole ledger."""
+    """Marks a manifest as open until it is done, so that recovery need not read the whole ledger."""
 
 
 class ClaimsEntry(Document):
-    """An entry in the journal of claims. Its planner had read all earlier entries.
+    """An entry in the claims journal. Its planner had read all earlier entries.
 
     Attributes:
         keys: Keys that were free or could be taken over.
-        holder: The manifest that holds them from now on.
+        holder: The manifest that holds them from then on.
     """
 
     keys: list[str]
@@ -275,14 +276,14 @@ class ClaimsEntry(Document):
 
 
 class RunHeartbeat(Document):
-    """Shows that a run is alive. The run overwrites it at intervals and deletes it when it ends.
+    """Shows that a run is alive. The run overwrites it periodically and deletes it when it ends.
 
     Attributes:
-        host: The machine and its boot.
-        process_id: Of the driver.
-        release: The release of the compactor; may be empty.
-        is_stopping: It was asked to end: if it dies now, no manifest is to blame.
-        shard: Empty if it works on all manifests.
+        host: The machine and its boot id.
+        process_id: The driver's process id.
+        release: The compactor's release; may be empty.
+        is_stopping: The run was asked to end: if it dies now, no manifest is to blame.
+        shard: Empty if the run takes all manifests.
     """
 
     run_id: str
@@ -296,11 +297,11 @@ class RunHeartbeat(Document):
 
 
 class LastRun(Document):
-    """The latest result of a task that jobs repeat. Overwritten each time.
+    """The latest result of a recurring task. Overwritten each time.
 
     Attributes:
         finished_at: When it last finished; before that, when a job first checked whether it was due.
-        failing_since: When the first call since then failed; None if none did.
+        failing_since: When the first call since then failed; None if none failed.
         failed_at: When the last call failed.
         error: Why it failed.
     """
@@ -312,21 +313,21 @@ class LastRun(Document):
 
 
 class RecentCommit(ManifestRecord):
-    """Summary of a commit in a ring of fixed size. Sizing learns from it, and `status` shows it.
+    """Summary of a commit in a ring buffer. Sizing learns from it, and `status` shows it.
 
     Attributes:
         seconds: From the start of the winning attempt to the decision.
         arrived_at: When the manifest was created, if known.
         rejects: Rejected lines by reason.
         quarantined: Quarantined files that need an operator, by status.
-        columns: Columns of keys in the schema version.
+        columns: Number of key columns in the schema version.
         max_columns: Limit of `columns`.
-        rejects_of: The manifest whose rejected lines it redrives; else empty.
-        redriven: Redriven lines by the reason for which they were rejected before.
+        rejects_of: The manifest whose rejected lines this one redrives; else empty.
+        redriven: Redriven lines by the reason of their earlier rejection.
         misfits: Values that do not fit the type of their column, by column name.
-        target_file_bytes: How large its files should be.
+        target_file_bytes: The target size of its files.
         right_sized_bytes: Bytes in files within 25 % of this target.
-        small_bytes: Bytes of the manifest, or of its partitions, that do not fill a file of this target.
+        small_bytes: Bytes of a manifest, or of its partitions, too small to fill one file of this target.
     """
 
     decoded_bytes: int

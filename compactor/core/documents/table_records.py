@@ -1,4 +1,4 @@
-"""The records of a table: which manifests each of its numbered batches has."""
+"""The records of a table: which manifests each numbered batch contains."""
 
 from datetime import datetime
 
@@ -14,16 +14,16 @@ class BatchedManifest(ManifestRecord):
 
 
 class TableBatch(Document):
-    """One transaction of the table. Create-only, so that only one process writes the batch of a number.
+    """One transaction on the table. Create-only, so that only one process writes the batch with a given number.
 
     Attributes:
-        number: From 1, without gaps. The table's fence is the number of its last batch.
-        manifests: No two batches that take effect have the same generation of a manifest. A batch with a merge has only
-            rebuilt manifests, if any; the merge then has what is left of merged files with their rows.
-        merge: The merge whose files replace those whose rows they have; may be empty.
-        unmerged: Merged files that are replaced by the files whose rows they have.
-        released: Merged files whose parts may be removed from now on. The table does not change: the batch only makes
-            sure that no other batch of its number needs these parts.
+        number: From 1, without gaps. The table's fence is its last batch number.
+        manifests: Effective batches never share a manifest's generation. A batch with a merge has only rebuilt
+            manifests, if any; the merge then contains what remains of merged files with their rows.
+        merge: The merge whose files replace their parts; may be empty.
+        unmerged: Merged files that are replaced by their parts.
+        released: Merged files whose parts may be removed from now on. The table stays unchanged: the batch only ensures
+            that no other batch with its number needs these parts.
     """
 
     number: int
@@ -36,17 +36,17 @@ class TableBatch(Document):
 
     @property
     def replaces_files(self) -> bool:
-        """Whether files of the table may be removed."""
+        """Whether the batch may remove files from the table."""
         # guard: a merge that was begun before files may go is never taken
         is_of_merges = bool(self.merge or self.unmerged or self.released)
         return is_of_merges or any(each.generation > 1 for each in self.manifests)
 
 
 class MergedPart(BatchedManifest):
-    """A file of a commit whose rows a merged file has, one after the other.
+    """A file of a commit whose rows are in a merged file, consecutively.
 
     Attributes:
-        uri: The file. It stays where it is until it is released.
+        uri: The file. It stays until it is released.
     """
 
     uri: str
@@ -58,9 +58,9 @@ class MergedFile(Document):
     """A file with the rows of several files of one partition.
 
     Attributes:
-        rows: In its footer: the sum over its parts.
+        rows: Rows in its footer: the sum over its parts.
         partition: The values of its partition within the date.
-        parts: The files whose rows it has, in order. All are files of commits, never merged files.
+        parts: The files with its rows, in order. All are files of commits, never merged files.
     """
 
     uri: str
@@ -72,17 +72,17 @@ class MergedFile(Document):
 
 
 class TableProgress(Document):
-    """A job's progress with the table, for people. Overwritten after each commit that succeeds or fails.
+    """A job's progress with the table, for operators. Overwritten after each commit that succeeds or fails.
 
     Attributes:
-        waiting: Placed manifests of the job that are not in the table.
-        waiting_since: When the first of these was placed.
+        waiting: The job's published manifests that are not in the table yet.
+        waiting_since: When the first of these was published.
         last_batch: The last batch that the job applied; 0 before the first.
         committed_at: When it applied that batch.
         failures: Failed commits since then.
         failing_since: When the first of these failed.
         error: Why the last of these failed; empty if none did.
-        placed: The first `NOTED_MANIFESTS` waiting manifests: the run of another shard may commit them.
+        placed: The first `NOTED_MANIFESTS` waiting manifests: a run of another shard may commit them.
     """
 
     run_id: str
@@ -98,13 +98,13 @@ class TableProgress(Document):
 
 
 class FinishedBatches(Document):
-    """The batch up to which every manifest is done or held back. Overwritten; it may lag, but never runs ahead."""
+    """The batch up to which every manifest is done or held back. Overwritten; may lag, but never runs ahead."""
 
     upto: int
 
 
 class RefusedBatch(Document):
-    """A batch that the table has passed over. It never takes effect, and later batches may have its manifests.
+    """A batch that the table skipped. It never takes effect, and later batches may contain its manifests.
 
     Create-only. It is written after the table's fence has passed the batch, and before any later batch is sent.
 
@@ -121,7 +121,7 @@ class RefusedBatch(Document):
 
 
 class HeldManifest(BatchedManifest):
-    """A generation of a manifest that the catalog refused alone. No batch takes it while this record exists.
+    """A manifest's generation that the catalog refused on its own. No batch includes it while this record exists.
 
     Attributes:
         generation: The generation of its outcome.
@@ -136,13 +136,13 @@ class HeldManifest(BatchedManifest):
 
 
 class DoomedMetadata(Document):
-    """Metadata files of the table that may contain the lowest and highest values of erased rows.
+    """Metadata files of the table that may contain minimum and maximum values from erased rows.
 
-    Written before their snapshots expire, and deleted once they are removed, so that a later call can finish an erasure
-    that died.
+    Written before their snapshots expire, and deleted once they are removed, so that a later call can finish an
+    interrupted erasure.
 
     Attributes:
-        names: In the folder of the metadata. Files that the table still needs are not removed.
+        names: File names in the metadata folder. Files that the table still needs are kept.
     """
 
     names: list[str]

@@ -1,1 +1,1 @@
-"""What is known of an input file from its place: its date, its stream, and the columns of its path."""
+"""What an input file's place determines: its date, its stream, and the columns from its path."""

@@ -1,4 +1,4 @@
-"""Decides to which date a file belongs: the date in its name or key, taken as written, or the day of its arrival."""
+"""Decides which date a file belongs to: the date in its name or key, taken as written, or its arrival day."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,8 +20,8 @@ RULES = {
     "key_digits": "yyyymmdd in its key",
     ARRIVAL: "the day of its event or last write, in UTC",
 }
-"""How a file can get its date, with what each rule looks for. The first rule that finds a calendar day counts. A text
-such as yyyy-mm-ddThh has the date that it begins with."""
+"""The ways to date a file, and what each rule looks for. The first rule that finds a calendar day wins. A text such as
+yyyy-mm-ddThh has the date at its beginning."""
 
 _PART = re.compile(r"(?:^|/)(year|month|day)=0*([0-9]{1,4})(?=/)", re.IGNORECASE)
 _HIVE = re.compile(r"(?:^|/)(?:dt|date)=([0-9]{4})([0-9]{2})([0-9]{2})(?![0-9])[^/]*(?=/)", re.IGNORECASE)
@@ -30,7 +30,7 @@ _REST_OF_UUID = r"(?:-[0-9A-Fa-f]{4}){3}-"
 _DIGITS = re.compile(
     rf"(?:^|[^0-9A-Za-z])[A-Za-z]*((?:19|20)[0-9]{{2}})([0-9]{{2}})([0-9]{{2}})(?![0-9A-SU-Za-su-z]|{_REST_OF_UUID})"
 )
-"""Eight digits at the end of a word, or before the `T` of a time. Others are mostly parts of ids and digests."""
+"""Eight digits at the end of a word, or before the `T` of a time. Other digits are mostly parts of ids and digests."""
 
 
 class NamedDate(NamedTuple):
@@ -41,7 +41,7 @@ class NamedDate(NamedTuple):
 
     @property
     def is_certain(self) -> bool:
-        """Whether it must have been meant as a date. Digits alone may be a number."""
+        """Whether it can only be a date. Digits alone may be a number."""
         return not self.rule.endswith("digits")
 
 
@@ -56,7 +56,7 @@ def named_date(uri: str) -> NamedDate | None:
 
 
 def _of_parts(key: str) -> str | None:
-    """The date of folders such as `year=2026/month=01/day=05`, which others may stand between."""
+    """The date in folders such as `year=2026/month=01/day=05`, which may have other folders in between."""
     parts: dict[str, str] = {}
     for found in _PART.finditer(key):
         parts.setdefault(found[1].lower(), found[2])
@@ -66,7 +66,7 @@ def _of_parts(key: str) -> str | None:
 
 
 def _first(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
-    """Finds the first calendar day that a pattern matches in three groups."""
+    """Find the first calendar day that a pattern matches in three groups."""
 
     def find(text: str) -> str | None:
         return next(filter(None, (_written(*found.groups()) for found in pattern.finditer(text))), None)
@@ -92,10 +92,11 @@ _OF_NAME = frozenset({"name", "name_digits"})
 
 
 EARLIEST_DATE = "2000-01-01"
-"""The first date that a name may give. Earlier ones, such as 1970-01-01 and 1980-01-01, come of clocks and archives."""
+"""The earliest date accepted from a name. Earlier ones, such as 1970-01-01 and 1980-01-01, come from unset clocks and
+archives."""
 
 MAX_FUTURE_DAYS = 31
-"""The last date that a name may give is so many days after the arrival: a plan for a month, and no wrong year."""
+"""How many days after its arrival a file may be dated: enough for a monthly plan, but not for a wrong year."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class FileDate:
     Attributes:
         date: As `yyyy-mm-dd`.
         rule: Which of `RULES` gave it.
-        ignored: The date in the name or key, if it is outside the window and therefore does not count; else empty.
+        ignored: The date in the name or key, if it is outside the window and therefore ignored; else empty.
     """
 
     date: str
@@ -114,10 +115,10 @@ class FileDate:
 
 
 def date_of_file(uri: str, arrived_at: datetime) -> FileDate:
-    """The date of a file: by the first of `RULES` that finds one.
+    """The date of a file, by the first of `RULES` that finds one.
 
-    Which dates a name may give depends on the arrival and not on the time of the decision, so that every process
-    decides alike, whenever it does.
+    The accepted dates depend on the arrival, not on the time of the decision, so all processes decide alike at any
+    time.
 
     Args:
         uri: The file.
@@ -127,7 +128,7 @@ def date_of_file(uri: str, arrived_at: datetime) -> FileDate:
 
 
 def date_of_name(named: NamedDate | None, arrived_at: datetime) -> FileDate:
-    """The date of a file or manifest that names a date, or none."""
+    """The date of a file or manifest whose name has a date, or none."""
     if named is not None and _may_be(named.date, arrived_at):
         return FileDate(named.date, named.rule)
     ignored = named.date if named is not None and named.is_certain else ""
@@ -138,7 +139,7 @@ def _may_be(named: str, arrived_at: datetime) -> bool:
     if named < EARLIEST_DATE:
         return False
     arrival = _day(arrived_at)
-    # Archives and reproducible builds set times such as 1970 or 1980, which are no arrivals.
+    # Archives and reproducible builds set times such as 1970 or 1980, which are not arrivals.
     if arrival < EARLIEST_DATE:
         return True
     last = min(date.fromisoformat(arrival).toordinal() + MAX_FUTURE_DAYS, date.max.toordinal())
@@ -146,7 +147,7 @@ def _may_be(named: str, arrived_at: datetime) -> bool:
 
 
 def possible_dates(uri: str, arrived_at: datetime) -> set[str]:
-    """The dates that a file can have by any window: for finding its manifest after the settings were changed."""
+    """All dates that a file could have had under any window: to find its manifest after the settings were changed."""
     named = named_date(uri)
     return {_day(arrived_at)} if named is None else {_day(arrived_at), named.date}
 

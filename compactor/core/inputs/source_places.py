@@ -1,4 +1,4 @@
-"""The places that input comes from: folders, files and patterns, the stream of each, and what paths tell. No I/O."""
+"""Where input comes from: folders, files and patterns, the stream of each, and information in paths. No I/O."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,16 @@ from compactor.core.layout import canonical, folder, is_s3, is_text, is_within
 
 
 def of_stream(stream: str, holder: str) -> str:
-    """The id of a manifest with its stream, as claims have it. No id contains a colon."""
+    """A manifest's id with its stream, as used in claims. Ids never contain a colon."""
     return f"{stream}:{holder}"
 
 
 @dataclass(frozen=True)
 class Routes:
-    """The prefixes of all streams. No prefix is of two streams.
+    """The prefixes of all streams. No prefix belongs to two streams.
 
     Attributes:
-        prefixes: Those of each stream, by its name.
+        prefixes: The prefixes of each stream, by its name.
     """
 
     prefixes: Mapping[str, Sequence[str]]
@@ -30,7 +30,7 @@ class Routes:
             self._streams.update({folder(canonical(prefix)): name for prefix in prefixes})
 
     def stream_of(self, uri: str) -> str | None:
-        """Return the stream with the longest prefix that an object is below; None if it is below none."""
+        """The stream with the longest prefix that contains an object; None if there is none."""
         path = canonical(uri)
         end = len(path)
         while (end := path.rfind("/", 0, end)) >= 0:
@@ -41,19 +41,19 @@ class Routes:
 
 
 MAX_PATH_COLUMNS = 16
-"""The most folders of a path that become columns."""
+"""The most folders in a path that become columns."""
 
 MAX_PATH_CHARACTERS = 4096
-"""The most characters that their keys and values have."""
+"""The most characters in their keys and values."""
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-"""What Hive writes for a value that is null."""
+"""Hive's spelling of null."""
 
 
 def path_columns(uri: str) -> dict[str, str]:
-    """The keys and values in the folders of a file, outermost first. Of a key that is there twice, the last one counts.
+    """The keys and values in the folders of a file, outermost first. If a key occurs twice, the last one counts.
 
-    Percent-encoded characters are decoded, because Hive and Spark encode those that a folder may not have.
+    Percent-encoded characters are decoded, because Hive and Spark encode those that a folder name cannot have.
     """
     found: dict[str, str] = {}
     for name in canonical(uri).split("/")[3 if is_s3(uri) else 1 : -1]:
@@ -67,7 +67,7 @@ def path_columns(uri: str) -> dict[str, str]:
 
 
 def are_short(columns: Mapping[str, str]) -> bool:
-    """Whether keys and values from outside are as few, as short and as much text as `path_columns` gives."""
+    """Whether external keys and values are within the limits of `path_columns`."""
     texts = [*columns, *columns.values()]
     is_bounded = len(columns) <= MAX_PATH_COLUMNS and sum(map(len, texts)) <= MAX_PATH_CHARACTERS
     return is_bounded and all(map(is_text, texts))
@@ -91,8 +91,8 @@ class SourcePlace:
     """One SRC.
 
     Attributes:
-        folder: The folder that all of its files are below, as `s3://bucket/prefix` or an absolute path.
-        pattern: Which of them, as a pattern of the shell relative to the folder; empty for all.
+        folder: The folder that contains all of its files, as `s3://bucket/prefix` or an absolute path.
+        pattern: A shell pattern relative to the folder that selects files; empty for all.
         names: The names of its only files, taken literally; empty for a folder or a pattern.
     """
 
@@ -102,19 +102,19 @@ class SourcePlace:
 
     @property
     def texts(self) -> list[str]:
-        """The place as a user would type it, one text for each file."""
+        """The place as a user would type it, one text per file."""
         below = self.names or ((self.pattern,) if self.pattern else ())
         return [folder(self.folder) + each for each in below] or [self.folder]
 
     def takes(self, uri: str) -> bool:
-        """Return whether a file below the folder is meant."""
+        """Whether a file below the folder is selected."""
         relative = self._relative(uri)
         if self.names:
             return relative in self.names
         return not self.pattern or self._regex.fullmatch(relative) is not None
 
     def reaches(self, uri: str) -> bool:
-        """Return whether a file or folder is meant, or what is below it may be."""
+        """Whether a file or folder is selected, or anything below it may be."""
         relative = self._relative(uri).rstrip("/")
         if self.names or not self.pattern:
             return self.takes(uri)
@@ -124,7 +124,7 @@ class SourcePlace:
         return all(re.fullmatch(_segment(part), name) for part, name in zip(asked, names, strict=False))
 
     def is_hidden(self, uri: str) -> bool:
-        """Return whether a file or a folder above it has a hidden name, one that the pattern does not ask for."""
+        """Whether a file or a parent folder has a hidden name that the pattern does not match explicitly."""
         if self.names:
             return False
         asked = self.pattern.split("/")
@@ -143,7 +143,7 @@ class SourcePlace:
 
 
 def split_pattern(text: str) -> tuple[str, str] | None:
-    """The folder before the first wildcard of a place, and the pattern below it; None for a place without wildcards."""
+    """Split a place into the folder before its first wildcard and the pattern; None for a place without wildcards."""
     found = _MAGIC.search(text)
     if found is None:
         return None
@@ -152,7 +152,7 @@ def split_pattern(text: str) -> tuple[str, str] | None:
 
 
 def merged(places: Sequence[SourcePlace]) -> tuple[SourcePlace, ...]:
-    """The places without repetitions, the files of one folder as one place."""
+    """Deduplicate places; files of one folder become one place."""
     names: dict[str, dict[str, None]] = {}
     for place in places:
         if place.names:
@@ -162,31 +162,31 @@ def merged(places: Sequence[SourcePlace]) -> tuple[SourcePlace, ...]:
 
 
 def in_words(places: Sequence[SourcePlace]) -> str:
-    """The places in one line: the first ones, and how many more there are."""
+    """The places in one line: the first few, and the number of others."""
     texts = [text for place in places for text in place.texts]
     more = len(texts) - _SHOWN
     return " ".join(texts[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
-EXCLUDED_EXPECTED = "a name or a whole path, with wildcards or not, such as *.csv or /logs/old/**"
+EXCLUDED_EXPECTED = "a name or a whole path, optionally with wildcards, such as *.csv or /logs/old/**"
 
 
 @cache
 def exclusion(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """What matches the canonical URIs of all files that are excluded.
+    """An expression for the canonical URIs of all excluded files.
 
-    A pattern without a slash is that of a file's name, in any folder; any other one is that of a whole path, and of
-    what lies below it.
+    A pattern without a slash matches a file's name in any folder; any other matches a whole path and everything below
+    it.
 
     Raises:
-        re.error: A pattern is none of the shell.
+        re.error: A shell pattern is malformed.
     """
     parts = [pattern_expression(canonical(each)) if "/" in each else f"(?:.*/)?{_segment(each)}" for each in patterns]
     return re.compile("|".join(parts) if parts else "(?!)", re.DOTALL)
 
 
 def pattern_expression(pattern: str) -> str:
-    """A pattern of the shell as a regular expression. What lies below a matching folder matches as well.
+    """A shell pattern as a regular expression, which also matches everything below a matching folder.
 
     `*` and `?` match within one name, `**` any number of folders, and `[...]` one character. What follows each but the
     last wildcard is matched where it first occurs, and no other place is tried (`(?>`), so the time to match is at most

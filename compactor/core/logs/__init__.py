@@ -1,1 +1,1 @@
-"""Logs as input: topics of Kafka and streams of Kinesis by their names, and the port through which they are read."""
+"""Logs as input: the names of Kafka topics and Kinesis streams, and the port that reads them."""

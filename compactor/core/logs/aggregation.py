@@ -1,8 +1,8 @@
-"""Takes apart records in which the Kinesis Producer Library (KPL) packed several. Pure.
+"""Unpacks records that the Kinesis Producer Library (KPL) aggregated. Pure.
 
-Such a record is four magic bytes, a message in the wire format of protobuf, and the MD5 of that message. In it are a
-table of partition keys (field 1), a table of explicit hashes (field 2) and the user records (field 3): the index of
-a partition key (1), perhaps that of an explicit hash (2), the data (3) and tags (4).
+Such a record is four magic bytes, a protobuf message, and the MD5 of that message. The message has a table of partition
+keys (field 1), a table of explicit hashes (field 2) and the user records (field 3): the index of a partition key (1),
+optionally that of an explicit hash (2), the data (3) and tags (4).
 """
 
 from collections.abc import Iterator
@@ -16,22 +16,22 @@ _DIGEST_BYTES = 16
 _VARINT, _FIXED_64, _LENGTH, _FIXED_32 = 0, 1, 2, 5
 _FIXED_BYTES = {_FIXED_64: 8, _FIXED_32: 4}
 _VARINT_MAX_BYTES = 10
-_HASH_DIGITS = 39  # of the largest hash
+_HASH_DIGITS = 39  # length of the largest hash
 
 T = TypeVar("T")
-_Field = tuple[int, int | bytes]  # its number, and a varint or the bytes of anything else
+_Field = tuple[int, int | bytes]  # field number, and a varint or the bytes of any other type
 
 
 class _NotAMessageError(ValueError):
-    """Bytes are no such message."""
+    """The bytes are not such a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserRecord:
-    """One of the records that a producer handed to the KPL.
+    """One of the records that a producer passed to the KPL.
 
     Attributes:
-        hash_key: Tells which shard it belongs to.
+        hash_key: Determines its shard.
     """
 
     data: bytes
@@ -39,7 +39,7 @@ class UserRecord:
 
 
 def user_records(data: bytes) -> list[UserRecord] | None:
-    """The records in an aggregated one; None if the bytes are none, or do not check out."""
+    """The records in an aggregated one; None if it is not one or is damaged."""
     if not data.startswith(MAGIC) or len(data) < len(MAGIC) + _DIGEST_BYTES:
         return None
     body, digest = data[len(MAGIC) : -_DIGEST_BYTES], data[-_DIGEST_BYTES:]
@@ -57,7 +57,7 @@ def _parsed(body: bytes) -> list[UserRecord]:
     for number, value in _fields(body):
         if number in tables:
             tables[number].append(_bytes(value))
-    hash_keys = [int.from_bytes(_md5(key)) for key in keys]  # once: many records may have one long key
+    hash_keys = [int.from_bytes(_md5(key)) for key in keys]  # hashed once: many records may share a long key
     return [_user_record(each, hash_keys, hashes) for each in packed]
 
 
@@ -65,11 +65,11 @@ def _user_record(packed: bytes, hash_keys: list[int], hashes: list[bytes]) -> Us
     found = dict(_fields(packed))
     hash_key, explicit, data = _entry(hash_keys, found.get(1)), _entry(hashes, found.get(2)), found.get(3)
     if data is None or hash_key is None:
-        raise _NotAMessageError("a user record lacks its data or its partition key")
+        raise _NotAMessageError("a user record without data or partition key")
     if explicit is None:
         return UserRecord(_bytes(data), hash_key)
-    if len(explicit) > _HASH_DIGITS or not explicit.isdigit():  # Python reads no number of any length
-        raise _NotAMessageError("an explicit hash is no number of 128 bits")
+    if len(explicit) > _HASH_DIGITS or not explicit.isdigit():  # `int` rejects very long numbers
+        raise _NotAMessageError("an explicit hash that is not a 128-bit number")
     return UserRecord(_bytes(data), int(explicit))
 
 
@@ -77,13 +77,13 @@ def _entry(table: list[T], index: int | bytes | None) -> T | None:
     if index is None:
         return None
     if not isinstance(index, int) or index >= len(table):
-        raise _NotAMessageError("an index is beyond its table")
+        raise _NotAMessageError("an index outside its table")
     return table[index]
 
 
 def _bytes(value: int | bytes) -> bytes:
     if not isinstance(value, bytes):
-        raise _NotAMessageError("a number in place of bytes")
+        raise _NotAMessageError("a number instead of bytes")
     return value
 
 
@@ -103,13 +103,13 @@ def _fields(message: bytes) -> Iterator[_Field]:
         else:
             raise _NotAMessageError(f"wire type {kind}")
         if at + length > len(message):
-            raise _NotAMessageError("it ends within a field")
+            raise _NotAMessageError("it ends inside a field")
         yield number, message[at : at + length]
         at += length
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """A number, and where what follows it begins."""
+    """Read a number; return it and the offset after it."""
     value = 0
     for place in range(_VARINT_MAX_BYTES):
         if at + place >= len(message):
@@ -118,7 +118,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:  # noqa: PLR2004 - the sign that more bytes follow
             return value, at + place + 1
-    raise _NotAMessageError("a number without an end")
+    raise _NotAMessageError("an unterminated number")
 
 
 def _md5(data: bytes) -> bytes:

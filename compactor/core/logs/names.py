@@ -1,8 +1,8 @@
-"""The names of logs, of single records and of gaps, and the columns of records. No I/O.
+"""The names of logs, single records and gaps, and the columns of records. No I/O.
 
-A log is a topic of Kafka, `kafka://cluster/topic`, or a stream of Kinesis, `kinesis://source/stream`. Its records have
-positions, which grow within a partition: of Kinesis the sequence number, of Kafka the offset and one, so that 0 is
-before all records of either.
+A log is a Kafka topic, `kafka://cluster/topic`, or a Kinesis stream, `kinesis://source/stream`. Its records have
+positions, which increase within a partition: in Kinesis the sequence number, in Kafka the offset plus one, so that 0
+precedes all records of either.
 """
 
 import re
@@ -23,12 +23,12 @@ _MAX_PARTITION = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class _Spelling:
-    """How the names of one kind of log are spelled, and what is said of those that are not.
+    """The naming rules for one kind of log, and the messages for names that break them.
 
     Attributes:
-        name: The pattern of the name of a log, as brokers or AWS accept it.
-        partition: That of a partition. AWS takes dots as well, and gives out shardId-000000000000.
-        record, gap: Those of what follows the partition.
+        name: The pattern of a log's name, as brokers or AWS accept it.
+        partition: The pattern of a partition. AWS also accepts dots, and assigns names such as shardId-000000000000.
+        record, gap: The patterns of the part after the partition.
     """
 
     name: str
@@ -78,18 +78,18 @@ def _spelling(uri: str) -> tuple[str, _Spelling]:
 
 
 def is_log(uri: str) -> bool:
-    """Return whether a URI names a log or something in one, well-formed or not: it is in no store."""
+    """Whether a URI names a log or part of one, well-formed or not, rather than an object in a store."""
     return uri.startswith(("kafka://", "kinesis://"))
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogName:
-    """A log by its name, which a later one may get again.
+    """A log's name, which a later log may reuse.
 
     Attributes:
         scheme: `kafka` or `kinesis`.
         source: The name in `kafka.clusters` or `kinesis.sources` of the settings.
-        name: As brokers or AWS have it.
+        name: The name in the brokers or in AWS.
     """
 
     scheme: str
@@ -111,12 +111,12 @@ class LogName:
 
     @property
     def path(self) -> str:
-        """Its name with that of the source."""
+        """Its name with the source's name."""
         return f"{self.source}/{self.name}"
 
     @property
     def uri(self) -> str:
-        """What `parse` takes."""
+        """The URI that `parse` reads."""
         return f"{self.scheme}://{self.path}"
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class RecordPlace:
         """Parse the name of a record.
 
         Raises:
-            ValueError: It is none; the message says what was expected.
+            ValueError: It is malformed; the message says what was expected.
         """
         scheme, spelling = _spelling(uri)
         found = spelling.in_partition(scheme, spelling.record, uri)
@@ -147,20 +147,21 @@ class RecordPlace:
 
     @property
     def words(self) -> str:
-        """What the log calls its position."""
+        """What the log calls its positions."""
         return f"offset {self.position - 1}" if self.log.scheme == KAFKA else f"sequence number {self.position}"
 
 
 @dataclass(frozen=True, slots=True)
 class LogGap:
-    """Where records of a partition are gone, or may be.
+    """A range of a partition whose records are lost, or may be.
 
-    Kafka tells it exactly: `kafka://cluster/topic/partition?from=16&to=42` has offsets 16 to 41. Of Kinesis it is known
-    that something may be gone: `kinesis://source/stream/shard?after=17&before=42`.
+    Kafka reports exact offsets: `kafka://cluster/topic/partition?from=16&to=42` covers 16 to 41. Kinesis only reveals
+    that records may be lost: `kinesis://source/stream/shard?after=17&before=42`.
 
     Attributes:
         after: The position of the last record before it; 0 at the beginning of the partition.
-        before: That of the first record behind it; 0 if it goes on to the next record, or to the end of the partition.
+        before: The position of the first record after it; 0 if it extends to the next record, or to the end of the
+            partition.
     """
 
     log: LogName
@@ -170,10 +171,10 @@ class LogGap:
 
     @classmethod
     def parse(cls, uri: str) -> Self:
-        """Parse the one spelling that a gap has.
+        """Parse the canonical spelling of a gap.
 
         Raises:
-            ValueError: It is none; the message says what was expected.
+            ValueError: It is malformed; the message says what was expected.
         """
         scheme, spelling = _spelling(uri)
         found = spelling.in_partition(scheme, spelling.gap, uri)
@@ -188,20 +189,20 @@ class LogGap:
 
     @property
     def offsets(self) -> int:
-        """How many offsets it has; 0 of a stream, whose sequence numbers tell no count."""
+        """The number of offsets; 0 for a stream, whose sequence numbers are not consecutive."""
         return self.before - 1 - self.after if self.log.scheme == KAFKA else 0
 
     @property
     def words(self) -> str:
-        """Which records it has."""
+        """Describe the range of records."""
         if self.log.scheme == KAFKA:
             return f"offsets {self.after} to {self.before - 2}"
-        after = f"after sequence number {self.after}" if self.after else "from its beginning"
+        after = f"after sequence number {self.after}" if self.after else "from the beginning"
         return f"{after}, {f'before {self.before}' if self.before else 'to its end, or its next record'}"
 
     @property
     def uri(self) -> str:
-        """What `parse` takes."""
+        """The URI that `parse` reads."""
         place = f"{self.log}/{self.partition_id}"
         if self.log.scheme == KAFKA:
             return f"{place}?from={self.after}&to={self.before - 1}"
@@ -212,7 +213,7 @@ class LogGap:
 
 
 def is_gap(uri: str) -> bool:
-    """Return whether a URI has the spelling of a gap."""
+    """Whether a URI is spelled like a gap."""
     try:
         return bool(LogGap.parse(uri))
     except ValueError:
@@ -220,7 +221,7 @@ def is_gap(uri: str) -> bool:
 
 
 def record_or_gap(uri: str) -> RecordPlace | LogGap:
-    """What a URI names.
+    """Parse the name of a record or a gap.
 
     Raises:
         ValueError: It is neither; the message says what was expected.
@@ -233,7 +234,7 @@ def record_or_gap(uri: str) -> RecordPlace | LogGap:
 
 
 def input_place(text: str) -> str:
-    """A log, or all logs of a source, which input may come from, without a slash at its end.
+    """Parse an input place: a log, or all logs of a source, without a final slash.
 
     Raises:
         ValueError: It is neither.
@@ -246,17 +247,17 @@ def input_place(text: str) -> str:
 
 
 RecordColumn = Literal["key", "timestamp", "headers", "offset"]
-"""What of a record a column has."""
+"""A part of a record that becomes a column."""
 
 KafkaValues = Literal["record", "lines"]
-"""What a value is: one record, or lines, of which each is a record."""
+"""How a value is read: as one record, or as lines that are one record each."""
 
 RECORD_COLUMNS: tuple[RecordColumn, ...] = get_args(RecordColumn)
 
 RECORD_KEYS: Mapping[RecordColumn, str] = MappingProxyType({each: f"_kafka_{each}" for each in RECORD_COLUMNS})
-"""The keys of the fields that lines get for them."""
+"""The keys of the added fields."""
 
 RECORD_TYPES: Mapping[RecordColumn, str] = MappingProxyType(
     {"key": "string", "timestamp": "timestamp", "headers": "string", "offset": "long"}
 )
-"""The types of the columns."""
+"""The types of the added columns."""

@@ -1,1 +1,1 @@
-"""Decisions that several folders share: when to try again, and how to divide work. No I/O."""
+"""Decisions that several folders share: when to retry, and how to divide work. No I/O."""

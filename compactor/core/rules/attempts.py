@@ -1,4 +1,4 @@
-"""Decides from the attempts on record whether, when and beside what a manifest is tried again. No I/O."""
+"""Decides from recorded attempts whether and when a manifest is retried, and what may run with it. No I/O."""
 
 import zlib
 from collections.abc import Collection, Sequence
@@ -10,19 +10,20 @@ from compactor.core.documents.records import Attempt, AttemptFailure, AttemptsFo
 from compactor.core.rules.backoff import pause_seconds
 
 SUSPICIOUS_DEATHS = 2
-"""Deaths after which a manifest waits, and runs alone. One is normal: what is in flight is lost with a machine."""
+"""After this many deaths a manifest waits and runs alone. A single one is normal: a lost machine loses everything in
+flight."""
 
 _HIGHEST_CRC = 0xFFFFFFFF
 
 
 class Lane(StrEnum):
-    """What may run beside an attempt.
+    """What may run at the same time as an attempt.
 
     Attributes:
         FRESH: Anything. A first attempt.
         AGAIN: Anything, after some first attempts.
-        ALONE: Nothing: drivers died beside it again and again, it may be the last, or must not share the scratch disk.
-        UNDECIDED: Nothing, until another manifest gets through: this attempt may be the last, and has to tell.
+        ALONE: Nothing: several drivers died while it ran, it may be the last, or must not share the scratch disk.
+        UNDECIDED: Nothing, until another manifest succeeds: this attempt may be the last, and must give a clear result.
     """
 
     FRESH = "fresh"
@@ -36,8 +37,8 @@ class RetryRules:
     """When and how often a manifest is tried again.
 
     Attributes:
-        max_attempts: The number of attempts that count against a manifest before it becomes a dead letter.
-        first_pause_seconds: The longest pause after the first failure; it doubles with each further one.
+        max_attempts: How many attempts that count make a manifest a dead letter.
+        first_pause_seconds: The longest pause after the first failure; it doubles with each further failure.
         longest_pause_seconds: The longest pause.
     """
 
@@ -48,14 +49,14 @@ class RetryRules:
 
 @dataclass(frozen=True, slots=True)
 class AttemptState:
-    """One attempt without an outcome, with its failure if it is on record."""
+    """One attempt without an outcome, with its failure if recorded."""
 
     attempt: Attempt
     failure: AttemptFailure | None
 
     @property
     def ended_at(self) -> datetime:
-        """When it failed; if that is not on record, when it began."""
+        """When it failed; when it started if no failure is recorded."""
         return self.failure.failed_at if self.failure else self.attempt.started_at
 
     @property
@@ -64,17 +65,17 @@ class AttemptState:
 
     @property
     def is_experiment(self) -> bool:
-        """Whether it tells of the manifest if the job can still convert its sample: that one is not refused."""
+        """Whether it is evidence about the manifest once the job has converted its sample: that one is not refused."""
         is_refused = self.failure is not None and self.failure.refused
         return self.attempt.alone and self.attempt.after_self_test and not is_refused
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """All attempts at one manifest that has no outcome.
+    """All attempts at a manifest without an outcome.
 
     Attributes:
-        unfolded: In order, those with records of their own.
+        unfolded: Attempts with their own records, in order.
         folded: The sum of the earlier ones; None if nothing was folded.
     """
 
@@ -88,7 +89,7 @@ class Attempts:
 
     @property
     def failures(self) -> int:
-        """How many attempts failed, except those that ended with their driver and are not held against the manifest."""
+        """How many attempts failed, except those that ended with their driver and do not count against the manifest."""
         folded = self.folded.failures if self.folded else 0
         return folded + len(_paused_for(self.unfolded))
 
@@ -108,14 +109,14 @@ def held_against(
 ) -> int:
     """Count the attempts that show that the manifest itself is to blame.
 
-    A failure counts if it was recorded as such. One whose cause was undecided then counts if other manifests were
-    committed before the next attempt. It also counts if nothing else was in flight, and the job converted a sample of
-    its own right before the attempt and again after it. A death without a record is undecided if nothing else was in
+    A failure counts if it was recorded as such. A failure with an undecided cause counts if other manifests were
+    committed before the next attempt. It also counts if nothing else was in flight, and the job converted its own
+    sample right before the attempt and again after it. A death without a record is undecided if nothing else was in
     flight.
 
     Args:
-        attempts: All attempts at a manifest that has no outcome.
-        living_runs: Runs that have a heartbeat, the current one included.
+        attempts: All attempts at a manifest without an outcome.
+        living_runs: Runs with a heartbeat, including the current one.
         others_got_through: Whether another manifest was committed since the last attempt.
         self_test_passed: Whether the job converted its sample after the last attempt.
     """
@@ -142,11 +143,11 @@ def _is_undecided(state: AttemptState, living_runs: Collection[str]) -> bool:
 
 
 def lane(attempts: Attempts, held: int, rules: RetryRules, *, others_got_through: bool = False) -> Lane:
-    """Return what may run beside the next attempt.
+    """Decide what may run at the same time as the next attempt.
 
     Args:
         attempts: The attempts so far.
-        held: How many of them count, from `held_against`.
+        held: How many of them count; see `held_against`.
         rules: The limits.
         others_got_through: Whether another manifest was committed since the last attempt.
     """
@@ -172,19 +173,19 @@ def due_at(
     now: datetime | None = None,
     run_began_at: datetime | None = None,
 ) -> datetime | None:
-    """Return the earliest time of the next attempt; None for at once.
+    """The earliest time of the next attempt; None for at once.
 
-    The pause doubles with each failure, and its jitter depends on the manifest and the number of failures alone, so
-    that every driver computes the same time. After the first death there is no pause, unless the manifest is blamed;
-    after more there is one, or the drivers that follow would die as well before others get through. A failure that a
-    clock recorded further in the future than the longest pause causes none, nor does a run that began so late.
+    The pause doubles with each failure, and its jitter depends only on the manifest and the number of failures, so that
+    every driver computes the same time. The first death causes no pause, unless the manifest is blamed; further deaths
+    do, or the next drivers would die as well before other manifests succeed. A failure is ignored if its time is
+    further in the future than the longest pause, as is a run that started so late.
 
     Args:
         manifest_id: The manifest.
         attempts: The attempts so far.
         rules: The limits.
-        now: The present time; None if all times on record are to be believed.
-        run_began_at: When the run began that would try again; None if no run asks.
+        now: The present time; None to trust all recorded times.
+        run_began_at: When the retrying run started; None if there is no such run.
     """
     is_suspicious = attempts.deaths >= SUSPICIOUS_DEATHS
     ended = [state.failure for state in attempts.unfolded if state.failure and is_suspicious and state.failure.died]
@@ -210,7 +211,7 @@ def due_at(
 
 
 def _paused_for(states: Sequence[AttemptState]) -> list[AttemptFailure]:
-    """The failures that a pause always follows."""
+    """Failures that always cause a pause."""
     failures = [state.failure for state in states if state.failure is not None]
     return [failure for failure in failures if not failure.died or not failure.passing or failure.undecided]
 
@@ -226,10 +227,10 @@ def last_error(attempts: Attempts) -> str:
 
 
 def telling_error(attempts: Attempts) -> tuple[str, bool]:
-    """Return the last error that may be the manifest's own, or else the last, and whether it was a refusal.
+    """The last error that may be the manifest's own, or else the last one, and whether it was a refusal.
 
-    A death tells of everything that was in flight, and passing trouble of the environment: neither must hide what the
-    manifest itself failed for. Another driver may record either after the attempt that decided.
+    A death concerns everything in flight, and a transient failure the environment: neither must hide the manifest's own
+    error. Another driver may record either after the attempt that decided.
     """
     told = [state.failure for state in attempts.unfolded if state.failure is not None and not state.failure.died]
     told = [failure for failure in told if failure.undecided or not failure.passing] or told

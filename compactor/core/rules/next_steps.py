@@ -1,4 +1,4 @@
-"""What to do about input that waits for a person: the one place that all commands take it from. Decisions, no I/O."""
+"""What to do about input that needs an operator: the one source for all commands. Decisions, no I/O."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from compactor.core.logs.names import is_log
 from compactor.core.text.safe_text import Suggestions
 
 READ_AS_JSON = "read it with --format json"
-"""What to do with a file that `input.format = "json"` reads; the detail of a quarantined one says so."""
+"""What to do with a file that needs `input.format = "json"`; part of a quarantined file's detail."""
 
 How = Literal["deliver", "redrive", "restart"]
-"""How input is read once its cause is fixed: as a new version, or as the next call of `compact` finds it; as it
-is, by a redrive; or as it is with new settings, for which a job is stopped before."""
+"""How input is read once its cause is fixed: as a new version, or when the next `compact` finds it; unchanged, by a
+redrive; or unchanged with new settings, for which a job is stopped first."""
 
 
 class Cause(StrEnum):
-    """Why input waits for a person, with what fixes that and how it is read then."""
+    """Why input needs an operator, with the fix and how it is read afterwards."""
 
     fix: str
     how: How
@@ -29,28 +29,32 @@ class Cause(StrEnum):
         member.fix, member.how = fix, how
         return member
 
-    # Quarantined files: the statuses of `FileStatus`, and two that differ from their status.
+    # Quarantined files: the statuses of `FileStatus`, and two special cases.
     MISSING = "missing", "restore it under its name", "redrive"
-    FORBIDDEN = "forbidden", "get the right to read it", "redrive"
-    UNREADABLE = "unreadable", "have it delivered whole under its name", "deliver"
+    FORBIDDEN = "forbidden", "grant read permission", "redrive"
+    UNREADABLE = "unreadable", "have it delivered complete under its name", "deliver"
     TOO_LARGE = "too_large", "raise input.max_decompressed_bytes", "restart"
     TOO_MANY_REJECTS = "too_many_rejects", 'correct it, or set input.on_too_many_rejects = "keep_rows"', "restart"
     TOO_MUCH_SCRATCH = "too_much_scratch", "raise input.max_decompressed_bytes", "restart"
     TOO_COSTLY = "too_costly", "begin the pattern of input.grok with ^, or give it fewer alternatives", "restart"
     NOT_NDJSON = "not_ndjson", "convert it to NDJSON under its name", "deliver"
     JSON = "json", 'set input.format = "json"', "restart"
-    RANGE = "range", "see that its brokers answer", "redrive"
+    RANGE = "range", "check that its brokers respond", "redrive"
 
-    # What a call of `compact` leaves out.
-    REPLACED = "replaced", "choose rebuild (its rows again, of the new version) or append (both)", "deliver"
-    FORBIDDEN_FOLDER = "forbidden_folder", "get the right to read it", "deliver"
+    # Input left out by `compact`.
+    REPLACED = (
+        "replaced",
+        "choose rebuild (replaces its rows with those of the new version) or append (keeps both)",
+        "deliver",
+    )
+    FORBIDDEN_FOLDER = "forbidden_folder", "grant read permission", "deliver"
     CHANGED = "changed", "", "deliver"
     UNDECIDED = "undecided", "wait until its manifest is done", "deliver"
-    UNFINISHED = "unfinished", "wait until its last line is complete, or add the line feed that it lacks", "deliver"
+    UNFINISHED = "unfinished", "wait until its last line is complete, or add the missing line feed", "deliver"
     UNSETTLED = "unsettled", "wait until it is complete", "deliver"
-    LINKED_FOLDER = "linked_folder", "name the folder that the link leads to as one more SRC", "deliver"
-    DANGLING_LINK = "dangling_link", "bring back what the link leads to, or remove the link", "deliver"
-    BAD_NAME = "bad_name", "rename it, or pass it over with --exclude", "deliver"
+    LINKED_FOLDER = "linked_folder", "add the folder that the link points to as another SRC", "deliver"
+    DANGLING_LINK = "dangling_link", "restore the target of the link, or remove the link", "deliver"
+    BAD_NAME = "bad_name", "rename it, or skip it with --exclude", "deliver"
 
 
 _OF_STATUS = {str(cause): cause for cause in Cause}
@@ -74,7 +78,7 @@ class NextStep:
 
     Attributes:
         fix: What to do first; empty for nothing.
-        commands: What to run then, in this order.
+        commands: The commands to run next, in order.
     """
 
     fix: str
@@ -82,12 +86,12 @@ class NextStep:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The full text."""
         return ", then ".join([*filter(None, [self.fix]), *self.commands])
 
 
 def cause_of(uri: str, status: FileStatus, detail: str) -> Cause:
-    """Why a quarantined file, or range of a topic, waits."""
+    """Why a quarantined file or topic range needs an operator."""
     if is_log(uri) and status is FileStatus.MISSING:
         return Cause.RANGE
     return Cause.JSON if READ_AS_JSON in detail else _OF_STATUS[status]
@@ -99,7 +103,7 @@ def left_out_cause(reason: str) -> Cause:
 
 
 def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> NextStep:
-    """What to do about a cause; of one manifest alone, if its id is given."""
+    """What to do about a cause; for one manifest if its id is given."""
     redrive = suggest.call("redrive files", *filter(None, [manifest_id]))
     again = suggest.again_with()
     if not again:
@@ -113,7 +117,7 @@ def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> Next
 
 
 def giving_up(cause: Cause, suggest: Suggestions, file: str = "FILE") -> str:
-    """The command that gives quarantined input up."""
+    """The command that gives up quarantined input."""
     if cause is Cause.RANGE:
         return suggest.call("accept", "--why", "TEXT")
     return suggest.call("dismiss", file, "--why", "TEXT")
@@ -125,7 +129,7 @@ def quarantined_steps(causes: Mapping[Cause, int], suggest: Suggestions) -> list
     prefixes = {cause: f"{causes[cause]:,} {cause}: " if len(ordered) > 1 else "" for cause in ordered}
     lines = [f"{prefixes[cause]}{next_step(cause, suggest).text}" for cause in ordered]
     ways = [giving_up(cause, suggest) for cause in ordered]
-    if again := suggest.again_with():  # the next call settles files that are gone
+    if again := suggest.again_with():  # the next call settles deleted files
         gone = {Cause.MISSING: again, Cause.RANGE: ""}
         ways = [*(gone.get(cause, "remove it") for cause in ordered), *ways]
     return [*lines, *([f"or give it up: {', or '.join(dict.fromkeys(filter(None, ways)))}"] if ways else [])]

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def spread(items: Sequence[T], takers: int, weight: Callable[[T], int]) -> list[list[T]]:
-    """Divide items into shares, so that the heaviest share is as light as a greedy choice makes it.
+    """Divide items into shares; a greedy choice keeps the heaviest share light.
 
     Args:
         items: Each share keeps their order.

@@ -1,7 +1,7 @@
-"""Divides the manifests of one prefix among jobs side by side: which shard takes which manifest. No I/O.
+"""Divides the manifests of one prefix among parallel jobs: which shard takes which manifest. No I/O.
 
-Rendezvous hashing: every shard has a weight for every manifest, and the heaviest shard among those that are there takes
-it. So a shard that goes moves its own manifests only, and one that comes takes its own from all others.
+Rendezvous hashing: every shard has a weight for every manifest, and the heaviest shard that is present takes it. So a
+shard that leaves moves only its own manifests, and one that joins takes its own from all others.
 """
 
 import re
@@ -34,15 +34,15 @@ class Shard:
         return f"{self.number}/{self.of}"
 
     def is_home_of(self, name: str) -> bool:
-        """Return whether this shard takes a manifest while all shards are there; see `taker`."""
+        """Whether this shard takes a manifest while all shards are present; see `taker`."""
         return taker(name, range(1, self.of + 1)) == self.number
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a shard as `str` writes it.
+        """Parse a shard as written by `str`.
 
         Raises:
-            ValueError: It is none. The message says what is expected.
+            ValueError: It is malformed. The message says what was expected.
         """
         found = _TEXT.fullmatch(text)
         if found is None or int(found[2]) > MAX_SHARDS:
@@ -54,7 +54,7 @@ class Shard:
 
 
 def shard_number(text: str) -> int | None:
-    """The number of a shard as a heartbeat names it; None for a run that works on all manifests."""
+    """The shard number in a heartbeat; None for a run that takes all manifests."""
     try:
         return Shard.parse(text).number
     except ValueError:
@@ -62,11 +62,11 @@ def shard_number(text: str) -> int | None:
 
 
 def taker(name: str, shards: Collection[int]) -> int:
-    """Return which of some shards takes a manifest.
+    """Decide which shard takes a manifest.
 
     Args:
-        name: The id of the manifest, as the name of its object has it.
-        shards: The numbers of the shards that take manifests; at least one.
+        name: The manifest's id, as in the name of its object.
+        shards: The numbers of the present shards; at least one.
     """
     return max(shards, key=lambda number: (_weight(name, number), number))
 

@@ -1,4 +1,4 @@
-"""Divides the turns of waiting manifests by size and source, so that a flood of some leaves the others theirs."""
+"""Divides processing turns among manifests by size and source, so that a flood from one leaves turns for others."""
 
 import re
 from collections import defaultdict
@@ -9,15 +9,15 @@ from typing import NamedTuple
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, canonical, folder, is_within
 
-_NUMBERS = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")  # decimal ones, hexadecimal ones, dates
+_NUMBERS = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")  # decimal numbers, hexadecimal numbers, dates
 _BITS = 4  # the sizes of one class differ by less than a factor of 16
 
 
 class Share(NamedTuple):
-    """The manifests that take turns with each other, first in first out.
+    """Manifests that take turns with other shares; first in, first out within the share.
 
     Attributes:
-        size_class: Grows by one with each factor of 16 in the bytes of the input.
+        size_class: Increases by one with each factor of 16 in the input's bytes.
         source: The first folder of the input below an allowed prefix, with that prefix.
     """
 
@@ -26,11 +26,11 @@ class Share(NamedTuple):
 
 
 NO_SHARE = Share()
-"""The share of manifests that are refused."""
+"""The share of refused manifests."""
 
 
 def share_of(manifest: Manifest | None, allowed_prefixes: Sequence[str]) -> Share:
-    """Return the share of a manifest; None stands for one that is refused."""
+    """The share of a manifest; None stands for a refused one."""
     if manifest is None:
         return NO_SHARE
     weight_bytes = sum(file.weight_bytes for file in manifest.files)
@@ -45,14 +45,14 @@ def _source(uri: str, allowed_prefixes: Sequence[str]) -> str:
 
 
 def name_kind(uri: str) -> str:
-    """What the names of objects of one source have in common: the name without its numbers."""
+    """The common part of the names from one source: the name without its numbers."""
     return _NUMBERS.sub("", base_name(uri).lower())
 
 
 def in_turns(uris: Iterable[str]) -> list[str]:
-    """Order objects so that names of the same kind, which differ in numbers alone, take turns with other kinds.
+    """Order objects so that names that differ only in numbers take turns with other kinds of names.
 
-    Objects that are not read yet have no other sign of their source. Those of one kind keep their order.
+    Before an object is read, only its name indicates its source. Objects of one kind keep their order.
     """
     kinds: dict[str, list[str]] = defaultdict(list)
     for uri in uris:

@@ -1,1 +1,1 @@
-"""Text: numbers, names from outside, and commands; for people and for programs."""
+"""Text: numbers, external names and commands, for people and for programs."""

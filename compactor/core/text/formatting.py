@@ -14,7 +14,7 @@ def count(number: int, thing: str, things: str = "") -> str:
 
 
 def fates(rows: int, rejected: int, blank: int, erased: int = 0) -> str:
-    """What became of lines, as in `2 rows + 1 reject + 0 blank`."""
+    """The results of lines, as in `2 rows + 1 reject + 0 blank`."""
     gone = f" + {erased:,} erased" if erased else ""
     return f"{count(rows, 'row')} + {count(rejected, 'reject')} + {blank:,} blank{gone}"
 
@@ -36,7 +36,7 @@ def size(length_bytes: float) -> str:
 
 
 def rate(length_bytes: float, seconds: float) -> str:
-    """Bytes over time, as in `45.2 MB/s`; a dash where no time passed. A slow rate is never shown as 0."""
+    """Bytes over time, as in `45.2 MB/s`; a dash for zero time. A slow rate is never shown as 0."""
     if seconds <= 0:
         return DASH
     each_second = length_bytes / seconds
@@ -65,7 +65,7 @@ def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share, as in `12.5 %`; a dash where there is no whole. Never rounded to 0 % or 100 %."""
+    """A share, as in `12.5 %`; a dash if the whole is zero. Never rounded to 0 % or 100 %."""
     if not whole:
         return DASH
     share = 100 * part / whole

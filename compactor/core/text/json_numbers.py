@@ -1,12 +1,12 @@
-"""Numbers by JSON's grammar: what their texts mean, without a limit to their digits. No I/O."""
+"""Numbers by JSON's grammar: the meaning of their texts, with any number of digits. No I/O."""
 
 import re
 
-MAX_PRECISION = 38  # digits of a decimal: the limit of Spark and of Parquet readers
+MAX_PRECISION = 38  # digits of a decimal: the limit in Spark and in Parquet readers
 LONG_BITS = 63  # of a long, without the sign
 
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-"""JSON's grammar for a number. The pattern means the same in Python and in Java if the whole text has to match."""
+"""JSON's grammar for a number. For whole-text matches, the pattern means the same in Python and in Java."""
 
 _NUMBER = re.compile(NUMBER)
 _PARTS = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?)0*([0-9]*))?")
@@ -14,11 +14,11 @@ _EXPONENT_MAX_DIGITS = 10  # no text in memory has enough digits to compensate f
 
 
 def significant(text: str) -> tuple[str, str, int] | None:
-    """The parts of a number that do not depend on its spelling: `1.10` and `11e-1` have the same.
+    """The parts of a number that do not depend on its spelling: `1.10` and `11e-1` give the same.
 
     Returns:
-        Sign, digits without zeros at either end, and the power of ten that they are multiplied by. Zero has no digits.
-        None for a text that is no number, or whose exponent no digits can make up for.
+        Sign, digits without zeros at either end, and the power of ten of the last digit. Zero has no digits.
+        None for a text that is not a number, or whose exponent no digits can compensate.
     """
     if not _NUMBER.fullmatch(text):
         return None

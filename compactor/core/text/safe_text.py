@@ -1,6 +1,6 @@
-"""Makes text from outside, such as names of files, safe to show on a terminal, in a log, on a page and in a command.
+"""Makes external text, such as file names, safe to show on a terminal, in a log, on a page and in a command.
 
-Also suggested commands, and the lines by which tools read a whole output, as their reader has to type them. No I/O.
+Also builds suggested commands, and the lines with which tools read a whole output, ready to type. No I/O.
 """
 
 import json
@@ -15,11 +15,11 @@ _CANDIDATE = re.compile(r"[^ -~]")  # all but printable ASCII
 _IGNORABLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
 """The code points that Unicode calls Default_Ignorable (DerivedCoreProperties, 15.0) and Python calls printable."""
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # they shape Persian and Indic words, and emoji
-_IN_PRINTF = re.compile(rb"^-|[^A-Za-z0-9/._:,@+=-]")  # bytes to write as octal digits in the format of printf
+_IN_PRINTF = re.compile(rb"^-|[^A-Za-z0-9/._:,@+=-]")  # bytes to write as octal escapes in a printf format
 
 
 def visible(text: str) -> str:
-    r"""Write each character that acts on a terminal or a page, or cannot be seen, as an escape such as `\x1b`.
+    r"""Escape each character that controls a terminal or a page, or is invisible, as in `\x1b`.
 
     These are control characters (line feeds, too), bidi controls and other format characters, line and paragraph
     separators, fillers and variation selectors, unassigned characters, and lone surrogates, which stand for bytes that
@@ -29,7 +29,7 @@ def visible(text: str) -> str:
 
 
 def visible_json(document: str) -> str:
-    r"""Write the same characters of a JSON document as `\u` escapes, so that it parses to the same values.
+    r"""Escape the same characters in a JSON document with `\u`, so that it parses to the same values.
 
     Line feeds stay: in JSON they only separate.
     """
@@ -37,7 +37,7 @@ def visible_json(document: str) -> str:
 
 
 def quoted(word: str) -> str:
-    """Write one argument of a suggested command so that a shell passes exactly it, and runs nothing.
+    """Quote one argument of a suggested command, so that a shell passes it unchanged and runs nothing.
 
     An argument with characters that `visible` would escape is spelled out by printf, in octal digits (POSIX). It may
     not end in a line feed, which shells remove.
@@ -74,38 +74,38 @@ _RETIRE = "schema retire"
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """Commands for a job, whose settings are found without a word, or for a folder that a person compacts."""
+    """Commands for a job, which finds its settings by itself, or for a folder compacted by a user."""
 
-    folder: str = ""  # what `compact` wrote, as commands name it; empty for a job
+    folder: str = ""  # the output of `compact`, as commands name it; empty for a job
     again: str = ""  # the command that compacts this folder again; empty for a job
-    mark: str = ""  # what is written on both sides of a command
-    stream: str = ""  # the stream that is meant; empty unless the settings have several
+    mark: str = ""  # written on both sides of a command
+    stream: str = ""  # the stream in question; empty unless the settings have several
 
     def marked(self) -> "Suggestions":
         """The same commands between back-quotes."""
         return replace(self, mark="`")
 
     def call(self, command: str, *words: str) -> str:
-        """A command such as `redrive files`, with words that may come from outside."""
+        """A command such as `redrive files`, with words that may be external."""
         return self._marked(" ".join([self._placed(f"compactor {command}"), *map(quoted, words)]))
 
     def at(self, text: str) -> str:
-        """A text of this program, with the folder in each command that it names."""
+        """One of this program's texts, with the folder added to each command in it."""
         return _COMMAND.sub(lambda found: self._marked(self._placed(found[0])), text)
 
     def of(self, command: str) -> str:
-        """A whole command, with the folder in its place. What would plan an input file compacts the folder again."""
+        """A complete command with the folder added. Instead of planning a file, it compacts the folder again."""
         if self.again and command.startswith("compactor plan "):
             return self._marked(self.again)
         return self._marked(_COMMAND.sub(lambda found: self._placed(found[0]), command, count=1))
 
     def again_with(self, words: str = "") -> str:
-        """The command that compacts the folder again, with further words; empty for a job."""
+        """The command that compacts the folder again, with extra words; empty for a job."""
         return self._marked(f"{self.again} {words}".rstrip()) if self.again else ""
 
     @property
     def then_again(self) -> str:
-        """What follows a redrive: a job takes new manifests by itself, a folder waits for its next `compact`."""
+        """The step after a redrive: a job takes new manifests by itself, a folder waits for its next `compact`."""
         return f", then {self.again_with()}" if self.again else ""
 
     def _marked(self, command: str) -> str:
@@ -121,14 +121,14 @@ class Suggestions:
         return f"{command} {quoted(self.folder)}"
 
 
-_EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
+_EXPANDED = set('"$`\\!')  # characters that a shell interprets within double quotes
 _HADOOP_PATTERN = re.compile(r"([*?\[\]{}\\])")
 _DUCKDB_PATTERN = re.compile(r"([*?\[])")
 _HIVE_FOLDER = re.compile(r"[^/=]+=\{date\}")
 
 
 def reading_lines(layout: Layout, *, has_partitions: bool) -> tuple[str, ...]:
-    """Expressions of Python with the full name of each function, of Spark with its session, and a command of a shell.
+    """Python expressions with full function names, a Spark expression with its session, and a shell command.
 
     Args:
         layout: Where the output is, and what the folders of its dates are called.
@@ -140,7 +140,7 @@ def reading_lines(layout: Layout, *, has_partitions: bool) -> tuple[str, ...]:
     spark = _HADOOP_PATTERN.sub(r"\\\1", re.sub("^s3://", "s3a://", place))
     options = '.option("mergeSchema", True)'
     if not is_hive and (has_partitions or "/" in layout.output_folder):
-        options += '.option("recursiveFileLookup", True)'  # Spark finds no partitions below folders of other names
+        options += '.option("recursiveFileLookup", True)'  # Spark finds no partitions below folders with other names
     elif not is_hive:
         spark += "/*"
     return (
@@ -155,11 +155,11 @@ def reading_lines(layout: Layout, *, has_partitions: bool) -> tuple[str, ...]:
 def _duckdb(place: str) -> str:
     glob = _DUCKDB_PATTERN.sub(r"[\1]", place).replace("'", "''") + "/**/*.parquet"
     query = f"FROM read_parquet('{glob}', union_by_name = true)"
-    # A query has single quotes, so double ones read better where a shell expands nothing in them.
+    # A query contains single quotes, so double ones read better where a shell expands nothing in them.
     word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'
     return f"duckdb -c {word}"
 
 
 def _literal(text: str) -> str:
-    """A text as a literal of Python, which a terminal shows as it is."""
+    """A text as a Python literal that a terminal shows unchanged."""
     return visible_json(json.dumps(text, ensure_ascii=False))

@@ -51,7 +51,7 @@ def test_records() -> None:
 GAPS = [
     (f"{TOPIC}/3?from=0&to=9223372036854775807", "offsets 0 to 9223372036854775806", 2**63 - 1),
     (f"{TOPIC}/3?from=10&to=25", "offsets 10 to 24", 15),
-    (f"{SHARD}?after=0", "from its beginning, to its end, or its next record", 0),
+    (f"{SHARD}?after=0", "from the beginning, to its end, or its next record", 0),
     (f"{SHARD}?after=7", "after sequence number 7, to its end, or its next record", 0),
     (f"{SHARD}?after=7&before=21", "after sequence number 7, before 21", 0),
 ]
