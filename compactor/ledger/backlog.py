@@ -24,14 +24,14 @@ def read_waiting_manifest(state: State, info: ObjectInfo, *, allowed_prefixes: S
 
     Raises:
         ManifestError: Intake will refuse it.
-        ObjectNotFound: It was done since the listing.
+        ObjectNotFound: It was finished after the listing.
         StuckError: Access is denied.
     """
     check_length(info.uri, info.size_bytes)
     try:
         data = state.store.read(info.uri)
     except AccessError as exc:
-        raise StuckError(f"{exc}; expected to be allowed to read each manifest: it may name the same files") from exc
+        raise StuckError(f"{exc}; expected permission to read each manifest: it may name the same files") from exc
     return parse_manifest(
         data,
         uri=info.uri,
@@ -58,20 +58,20 @@ class WaitingManifests:
 @as_document(shows=("is_extrapolated",))
 @dataclass(frozen=True, slots=True)
 class Backlog(WaitingManifests):
-    """Work that is not done.
+    """Unfinished work.
 
     Attributes:
         input_bytes: The stored input of waiting manifests; None if none could be read.
         manifests_read: How many manifests `input_bytes` is extrapolated from.
-        begun_manifests: Manifests that a job has begun and will finish; most are in the watched prefix as well.
-        oldest_begun: The id of the one that was begun first; empty if there is none.
-        oldest_begun_seconds: The time since then.
-        undecided_rebuilds: Manifests with an unfinished rebuild without an outcome, which no job continues.
-        oldest_undecided: The id of the one that was begun first; empty if there is none.
-        oldest_undecided_seconds: The time since then.
-        pending_parts: Parts of announced files that wait to be sealed.
+        begun_manifests: Manifests that a job has started and will finish; most are also in the watched prefix.
+        oldest_begun: The id of the first one to start; empty if there is none.
+        oldest_begun_seconds: Its age.
+        undecided_rebuilds: Manifests with an unfinished rebuild and no outcome for it; no job continues it.
+        oldest_undecided: The id of the first one to start; empty if there is none.
+        oldest_undecided_seconds: Its age.
+        pending_parts: Parts of announced files that await sealing.
         oldest_pending_seconds: The age of the oldest part.
-        left_to_others: Manifests in the watched prefix of other calls; no other number counts them.
+        left_to_others: Manifests in the watched prefix that belong to other calls; no other count includes them.
     """
 
     input_bytes: int | None = 0
@@ -97,13 +97,13 @@ class Backlog(WaitingManifests):
 
 
 def waiting_manifests(written_at: Collection[datetime], now: datetime) -> WaitingManifests:
-    """The manifests that wait, by the times when they were written."""
+    """Summarise the waiting manifests, given when each was written."""
     return WaitingManifests(len(written_at), max(0.0, (now - min(written_at, default=now)).total_seconds()))
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Manifests that were begun and are not done, each with the time when it was last begun.
+    """Manifests that were started and are not done, each with its latest start.
 
     Attributes:
         left_to_jobs: New manifests, and rebuilds with an outcome: a job finishes them.
@@ -118,12 +118,12 @@ def read_begun(state: State, *, but: Collection[str] = (), until: datetime | Non
     """Read the index of open manifests.
 
     New manifests are not read: in an outage there may be thousands, and the control plane counts them each minute. For
-    rebuilds, the mark and the names of the records are read.
+    rebuilds, the marker and the names of the records are read.
 
     Args:
         state: Has the index.
-        but: Leave out these manifests.
-        until: Leave out manifests that were begun later: a process may be working on them.
+        but: Omit these manifests.
+        until: Omit manifests that started later: a process may be working on them.
     """
     opened_id, generation_of = state.layout.opened_id, state.layout.opened_generation
     marks: dict[str, list[ObjectInfo]] = defaultdict(list)
@@ -145,8 +145,8 @@ def read_begun(state: State, *, but: Collection[str] = (), until: datetime | Non
 
 
 def _has_decided(state: State, mark: ObjectInfo) -> bool:
-    """Whether the rebuild of a mark has an outcome: then a job removes the mark."""
-    with suppress(StuckError, ObjectNotFound):  # it is damaged, or gone by now
+    """Whether a marker's rebuild has an outcome: then a job removes the marker."""
+    with suppress(StuckError, ObjectNotFound):  # it is damaged, or was just removed
         opened = state.ledger.record(mark.uri, OpenMarker)
         names = state.ledger.record_names(opened.key)
         return state.layout.opened_generation(mark.uri) <= (newest_generation(names) or 1)
@@ -154,11 +154,11 @@ def _has_decided(state: State, mark: ObjectInfo) -> bool:
 
 
 def read_backlog(state: State, *, allowed_prefixes: Sequence[str]) -> Backlog:
-    """Count the work that is not done.
+    """Count the unfinished work.
 
     Args:
-        state: Has the manifests and the ledger.
-        allowed_prefixes: Folders of input. A manifest that names files elsewhere is left to other calls.
+        state: Source of manifests and ledger.
+        allowed_prefixes: Input folders. A manifest that names files elsewhere belongs to other calls.
     """
     ledger, layout = state.ledger, state.layout
     waiting = (info for info in state.store.list(layout.manifests_folder) if is_delivery(info.uri))
@@ -176,7 +176,7 @@ def read_backlog(state: State, *, allowed_prefixes: Sequence[str]) -> Backlog:
 
 
 def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Sequence[str]) -> bool:
-    """Whether another call began a manifest, for files outside the allowed prefixes."""
+    """Whether another call started a manifest, for files outside the allowed prefixes."""
     if record is None or record.manifest is None:
         return False
     manifest_id, files = record.manifest_id, record.manifest.files
@@ -184,7 +184,7 @@ def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Seq
 
 
 def _input_bytes(state: State, allowed_prefixes: Sequence[str], info: ObjectInfo) -> int | None:
-    """The bytes that a manifest names; 0 if unknown; None if it is left to other calls."""
+    """The bytes of a manifest's files; 0 if unknown; None if it belongs to other calls."""
     try:
         manifest = read_waiting_manifest(state, info, allowed_prefixes=allowed_prefixes)
     except (ObjectNotFound, StuckError):

@@ -1,7 +1,6 @@
-"""The log of changes to what is done; `Ledger.decide` puts each on record. It is read where something is gone.
+"""The log of changes to finished manifests, recorded by `Ledger.decide`. Read where a file is missing.
 
-A change that deletes is first begun: the intention stays until all is deleted, so that any later call carries it out if
-this one dies.
+A deleting change starts with an intention, which stays until everything is deleted, so that a later call can finish it.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -26,12 +25,12 @@ L = TypeVar("L", bound=LaterChange)
 
 
 def begin_change(state: State, change: LaterChange) -> None:
-    """Put the intention of a change on record, so that the next call carries it out if this one dies."""
+    """Record the intention of a change, so that the next call carries it out if this one dies."""
     state.store.create(state.layout.changing(change.why, change.about, change.id), change.to_json())
 
 
 def end_change(state: State, change: LaterChange) -> None:
-    """Forget the intention: all of the change took effect."""
+    """Delete the intention: the change has fully taken effect."""
     state.store.delete([state.layout.changing(change.why, change.about, change.id)])
 
 
@@ -39,10 +38,10 @@ def unfinished(state: State, kind: type[L], whys: Collection[Why] = (), *, skips
     """The intentions of changes of a kind.
 
     Args:
-        state: Has the changes.
+        state: Source of the changes.
         kind: The kind.
-        whys: Only those for these reasons; all if empty.
-        skips_damaged: Whether to leave those that cannot be read to a later call.
+        whys: Only those with these reasons; all if empty.
+        skips_damaged: Whether to leave unreadable ones to a later call.
 
     Raises:
         RecordUnreadable: One of them cannot be read.
@@ -59,7 +58,7 @@ def unfinished(state: State, kind: type[L], whys: Collection[Why] = (), *, skips
 
 
 def count_unfinished(state: State, whys: Collection[Why]) -> int:
-    """How many intentions there are for some reasons, by a listing alone."""
+    """The number of intentions with given reasons, from a listing."""
     return sum(1 for _ in _unfinished(state, whys))
 
 
@@ -70,7 +69,7 @@ def _unfinished(state: State, whys: Collection[Why]) -> Iterator[str]:
 
 
 def changes_about(state: State, kind: type[L], about: str, why: Why) -> Iterator[L]:
-    """The changes for a reason that are about a date or a manifest.
+    """The changes for one reason that concern a date or a manifest.
 
     Raises:
         RecordUnreadable: One of them cannot be read.
@@ -80,13 +79,13 @@ def changes_about(state: State, kind: type[L], about: str, why: Why) -> Iterator
 
 
 def places_about(state: State, about: str, why: Why) -> Iterator[str]:
-    """The places of the changes for a reason that are about a date or a manifest."""
+    """The places of the changes for one reason that concern a date or a manifest."""
     found = state.store.list(f"{state.layout.changes_folder(why)}{about}/")
     return (info.uri for info in found if info.uri.endswith(".json"))
 
 
 def changed_dates(state: State, why: Why) -> Iterator[tuple[str, str, datetime]]:
-    """The date, the id and the time of each change for a reason that is about dates, by a listing alone."""
+    """The date, id and time of each change for a reason that concerns dates, from a listing."""
     folder = state.layout.changes_folder(why)
     for info in state.store.list(folder):
         date, _, name = info.uri.removeprefix(folder).partition("/")
@@ -95,17 +94,17 @@ def changed_dates(state: State, why: Why) -> Iterator[tuple[str, str, datetime]]
 
 
 def find_merge(state: State, merge_id: str) -> Merge | None:
-    """A merge; None if it is not on record."""
+    """Read a merge; None if it is not on record."""
     return Merge.find(state.store, state.layout.change(Why.MERGED, "", merge_id))
 
 
 def merged_files(state: State, uris: Iterable[str], *, skips_damaged: bool = False) -> dict[str, MergedFile]:
-    """Those of some files that are merged files on record, by their names.
+    """The given files that are recorded merged files, by name.
 
     Args:
-        state: Has the changes.
+        state: Source of the changes.
         uris: The files.
-        skips_damaged: Whether a record that cannot be read counts as none.
+        skips_damaged: Whether to treat an unreadable record as missing.
     """
 
     def read(merge_id: str) -> Merge | None:
@@ -124,12 +123,12 @@ def merged_files(state: State, uris: Iterable[str], *, skips_damaged: bool = Fal
 
 
 def merge_of(state: State, merge_id: str, base: int, files: list[MergedFile]) -> Merge:
-    """The merge of some files, whose id no other one has; see `Merge`."""
+    """A merge of some files, with a unique id; see `Merge`."""
     return Merge(id=merge_id, base=base, files=files, run_id=state.ledger.run_id, decided_at=state.clock.now())
 
 
 def release(state: State, file: MergedFile) -> None:
-    """Record that the parts of a merged file may be gone from now on, and are to be removed."""
+    """Record that the parts of a merged file are to be removed and may be missing from now on."""
     name, now = _released_id(file.uri), state.clock.now()
     change = Release(about=file.date, id=name, file=file, run_id=state.ledger.run_id, decided_at=now)
     begin_change(state, change)
@@ -137,18 +136,18 @@ def release(state: State, file: MergedFile) -> None:
 
 
 def is_released(state: State, date: str, uri: str) -> bool:
-    """Whether the parts of a merged file of a date may be gone."""
+    """Whether the parts of a date's merged file may be missing."""
     return state.store.stat(state.layout.change(Why.RELEASED, date, _released_id(uri))) is not None
 
 
 def forget_release(state: State, file: MergedFile) -> None:
-    """Forget a merged file that is gone itself: nothing is found in it any more."""
+    """Delete the record of a merged file that no longer exists."""
     places = (state.layout.changing, state.layout.change)
     state.store.delete([place(Why.RELEASED, file.date, _released_id(file.uri)) for place in places])
 
 
 def finish_release(state: State, file: MergedFile) -> None:
-    """Record that no part of a merged file is left to be removed."""
+    """Record that all parts of a merged file were removed."""
     state.store.delete([state.layout.changing(Why.RELEASED, file.date, _released_id(file.uri))])
 
 
@@ -157,10 +156,10 @@ def _released_id(uri: str) -> str:
 
 
 def give_up(state: State, manifest_id: str, uri: str, how: How, reason: str, *, by: str) -> GivenUp:
-    """Put on record that a quarantined input is given up, beside those of other inputs of its manifest.
+    """Record that a quarantined input is given up, in addition to other inputs of its manifest.
 
     Returns:
-        The change as it was decided here; one that was given up in the same way before stays as it was.
+        The decided change; an earlier one with the same decision stays unchanged.
     """
     change = GivenUp(
         about=manifest_id,

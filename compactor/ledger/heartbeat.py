@@ -16,12 +16,12 @@ from compactor.core.rules.sharding import Shard, shard_number
 from compactor.telemetry.logs import log_event
 
 TOLERATED_SECONDS = 2.0
-"""Stores give times in whole seconds, and a response takes a while: smaller differences do not count."""
+"""Stores give times in whole seconds, and a response takes a while: smaller differences are ignored."""
 
 
 @dataclass(slots=True)
 class StoreClock:
-    """The clock of this machine, corrected by the times that the store gives to what this process writes."""
+    """This machine's clock, corrected by the store's times for objects that this process writes."""
 
     machine: Clock
     _ahead: timedelta = timedelta()
@@ -30,16 +30,16 @@ class StoreClock:
         return self.machine.now() - self._ahead
 
     def learn(self, modified_at: datetime) -> None:
-        """Compare the clocks, given the store's time of an object that this process has just written."""
+        """Compare the clocks, given the store's time for an object that this process has just written."""
         ahead = self.machine.now() - modified_at
         self._ahead = ahead if abs(ahead.total_seconds()) >= TOLERATED_SECONDS else timedelta()
 
 
 def runs_of_shards(living: Iterable[RunHeartbeat]) -> dict[int, str]:
-    """The id of the run that takes the manifests of each shard, by the number of the shard.
+    """The run that takes each shard's manifests, by shard number.
 
-    A run that was asked to end takes nothing new. If a shard has several runs, the latest takes all: there may be some
-    of an old and a new number of shards.
+    A run that was asked to end takes no new manifests. If a shard has several runs, the latest takes all: runs with an
+    old and a new shard count may coexist.
     """
     latest: dict[int, RunHeartbeat] = {}
     for beat in sorted(living, key=lambda beat: (beat.started_at, beat.run_id)):
@@ -61,17 +61,17 @@ LIFE_SECONDS = 40.0
 FORGET_SECONDS = 3600.0
 
 PROMPT_SECONDS = 5.0
-"""A slower response says too little about the store's clock. The next heartbeat tries again."""
+"""A slower response is too imprecise to set the store's clock. The next heartbeat tries again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The runs that work on one state prefix.
+    """The runs that use one state prefix.
 
     Attributes:
-        clock: For the age of heartbeats. The store dates these, so that the writer's clock does not matter.
-        processes: Shows at once that a run of the same machine is dead.
-        shard: Only runs of this shard; None for all. Runs without a shard count as of the first.
+        clock: For the age of heartbeats. The store dates these, so the writer's clock does not matter.
+        processes: Detects at once that a run on the same machine is dead.
+        shard: Only runs of this shard; None for all. Runs without a shard count for the first one.
     """
 
     store: ObjectStore
@@ -85,13 +85,13 @@ class Runs:
         return [beat for beat, written_at in self._heartbeats() if self._is_fresh(beat, written_at)]
 
     def living_among(self, run_ids: Iterable[str]) -> frozenset[str]:
-        """The living ones of these runs."""
+        """The living runs among these."""
         infos = (self.store.stat(self.layout.run(run_id)) for run_id in run_ids)
         beats = ((self._heartbeat_of(info.uri), info.modified_at) for info in infos if info is not None)
         return frozenset(beat.run_id for beat, written_at in beats if beat and self._is_fresh(beat, written_at))
 
     def stopping_among(self, run_ids: Iterable[str]) -> frozenset[str]:
-        """Those of these runs, living or dead, that were asked to end."""
+        """The runs among these, living or dead, that were asked to end."""
         return frozenset(run_id for run_id in run_ids if self._was_asked_to_stop(run_id))
 
     def _was_asked_to_stop(self, run_id: str) -> bool:
@@ -112,13 +112,13 @@ class Runs:
         return max((written_at for _, written_at in self._heartbeats()), default=None)
 
     def forget_dead(self) -> None:
-        """Delete the heartbeats and stop requests of runs that died long ago."""
+        """Delete heartbeats and stop requests of long-dead runs."""
         limit = self.clock.now() - timedelta(seconds=FORGET_SECONDS)
         listed = self.store.list(self.layout.runs_folder)
         self.store.delete([info.uri for info in listed if info.modified_at < limit])
 
     def _heartbeats(self) -> Iterator[tuple[RunHeartbeat, datetime]]:
-        """Each heartbeat, with the store's time of it."""
+        """Each heartbeat, with the store's time for it."""
         for info in self.store.list(self.layout.runs_folder):
             beat = self._heartbeat_of(info.uri) if base_name(info.uri).endswith(".json") else None
             if beat is not None and (self.shard is None or (shard_number(beat.shard) or 1) == self.shard.number):
@@ -137,13 +137,13 @@ class Runs:
 
 @dataclass(eq=False)
 class Heartbeat:
-    """The heartbeat of one run. A thread of its own writes it as long as the context lasts.
+    """The heartbeat of one run, written by its own thread while the context lasts.
 
     Attributes:
         process: The process of this run.
-        release: The release of the compactor.
-        shard: The shard that this run works for; empty if it works on all manifests.
-        learn_time: Called with the store's time of each heartbeat that was written promptly.
+        release: The compactor's release.
+        shard: This run's shard; empty if it takes all manifests.
+        learn_time: Called with the store's time for each heartbeat that was written promptly.
     """
 
     store: ObjectStore
@@ -224,6 +224,6 @@ class Heartbeat:
             if self.store.stat(self.layout.stop_request(self.run_id)) is not None:
                 log_event("run.asked_to_stop")
                 self._on_stop_request()
-        # Whatever happened, the next heartbeat is tried: without one, a working run would count as dead.
+        # Keep trying whatever happened: without heartbeats, a working run would count as dead.
         except Exception as exc:  # noqa: BLE001
             log_event("run.heartbeat_failed", error=exc)

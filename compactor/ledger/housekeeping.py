@@ -1,6 +1,6 @@
-"""Notes of the tasks that jobs repeat: when each last finished, and whether it keeps failing.
+"""Notes on recurring tasks of jobs: when each last finished, and whether it keeps failing.
 
-No work waits for these tasks, so that their failures show nowhere else.
+No other work waits for these tasks, so their failures show nowhere else.
 """
 
 from collections.abc import Iterable
@@ -23,28 +23,28 @@ class FailingTask:
     """A task that has failed more than once since it last finished."""
 
     name: str  # retention, closing, table maintain or table merge
-    failing_since: datetime  # when the first call failed since then
-    failed_at: datetime  # when the last one did
-    error: str  # why it did
+    failing_since: datetime  # when its first call since then failed
+    failed_at: datetime  # time of the latest failure
+    error: str  # latest error
 
 
 @dataclass(frozen=True, slots=True)
 class TaskNote:
-    """Records when a task last finished, and since when it fails."""
+    """Records when a task last finished, and since when it has been failing."""
 
     state: State
     task: str
 
     def read(self) -> LastRun | None:
         """The latest result; None without a readable record."""
-        with suppress(RecordUnreadable):  # the next call writes it anew
+        with suppress(RecordUnreadable):  # the next call rewrites it
             return LastRun.find(self.state.store, self.state.layout.last_run(self.task))
         return None
 
     def left_seconds(self, every_seconds: float) -> float:
-        """The time until the task is due. Without a record, its interval begins now.
+        """The time until the task is due. Without a record, its interval starts now.
 
-        A record from the future, of a wrong clock, delays the task by one interval at most.
+        A record dated in the future, by a wrong clock, delays the task by at most one interval.
         """
         last = self.read()
         if last is None:
@@ -73,8 +73,8 @@ def failing_tasks(state: State, upkeep: Iterable[str] = ()) -> tuple[FailingTask
     """The tasks that keep failing; a single failure does not count.
 
     Args:
-        state: Has the records.
-        upkeep: The upkeep of the table that jobs do: maintain, merge.
+        state: Source of the records.
+        upkeep: The table upkeep that jobs do: maintain, merge.
     """
     now = state.clock.now()
 

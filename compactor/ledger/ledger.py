@@ -1,4 +1,4 @@
-"""The ledger: create-only records of the progress of each manifest, from which all other state is derived."""
+"""The ledger: create-only records of each manifest's progress, from which all other state is derived."""
 
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
@@ -35,10 +35,10 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
 from compactor.core.rules.attempts import Attempts, AttemptState, held_against, last_error
 
-RECENT_SLOTS = 64  # summaries of the latest commits that are kept for sizing and `status`
+RECENT_SLOTS = 64  # latest commit summaries kept for sizing and `status`
 
 FOLD_AT = 16
-"""A manifest with this many records of attempts has all but the last folded into one record."""
+"""Once a manifest has this many attempt records, all but the last are folded into one record."""
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _ATTEMPT_NAME = re.compile(r"attempt-(?P<number>\d+)\.json")
@@ -50,12 +50,12 @@ L = TypeVar("L", bound=LaterChange)
 
 @dataclass(frozen=True, slots=True)
 class LedgerState:
-    """What is on record about one manifest.
+    """The records of one manifest.
 
     Attributes:
         attempts: Not read if there is an outcome.
         outcome: None if undecided. Only a rebuild changes it.
-        is_done: Everything that the outcome names is in its final place.
+        is_done: All files of the outcome are in their final places.
     """
 
     attempts: Attempts
@@ -67,10 +67,10 @@ class Ledger:
     """Reads and writes the records of one state prefix, for one run.
 
     Args:
-        store: Has the records.
+        store: Source of the records.
         layout: Their places.
-        clock: Dates them.
-        run_id: Every record names this run, so that a retry after a lost response recognizes its own record.
+        clock: The time for records.
+        run_id: Part of every record, so that a retry after a lost response recognizes its own record.
     """
 
     def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, run_id: str) -> None:
@@ -82,7 +82,7 @@ class Ledger:
         self._next_slot: int | None = None
 
     def accepted(self, manifest_id: str) -> Accepted | None:
-        """The record that binds an id; None if it is not bound."""
+        """The record that binds an id; None if it is unbound."""
         return Accepted.find(self._store, self._layout.accepted(manifest_id))
 
     def accept(self, record: Accepted) -> Accepted:
@@ -93,7 +93,7 @@ class Ledger:
         return self.record(uri, Accepted)  # guard: an id is bound to its first manifest for good
 
     def begin_intake(self, place: str) -> int:
-        """Record that this run reads a large delivered object; return how many other runs began and did not end.
+        """Record that this run reads a large delivered object; return how many other runs started and did not finish.
 
         Args:
             place: Identifies the object and its version.
@@ -105,24 +105,24 @@ class Ledger:
         return earlier
 
     def end_intake(self, place: str) -> None:
-        """Forget which runs read an object."""
+        """Delete the record of the runs that read an object."""
         self._store.delete([info.uri for info in self._store.list(self._layout.intake_folder(place))])
 
     def state(self, key: ManifestKey) -> LedgerState:
-        """What is on record about a manifest."""
+        """Read a manifest's state."""
         names = self.record_names(key)
         outcome = self.recorded_outcome(key, names)
         return LedgerState(Attempts() if outcome else self.attempts(key, names), outcome, is_done(outcome, names))
 
     def attempts(self, key: ManifestKey, names: Collection[str]) -> Attempts:
-        """The attempts of a manifest, given the names of its records."""
+        """A manifest's attempts, given the names of its records."""
         upto = max(_numbers(_FOLDED_NAME, names), default=0)
         folded = self.record(self._layout.folded_attempts(key, upto), AttemptsFolded) if upto else None
         numbers = [number for number in _numbers(_ATTEMPT_NAME, names) if number > upto]
         return Attempts(tuple(self._attempt_state(key, number, names) for number in numbers), folded)
 
     def fold(self, key: ManifestKey, attempts: Attempts) -> None:
-        """Fold the records of the first attempts into one, if there are many, before the next attempt.
+        """Before the next attempt, fold the records of the first attempts into one if there are many.
 
         An attempt without a recorded end is never folded.
         """
@@ -159,7 +159,7 @@ class Ledger:
         return AttemptState(attempt, self.record(failure_uri, AttemptFailure) if is_failed else None)
 
     def open(self, key: ManifestKey, generation: int = 1, attempt: int = 0) -> None:
-        """Add a manifest to the index of open ones. A rebuild names its generation and its attempt."""
+        """Add a manifest to the index of open ones. A rebuild adds its generation and its attempt."""
         marker = OpenMarker(manifest_id=key.id, date=key.date)
         # guard: open manifests are found again after a death
         self._store.create(self._layout.open_marker(key.id, generation, attempt), marker.to_json())
@@ -171,21 +171,21 @@ class Ledger:
         self._store.delete([self._layout.open_marker(manifest_id), *over])
 
     def open_rebuilds(self, manifest_id: str) -> list[tuple[str, int, datetime]]:
-        """The markers of rebuilds of a manifest, with generation and time of writing."""
+        """The markers of a manifest's rebuilds, with generation and time of writing."""
         beginning = self._layout.open_rebuilds(manifest_id)
         listed = self._store.list(self._layout.open_folder, start_after=beginning)
         found = takewhile(lambda info: info.uri.startswith(beginning), listed)
         return [(info.uri, self._layout.opened_generation(info.uri), info.modified_at) for info in found]
 
     def mark_unsummarised(self, outcome: Commit | DeadLetter) -> None:
-        """Mark a manifest that is done, for the next summary of its date. Call it before `close`."""
+        """Mark a finished manifest for the next summary of its date. Call it before `close`."""
         key = outcome.key
         is_commit = isinstance(outcome, Commit)
         mark = COMMIT_MARK if is_commit else OpenMarker(manifest_id=key.id, date=key.date).to_json()
         self._store.create(self._layout.unsummarised(key, outcome.generation), mark)
 
     def open_ids(self) -> Iterator[str]:
-        """The ids of all manifests that are begun and not done."""
+        """The ids of all started manifests that are not done."""
         return iter(dict.fromkeys(self._layout.opened_id(info.uri) for info in self._records(self._layout.open_folder)))
 
     def opened_date(self, manifest_id: str) -> str | None:
@@ -211,9 +211,10 @@ class Ledger:
         after_self_test: bool = False,
         generation: int = 1,
     ) -> Attempt:
-        """Record a new attempt before its work; see `Attempt`.
+        """Record a new attempt before its work starts; see `Attempt`.
 
-        It gets the next free number from `after`, the highest known one: other drivers may have begun more meanwhile.
+        It gets the next free number after `after`, the highest known one: other drivers may have started more
+        meanwhile.
         """
         number = after
         while True:
@@ -265,13 +266,13 @@ class Ledger:
     def decide(self, change: L) -> L: ...
 
     def decide(self, change: Commit | DeadLetter | L) -> Commit | DeadLetter | L:
-        """Record a change, unless there is one in its place. This is the commit point.
+        """Record a change, unless its place is taken. This is the commit point.
 
         Returns:
             The valid change: this one, or that of a faster process.
 
         Raises:
-            RecordUnreadable: The change of another process cannot be read.
+            RecordUnreadable: Another process's change cannot be read.
         """
         uri = place_of(self._layout, change)
         if self._store.create(uri, change.to_json()):
@@ -287,7 +288,7 @@ class Ledger:
         return done.done_at
 
     def is_done(self, key: ManifestKey, generation: int = 1) -> bool:
-        """Whether everything that the outcome of a generation names was in its final place."""
+        """Whether all files of a generation's outcome were in their final places."""
         return self._store.stat(self._layout.done(key, generation)) is not None
 
     def is_superseded(self, key: ManifestKey, generation: int) -> bool:
@@ -303,7 +304,7 @@ class Ledger:
         self._store.put(self._layout.recent(slot), commit.to_json())
 
     def _first_slot(self) -> int:
-        """A free slot, or that of the oldest commit. `revise` rewrites slots, so their times say nothing."""
+        """A free slot, or that of the oldest commit. `revise` rewrites slots, so their times are meaningless."""
         taken = {info.uri for info in self._store.list(self._layout.recent_folder)}
         free = (slot for slot in range(RECENT_SLOTS) if self._layout.recent(slot) not in taken)
         if (slot := next(free, None)) is not None:
@@ -318,7 +319,7 @@ class Ledger:
     def revise(self, manifest_ids: Container[str], revised: Callable[[RecentCommit, Commit], RecentCommit]) -> None:
         """Replace the summaries of rebuilt manifests that are still in the ring.
 
-        It is a cache: a summary stays as it is if its commit cannot be read or the store fails.
+        It is a cache: a summary stays unchanged if its commit cannot be read or the store fails.
         """
         with suppress(TryAgainError, StuckError, ObjectNotFound):
             for uri, known in self._recent():
@@ -349,7 +350,7 @@ class Ledger:
             date = info.uri.removeprefix(folder).partition("/")[0]
             if is_date(date):
                 yield date
-            after = f"{folder}{date}0"  # sorts right after everything in the folder of that date
+            after = f"{folder}{date}0"  # sorts right after everything in that date's folder
 
     def record(self, uri: str, kind: "type[Record]") -> "Record":
         """Read one record.
@@ -378,7 +379,7 @@ class Ledger:
         return Commit.find(self._store, uri, "a verified commit")
 
     def keep_verified(self, commit: Commit) -> None:
-        """Keep the commit of a verified attempt, so that any driver can decide it without repeating its work."""
+        """Save the commit of a verified attempt, so that any driver can decide it without repeating its work."""
         uri = self._layout.verified_commit(commit.manifest_id, commit.attempt, commit.generation)
         self._store.put(uri, commit.to_json())
 

@@ -1,4 +1,4 @@
-"""Decides how large manifests are, and how their rows are distributed; counts files of the right size. No I/O."""
+"""Decides the size of manifests and the distribution of their rows; counts right-sized files. No I/O."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,26 +9,26 @@ from compactor.core.documents.changes import Commit
 from compactor.core.documents.records import RecentCommit
 
 RATIO_HISTORY = 16  # commits that the ratio is learned from
-MIN_LEARNING_BYTES = 8 * 1024 * 1024  # smaller commits mostly show Parquet's fixed costs
+MIN_LEARNING_BYTES = 8 * 1024 * 1024  # smaller commits mostly reflect Parquet's fixed costs
 SIZE_TOLERANCE = 0.25
-"""How far from the target a file may be and still count as right-sized."""
+"""The relative deviation from the target within which a file counts as right-sized."""
 
 Partitioning = Literal["coalesce", "rebalance"]
 
 
 @dataclass(frozen=True, slots=True)
 class SizedBytes:
-    """Bytes of output files, and how many of them are in files of the right size."""
+    """Bytes of output files, and how many of them are right-sized."""
 
     size_bytes: int  # bytes of all output files
-    right_sized_bytes: int  # those in files within 25 % of the target
-    small_bytes: int  # those of manifests, or of partitions of one, that do not fill a file of the target size
-    # Share of all bytes that is in files within 25 % of the target; None if nothing could fill a file of that size
+    right_sized_bytes: int  # in files within 25 % of the target
+    small_bytes: int  # of manifests, or partitions within a manifest, too small to fill a file of the target size
+    # Share of all bytes in files within 25 % of the target; None if nothing could fill such a file
     hit_rate: float | None
 
 
 def learned_ratio(recent: Sequence[RecentCommit]) -> float | None:
-    """Parquet bytes per decoded input byte of the latest commits; None if too little was committed.
+    """Parquet bytes per decoded input byte in the latest commits; None if too little was committed.
 
     Args:
         recent: Summaries in any order.
@@ -44,7 +44,7 @@ def _telling(recent: Sequence[RecentCommit]) -> list[RecentCommit]:
 
 
 def stored_ratio(recent: Sequence[RecentCommit]) -> float | None:
-    """Parquet bytes per stored input byte of the latest commits; None if too little was committed.
+    """Parquet bytes per stored input byte in the latest commits; None if too little was committed.
 
     Planners know only the stored sizes of files, which differ from the decoded ones if files are compressed.
     """
@@ -54,12 +54,12 @@ def stored_ratio(recent: Sequence[RecentCommit]) -> float | None:
 
 
 def whole_files_bytes(target_manifest_bytes: int, ratio: float | None, target_file_bytes: int) -> float:
-    """The stored size of a manifest that makes a whole number of output files, as close to the target as possible.
+    """The stored manifest size nearest to the target that makes a whole number of output files.
 
     Args:
-        target_manifest_bytes: The size to aim at; the result if nothing was learned yet.
+        target_manifest_bytes: The target size; also the result while the ratio is unknown.
         ratio: Parquet bytes per stored input byte.
-        target_file_bytes: How large an output file should be.
+        target_file_bytes: Target size of an output file.
     """
     if not ratio:
         return target_manifest_bytes
@@ -72,19 +72,19 @@ def whole_files_bytes(target_manifest_bytes: int, ratio: float | None, target_fi
 def partitioning(files: int, manifests_in_flight: int, cores: int) -> Partitioning:
     """Decide how to distribute rows over `files` files.
 
-    Coalescing moves no row, but runs only as many tasks as there are files. That is enough if the manifests in flight
-    fill the cores together. Otherwise rows are shuffled, so that all cores convert.
+    Coalescing moves no rows, but runs only one task per file. That is enough if the manifests in flight together keep
+    all cores busy. Otherwise rows are shuffled, so that all cores convert.
     """
     return "coalesce" if files * manifests_in_flight >= cores else "rebalance"
 
 
 def is_right_sized(size_bytes: int, target_file_bytes: int) -> bool:
-    """Return whether an output file is within the tolerance of the target."""
+    """Whether an output file is within tolerance of the target."""
     return abs(size_bytes - target_file_bytes) <= SIZE_TOLERANCE * target_file_bytes
 
 
 def sizes_by_partition(commit: Commit) -> list[list[int]]:
-    """Bytes of each output file of a manifest, together those of one partition; without partitions, all of them."""
+    """Sizes of a manifest's output files, grouped by partition; in one group without partitions."""
     sizes: dict[tuple[tuple[str | None, ...], bool], list[int]] = {}
     for file in commit.outputs:
         sizes.setdefault((tuple(file.partition), file.holds_others), []).append(file.size_bytes)
@@ -92,11 +92,11 @@ def sizes_by_partition(commit: Commit) -> list[list[int]]:
 
 
 def sized_bytes(partitions: Iterable[Sequence[int]], target_file_bytes: int) -> SizedBytes:
-    """Count the bytes in output files of the right size.
+    """Count the bytes in right-sized output files.
 
     Args:
-        partitions: Bytes of each output file of one manifest, or of one of its partitions.
-        target_file_bytes: How large an output file should be.
+        partitions: Sizes of the output files of one manifest, or of one of its partitions.
+        target_file_bytes: Target size of an output file.
     """
     size_bytes = right_sized = small = 0
     for sizes in partitions:
@@ -107,7 +107,7 @@ def sized_bytes(partitions: Iterable[Sequence[int]], target_file_bytes: int) -> 
 
 
 def with_share(size_bytes: int, right_sized_bytes: int, small_bytes: int) -> SizedBytes:
-    """These bytes, and the share that follows from them."""
+    """These byte counts with their share."""
     hit_rate = right_sized_bytes / size_bytes if small_bytes < size_bytes else None
     return SizedBytes(size_bytes, right_sized_bytes, small_bytes, hit_rate)
 
@@ -117,13 +117,13 @@ def _fills_none(sizes: Sequence[int], target_file_bytes: int) -> bool:
 
 
 def sizing_hits(output_sizes: Sequence[int], target_file_bytes: int) -> tuple[int, int]:
-    """Count the output files that have the right size, and those that should have.
+    """Count the right-sized output files, and those that should be.
 
-    A manifest, or a partition of one, that fills less than one file cannot reach the target, so it does not count.
+    A manifest or partition that cannot fill one file cannot reach the target, so it does not count.
 
     Args:
-        output_sizes: Bytes of each output file of one manifest, or of one of its partitions.
-        target_file_bytes: How large an output file should be.
+        output_sizes: Sizes of the output files of one manifest, or of one of its partitions.
+        target_file_bytes: Target size of an output file.
 
     Returns:
         Right-sized files, and files that count.
@@ -134,19 +134,19 @@ def sizing_hits(output_sizes: Sequence[int], target_file_bytes: int) -> tuple[in
 
 
 _MIDDLE = math.sqrt((1 - SIZE_TOLERANCE) * (1 + SIZE_TOLERANCE))
-"""Targets of the size that may be as many times smaller as it may be larger: estimates are wrong by factors."""
+"""The middle of the tolerance, in targets: a size there may be off by the same factor in either direction."""
 
 
 def best_count(output_bytes: float, target_file_bytes: int) -> int:
-    """The number of files of like size that are furthest from being too small or too large; at least one.
+    """The number of equally large files that are furthest from being too small or too large; at least one.
 
-    Files of one output are of like size, so only their number is to be chosen. With a tolerance of a quarter, files of
-    the right size can be made of 0.75 to 1.25 times the target, and of 1.5 times the target or more. Less is one small
-    file; what is in between is one file that is too large, or two that are too small, whichever is less so.
+    The files of one output are about equally large, so only their number is chosen. With a tolerance of a quarter, an
+    output of 0.75 to 1.25 times the target can be right-sized, and so can one of 1.5 times or more. Less makes one
+    small file; in between it makes one file that is too large, or two that are too small, whichever is closer.
 
     Args:
-        output_bytes: The total length of the files, which may be an estimate.
-        target_file_bytes: How large an output file should be.
+        output_bytes: The total size of the files, possibly an estimate.
+        target_file_bytes: Target size of an output file.
     """
     middles = output_bytes / target_file_bytes / _MIDDLE
     fewer = max(1, math.floor(middles))
@@ -154,28 +154,28 @@ def best_count(output_bytes: float, target_file_bytes: int) -> int:
 
 
 def leeway(output_bytes: float, target_file_bytes: int) -> float:
-    """By which factor an estimate may be wrong before files leave the tolerance; below 1 if they are outside anyway.
+    """The factor by which an estimate may be wrong before files leave the tolerance; below 1 if they are outside.
 
     Args:
-        output_bytes: The estimate, of which `best_count` files are made.
-        target_file_bytes: How large an output file should be.
+        output_bytes: The estimate; divided into `best_count` files.
+        target_file_bytes: Target size of an output file.
     """
     share = output_bytes / target_file_bytes / best_count(output_bytes, target_file_bytes)
     return min(share / (1 - SIZE_TOLERANCE), (1 + SIZE_TOLERANCE) / share) if share else 0.0
 
 
 def can_be_right_sized(output_bytes: float, target_file_bytes: int) -> bool:
-    """Whether files of like size and of this length together can all be of the right size."""
+    """Whether equally large files of this total size can all be right-sized."""
     return leeway(output_bytes, target_file_bytes) >= 1
 
 
 def planned_files(input_bytes: int, ratio: float, target_file_bytes: int) -> int:
-    """The number of output files of a manifest; at least one.
+    """A manifest's number of output files; at least one.
 
     Args:
         input_bytes: All input of the manifest, decoded or as stored.
         ratio: Parquet bytes per input byte.
-        target_file_bytes: How large an output file should be.
+        target_file_bytes: Target size of an output file.
     """
     return best_count(input_bytes * ratio, target_file_bytes)
 
@@ -183,16 +183,16 @@ def planned_files(input_bytes: int, ratio: float, target_file_bytes: int) -> int
 def closes_file(
     current_bytes: int, finished_bytes: int, done: float, target_file_bytes: int, *, step_bytes: int = 0
 ) -> bool:
-    """Decide whether to end the current output file and write the remaining input to further files.
+    """Decide whether to close the current output file and write the remaining input to further files.
 
-    Extrapolates the remaining output from what was written so far. A well planned file never ends early.
+    Extrapolates the remaining output from the data written so far. A well planned file never closes early.
 
     Args:
-        current_bytes: Length of the file so far.
-        finished_bytes: Total length of the earlier files of the same input.
-        done: Share of the input that is written, above 0.
-        target_file_bytes: How large an output file should be.
-        step_bytes: By how much the file grows before this is asked again, so that it ends where it is closest.
+        current_bytes: Size of the file so far.
+        finished_bytes: Total size of the earlier files from the same input.
+        done: Written share of the input, above 0.
+        target_file_bytes: Target size of an output file.
+        step_bytes: How much the file grows between calls, so that it closes at the nearest point.
     """
     written_bytes = finished_bytes + current_bytes
     left_bytes = written_bytes / done - finished_bytes

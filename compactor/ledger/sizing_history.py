@@ -14,7 +14,7 @@ from compactor.telemetry.logs import log_event
 
 
 class SizingHistory:
-    """The latest commits, for sizing: those on record, unless others are given."""
+    """The latest commits, for sizing: those on record by default."""
 
     def __init__(self, ledger: Ledger, target_file_bytes: int, recent: Sequence[RecentCommit] | None = None) -> None:
         self._ledger = ledger
@@ -33,15 +33,15 @@ class SizingHistory:
             return stored_ratio(self._loaded())
 
     def has_commit_since(self, moment: datetime, *, other_than: str) -> bool:
-        """Return whether another manifest was committed after a moment, as far as this run knows."""
+        """Whether another manifest was committed after a moment, as far as this run knows."""
         with self._lock:
             return any(each.decided_at > moment and each.manifest_id != other_than for each in self._loaded())
 
     def add(self, commit: Commit, *, arrived_at: datetime | None = None) -> None:
-        """Learn from a commit of this run, and keep its summary for later runs.
+        """Learn from one of this run's commits, and save its summary for later runs.
 
         Args:
-            commit: A commit that this run decided.
+            commit: A commit decided by this run.
             arrived_at: When its manifest was created.
         """
         summary = summarised(commit, target_file_bytes=self._target_file_bytes, arrived_at=arrived_at)
@@ -50,7 +50,7 @@ class SizingHistory:
         try:
             self._ledger.remember(summary)
         except TryAgainError as exc:
-            # Only later runs need it, and a decided manifest has to be published now.
+            # Only later runs need it, and publishing the decided manifest comes first.
             log_event("commit.not_remembered", manifest_id=commit.manifest_id, error=exc)
 
     def _loaded(self) -> list[RecentCommit]:
@@ -60,13 +60,13 @@ class SizingHistory:
 
 
 def revised(known: RecentCommit, commit: Commit) -> RecentCommit:
-    """The summary of a manifest that was rebuilt: the figures of its new commit, and the times of its first one."""
+    """The summary of a rebuilt manifest: the figures of its new commit, and the times of its first one."""
     made = summarised(commit, target_file_bytes=known.target_file_bytes, arrived_at=known.arrived_at)
     return made.model_copy(update={"decided_at": known.decided_at, "seconds": known.seconds})
 
 
 def summarised(commit: Commit, *, target_file_bytes: int, arrived_at: datetime | None = None) -> RecentCommit:
-    """The summary of a commit, whose files should be as large as the target."""
+    """The summary of a commit, with the target size of its files."""
     own, among_all = (counts_of(commit, with_source=each) for each in (False, True))
     sized = sized_bytes(sizes_by_partition(commit), target_file_bytes)
     return RecentCommit(

@@ -11,7 +11,7 @@ from compactor.ledger.ledger import Ledger
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """The state of one deployment, as one process works on it."""
+    """The state of one deployment, as seen by one process."""
 
     store: ObjectStore
     layout: Layout

@@ -1,4 +1,4 @@
-"""Tells, from all changes on record, what of a manifest is there, what a rule took, and where merged rows are."""
+"""Determines from all changes which parts of a manifest exist, what rules deleted, and where merged rows are."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,10 +26,10 @@ _MERGED_DATES_HELD = 8
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Rows of a file of a commit that is gone because it was merged.
+    """Rows of a commit's file that was deleted after a merge.
 
     Attributes:
-        file: The merged file that has them.
+        file: The merged file with these rows.
         first: The number of rows before them.
         rows: Their number.
     """
@@ -41,18 +41,18 @@ class Moved:
 
 @dataclass(frozen=True)
 class Visible:
-    """The fold of all changes. Changes of a date are read once, so make a new one for each call. Safe for many threads.
+    """The fold of all changes. Changes of a date are read once, so make a new one per call. Safe for many threads.
 
-    What is gone was on record before that. So look for a file first, and ask only if it is not there: where the changes
-    of its date were read before, they are read again before something counts as lost.
+    Every deletion is recorded before it happens. So look for a file first, and ask only if it is missing: changes that
+    were read earlier are read again before anything counts as lost.
 
     Attributes:
-        faults: What is wrong with changes that cannot be read, by their URIs. Nothing is under these.
+        faults: Errors of unreadable changes, by URI. Their effects are unknown.
     """
 
     state: State
     faults: dict[str, str] = field(default_factory=dict)
-    # Made at once: from Python 3.12 on, threads that first ask for a `cached_property` may make one each.
+    # Created eagerly: from Python 3.12 on, threads that race for a `cached_property` may create one each.
     _held: Callable[[Why, str], tuple[Taking, ...]] = field(init=False)
     _held_parts: Callable[[str], Mapping[str, Sequence[Moved]]] = field(init=False)
     _retired_dates: Callable[[], frozenset[str]] = field(init=False)
@@ -64,7 +64,7 @@ class Visible:
         object.__setattr__(self, "_retired_dates", lru_cache(maxsize=1)(self._read_retired_dates))
 
     def taken(self, part: Part, key: ManifestKey, generation: int = 1) -> Taking | None:
-        """The change that took a part of a manifest; None if it has to be there."""
+        """The change that deleted a part of a manifest; None if the part must exist."""
         whys = [why for why, parts in TAKES.items() if part in parts]
         may_be_old = self._was_asked("taken", key.date)
         found = taken_by((each for why in whys for each in self._held(why, key.date)), part, key, generation)
@@ -73,11 +73,11 @@ class Visible:
         return taken_by((each for why in whys for each in self._read(why, key.date)), part, key, generation)
 
     def has_retired_rows(self, key: ManifestKey, generation: int) -> bool:
-        """Whether the rows of a generation of a manifest went under a rule, for calls that ask it of every manifest."""
+        """Whether a rule deleted the rows of a manifest's generation, for calls that check every manifest."""
         return key.date in self._retired_dates() and self.taken("rows", key, generation) is not None
 
     def moved(self, date: str, uri: str) -> Moved | None:
-        """The rows of a file of a date in a merged file that is there; None if there is none.
+        """The place of a file's rows in an existing merged file; None if there is none.
 
         Raises:
             RecordUnreadable: A change of that date cannot be read.
@@ -89,7 +89,7 @@ class Visible:
         return self._there(self._read_parts(date).get(uri, ()))
 
     def is_moved(self, date: str, uri: str) -> bool:
-        """Whether a file of a date is gone because it was merged, whatever became of the merged file."""
+        """Whether a date's file was deleted after a merge, whether or not the merged file still exists."""
         return uri in self._held_parts(date) and self.state.store.stat(uri) is None
 
     def _was_asked(self, what: str, date: str) -> bool:
@@ -98,7 +98,7 @@ class Visible:
         return was_asked
 
     def _there(self, found: Sequence[Moved]) -> Moved | None:
-        """The latest one whose file is there."""
+        """The latest one whose file exists."""
         latest_first = sorted(found, key=lambda each: each.file.uri, reverse=True)
         return next((each for each in latest_first if self.state.store.stat(each.file.uri) is not None), None)
 
@@ -127,10 +127,10 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class ExpiredKind:
-    """What is on record as expired under one kind of rule."""
+    """What is recorded as expired under one kind of rule."""
 
     kind: Rule  # rule: retired dates, or the age of archived manifests, redriven lines or rejects
-    dates: int  # dates of which something expired
+    dates: int  # dates with expired data
     first_date: str  # the earliest of them
     last_date: str  # the latest of them
     recorded_at: datetime  # time of the latest record
@@ -138,11 +138,11 @@ class ExpiredKind:
 
 @dataclass(frozen=True, slots=True)
 class ExpiredSeen:
-    """What is on record as expired, in a few figures."""
+    """What is recorded as expired, in a few figures."""
 
-    retired_dates: int = 0  # dates that `compactor retire` took
-    expiring: int = 0  # records of what expired whose deletion is not finished
-    kinds: tuple[ExpiredKind, ...] = ()  # by kind of rule, those with a record
+    retired_dates: int = 0  # dates deleted by `compactor retire`
+    expiring: int = 0  # records of expired data whose deletion is unfinished
+    kinds: tuple[ExpiredKind, ...] = ()  # by kind of rule, if any record exists
 
     def __bool__(self) -> bool:
         return bool(self.kinds or self.expiring)
@@ -152,13 +152,13 @@ NOTHING_EXPIRED = ExpiredSeen()
 
 
 def taken_by(takings: Iterable[Taking], part: Part, key: ManifestKey, generation: int) -> Taking | None:
-    """The first change that took a part of a manifest; None if it has to be there."""
+    """The first change that deleted a part of a manifest; None if the part must exist."""
     found = [each for each in takings if each.takes(part, key, generation)]
     return min(found, key=lambda each: (each.decided_at, each.id), default=None)
 
 
 def expired_seen(state: State) -> ExpiredSeen:
-    """What is on record as expired. Reads no record: a listing for each kind, of one request for 1,000 records."""
+    """Summarise what is recorded as expired. Reads no records: one listing per kind, one request per 1,000 records."""
     kinds = list[ExpiredKind]()
     for why in TAKES:
         if found := list(changed_dates(state, why)):

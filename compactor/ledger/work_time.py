@@ -1,4 +1,4 @@
-"""Measures time: how long work took in all, and how long files took from arrival to visible. No I/O."""
+"""Measures durations: total work time, and files' time from arrival to visible rows. No I/O."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -9,12 +9,12 @@ from compactor.core.documents.records import Accepted, FileStatus, RecentCommit
 
 
 def covered_seconds(spans: Iterable[tuple[datetime, datetime]]) -> float:
-    """The total length of the union of some spans of time."""
+    """The total length of the union of time spans."""
     return sum((end - start for start, end in merged_spans(spans)), timedelta()).total_seconds()
 
 
 def merged_spans(spans: Iterable[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
-    """The union of some spans of time, as spans in order that do not touch. One that ends before it starts is none."""
+    """The union of time spans, as ordered spans that do not touch. A span that ends before it starts is ignored."""
     merged: list[tuple[datetime, datetime]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -25,15 +25,15 @@ def merged_spans(spans: Iterable[tuple[datetime, datetime]]) -> list[tuple[datet
 
 
 def work_spans(commits: Iterable[RecentCommit]) -> list[tuple[datetime, datetime]]:
-    """Start and end of the work on each commit, sorted."""
+    """Start and end of each commit's work, sorted."""
     return sorted((each.decided_at - timedelta(seconds=each.seconds), each.decided_at) for each in commits)
 
 
 def arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> tuple[float, ...]:
-    """Return the seconds from each file's arrival until its rows were visible.
+    """The seconds from each file's arrival until its rows became visible.
 
-    A file arrives with its event; without one, when a listing found it, or else when its manifest was created. The
-    age of a file that a person planned is no delay of the job.
+    A file arrives with its event; without one, when a listing found it, or else when its manifest was created. The age
+    of a file that an operator planned is not a delay of the job.
     """
     manifest = accepted.manifest
     if manifest is None:

@@ -1,1 +1,1 @@
-"""What became of manifests, files and lines: one fold over the records, which every command asks."""
+"""The state of manifests, files and lines: one fold over the records, which every command uses."""

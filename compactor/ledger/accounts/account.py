@@ -1,4 +1,4 @@
-"""The account of a manifest: what is on record about it, and what follows from that. Decisions, no I/O."""
+"""The account of a manifest: its records, and the conclusions from them. Decisions, no I/O."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,30 +28,30 @@ Kind = Literal["manifests", "files", "rejects"]
 
 
 class AccountState(StrEnum):
-    """How far a manifest has come."""
+    """A manifest's progress."""
 
-    UNKNOWN = "unknown"  # nothing is on record, and nothing waits under its name
-    UNWRITTEN = "unwritten"  # a redrive is on record whose manifest was not written yet
-    REVOKED = "revoked"  # its planner gave it up before it was written
+    UNKNOWN = "unknown"  # no records, and no object under its name
+    UNWRITTEN = "unwritten"  # a redrive is recorded, but its manifest is not written yet
+    REVOKED = "revoked"  # its planner gave it up before writing it
     WAITING = "waiting"
     IN_WORK = "in_work"  # has an attempt
-    DECIDED = "decided"  # committed, and not all published yet
+    DECIDED = "decided"  # committed, but not all published yet
     DONE = "done"
     DEAD_LETTER = "dead_letter"
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedFile:
-    """An input file that was quarantined whole."""
+    """An input file that was quarantined as a whole."""
 
     manifest_id: str
     uri: str
     status: FileStatus  # why it was quarantined
     detail: str  # what was found, and what was expected
     committed_at: datetime  # when its manifest was committed
-    redriven: bool | None  # whether it was redriven since; None where that could not be read
-    started_at: datetime  # when the attempt began that quarantined it
-    # The manifest that compacted a later version of the file, or who dismissed it and why; empty if none is known
+    redriven: bool | None  # whether it was redriven since; None if unreadable
+    started_at: datetime  # when the attempt that quarantined it started
+    # The manifest that compacted a later version of the file, or who dismissed it and why; empty if unknown
     settled_by: str = ""
     dismissed: How | Literal[""] = ""  # how it was given up; empty if it was not
 
@@ -62,17 +62,17 @@ class QuarantinedFile:
 
     @property
     def cause(self) -> Cause:
-        """Why it waits, if it is open: what to do follows from that."""
+        """Why it waits, if it is open; determines what to do."""
         return cause_of(self.uri, self.status, self.detail)
 
     @property
     def ended(self) -> str:
-        """What settled it, in one word or two; empty if it is open."""
+        """What settled it, in one or two words; empty if it is open."""
         return self.dismissed or ("later version" if self.settled_by else "redriven" if self.redriven else "")
 
     @property
     def fate(self) -> str:
-        """What settled it, in words."""
+        """What settled it, as a sentence."""
         if self.dismissed:
             return self.settled_by
         if self.settled_by:
@@ -81,11 +81,11 @@ class QuarantinedFile:
 
 
 def quarantined_files(commit: Commit, committed_at: datetime | None = None) -> list[QuarantinedFile]:
-    """The files of a commit that need an operator, before anything is read of what settled them.
+    """The files of a commit that need an operator, not considering later records that may have settled them.
 
     Args:
         commit: The commit.
-        committed_at: When it was made, if another clock than that of its record is to be believed.
+        committed_at: When it was made, to override the time in its record.
     """
     moment = committed_at or commit.decided_at
     return [
@@ -96,7 +96,7 @@ def quarantined_files(commit: Commit, committed_at: datetime | None = None) -> l
 
 
 def redriven_uris(redrives: Sequence[Redrive]) -> set[str]:
-    """The quarantined files that some redrives took."""
+    """The quarantined files taken by redrives."""
     return {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
 
 
@@ -107,8 +107,8 @@ class DeadLetterManifest:
     manifest_id: str
     reason: str
     message: str
-    redriven: bool | None = None  # whether it was redriven under another id; None where that could not be read
-    # If it was not, the manifest that took over its last file, or of which it is a duplicate that adds nothing
+    redriven: bool | None = None  # whether it was redriven under a new id; None if unreadable
+    # If not, the manifest that took over its last file, or of which it is a redundant duplicate
     settled_by: str = ""
 
     @property
@@ -118,29 +118,29 @@ class DeadLetterManifest:
 
 
 def letter_of(record: DeadLetter | OpenLetter) -> DeadLetterManifest:
-    """A dead letter on record, before anything is read of what settled it."""
+    """A recorded dead letter, not considering later records that may have settled it."""
     return DeadLetterManifest(record.manifest_id, record.reason, record.message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What is on record about a manifest. What a scope does not ask for keeps its default.
+    """The records about a manifest. Fields outside the scope keep their defaults.
 
     Attributes:
         key: Its date and id; the date is empty if no record binds the id.
         accepted: The record that binds the id.
-        records: The names of its other records, such as `attempt-1.json`, with the times when the store got them.
-        attempts: Those that are on record by themselves.
-        outcome: The valid one. None if it is undecided.
-        is_done: Everything that the outcome names was published.
-        done: When its rows were first visible.
+        records: The names of its other records, such as `attempt-1.json`, with the store's times.
+        attempts: Attempts with their own records.
+        outcome: The valid one. None if undecided.
+        is_done: Whether all files of the outcome were published.
+        done: When its rows became visible.
         first_decided_at: When its first generation was decided.
-        root: The first manifest of its lineage: of what it redrives, and of what redrives it.
-        lineage: All redrives of its lineage, in their order.
-        quarantined: The files that it quarantined, with what settled each as far as that was read.
-        settled_by: What settled it as a dead letter, if no redrive did; empty if nothing, or if that was not read.
-        uri: Where its object is now; empty if it is gone.
-        fault: Why its records could not be read to their end.
+        root: The first manifest of its lineage.
+        lineage: All redrives of its lineage, in order.
+        quarantined: The files that it quarantined, with what settled each, if read.
+        settled_by: What settled the dead letter other than a redrive; empty if nothing did, or if not read.
+        uri: Where its object is now; empty if it does not exist.
+        fault: Why its records could not be read completely.
     """
 
     key: ManifestKey
@@ -164,7 +164,7 @@ class Account:
 
     @property
     def state(self) -> AccountState:
-        """How far it has come."""
+        """Its progress."""
         if self.accepted is None and not self.records:
             if self.uri:
                 return AccountState.WAITING
@@ -188,17 +188,17 @@ class Account:
 
     @property
     def made_by(self) -> Redrive | None:
-        """The redrive that made the manifest, if one did."""
+        """The redrive that created the manifest, if any."""
         return next((each.redrive for each in self.lineage if each.redrive.manifest.manifest_id == self.id), None)
 
     @property
     def redrives(self) -> tuple[RedriveLogEntry, ...]:
-        """The redrives of the manifest itself, in effect or not."""
+        """The manifest's own redrives, whether or not they are in effect."""
         return tuple(each for each in self.lineage if each.redrive.source == self.id)
 
     @property
     def taken(self) -> list[Redrive]:
-        """The redrives of the manifest that are in effect."""
+        """The manifest's redrives that are in effect."""
         return taken_from(self.id, self.lineage)
 
     @property
@@ -208,26 +208,26 @@ class Account:
 
     @property
     def redrives_are_final(self) -> bool:
-        """Whether each of its redrives is accepted, or revoked for good."""
+        """Whether each of its redrives is accepted, or permanently revoked."""
         return all(each.fate in {"accepted", "revoked"} for each in self.redrives)
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the manifest of a redrive of its lineage was never written: the next redrive writes it."""
+        """Whether the manifest of a redrive in its lineage was never written: the next redrive writes it."""
         return any(each.fate == "unwritten" for each in self.lineage)
 
     @property
     def open_files(self) -> list[QuarantinedFile]:
-        """The quarantined files that nothing settled, as far as that was read."""
+        """The quarantined files that are not settled, as far as read."""
         return [each for each in self.quarantined if not each.is_settled]
 
     def open_reports(self, reason: str | None = None) -> list[FileReport]:
-        """The reports on these files, or on those of a status."""
+        """The reports on the open files, optionally with one status only."""
         uris = {each.uri for each in self.open_files if reason in {None, each.status}}
         return [each for each in (self.commit.files if self.commit else ()) if each.uri in uris]
 
     def left(self, kind: Kind, reason: str | None = None) -> Counter[str]:
-        """How many manifests, files or lines can be redriven, by reason: those that nothing settled."""
+        """How many manifests, files or lines can still be redriven, by reason."""
         found, taken = Counter[str](), [each for each in self.taken if each.kind == kind]
         if isinstance(self.outcome, DeadLetter):
             is_open = kind == "manifests" and not taken and not self.settled_by
@@ -237,7 +237,7 @@ class Account:
         elif kind == "rejects" and self.outcome is not None:
             for report in self.outcome.files:
                 found.update(report.rejects)
-                found.subtract(report.unkept_rejects)  # their lines are in the input file alone
+                found.subtract(report.unkept_rejects)  # only the input file has their lines
             for each in taken:
                 found.subtract(each.counts)
         return Counter({each: number for each, number in found.items() if number > 0 and reason in {None, each}})
@@ -246,8 +246,8 @@ class Account:
         """The account itself, if its records could be read.
 
         Raises:
-            RecordUnreadable: One could not.
-            ObjectNotFound: One was gone after it was listed.
+            RecordUnreadable: A record could not be read.
+            ObjectNotFound: A record disappeared after it was listed.
         """
         if self.fault is not None:
             raise self.fault
@@ -255,11 +255,11 @@ class Account:
 
     @property
     def may_be_redriven(self) -> bool:
-        """Whether it may have redrives, or be one, by the names of its records alone."""
+        """Whether it may have redrives or be one, judging only by the names of its records."""
         return root_id(self.id) != self.id or any(redrive_number(name) is not None for name in self.records)
 
     def with_lineage(self, lineage: Sequence[RedriveLogEntry]) -> "Account":
-        """The account with the redrives of its lineage, as they are now."""
+        """The account with its lineage's redrives as they are now."""
         found = replace(self, lineage=tuple(lineage))
         taken = redriven_uris(found.taken)
         return replace(found, quarantined=tuple(replace(each, redriven=each.uri in taken) for each in self.quarantined))

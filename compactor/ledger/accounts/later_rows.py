@@ -1,4 +1,4 @@
-"""Finds, for versions of files that have no rows, the manifests that have them or rows of a later version."""
+"""Finds the manifests that have the rows of a file version without rows, or rows of a later version."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,17 +16,17 @@ from compactor.ledger.ledger import newest_generation
 from compactor.ledger.state import State
 
 CLOCKS_APART = timedelta(hours=1)
-"""How far the store's clock and that of a driver may differ."""
+"""The maximum difference between the store's clock and a driver's."""
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Version(NamedTuple):
-    """A version of a file that was quarantined, or that a dead letter names.
+    """A file version that was quarantined, or that a dead letter names.
 
     Attributes:
-        started_at: When the attempt began that read it; of a dead letter, when it was decided.
-        etag: The version that a dead letter names; empty if it names none, and for a quarantined file.
+        started_at: When the attempt that read it started; for a dead letter, when it was decided.
+        etag: The version in a dead letter; empty if it has none, and for a quarantined file.
     """
 
     manifest_id: str
@@ -36,12 +36,13 @@ class Version(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a commit has of a file.
+    """A commit's data on a file.
 
     Attributes:
-        moment: When the attempt began that read it.
-        etag: The version; empty if it is not known.
-        has_rows: Whether it was compacted. Otherwise it had changed: the version is gone, and no person has to act.
+        moment: When the attempt that read it started.
+        etag: The version; empty if unknown.
+        has_rows: Whether it was compacted. If not, it had changed: the version no longer exists, and no operator is
+            needed.
     """
 
     moment: datetime
@@ -49,7 +50,7 @@ class Taken(NamedTuple):
     has_rows: bool
 
     def settles(self, version: Version) -> bool:
-        """Whether it has rows of a later version, or the very version, which it took over."""
+        """Whether it has rows of a later version, or of this very version, which it took over."""
         if self.has_rows and self.moment > version.started_at:
             return True
         is_same = bool(version.etag) and self.etag == version.etag
@@ -58,31 +59,31 @@ class Taken(NamedTuple):
 
 @dataclass(slots=True)
 class KnownRows:
-    """What was found before, by manifest: which files were asked for, and what it has of each.
+    """Earlier findings by manifest: the files asked for, and what the manifest has of each.
 
-    Commits change by rebuilds alone, which take no rows away.
+    Commits change only through rebuilds, which remove no rows.
     """
 
     found: dict[str, tuple[frozenset[str], dict[str, Taken]]] = field(default_factory=dict)
 
     def keep_only(self, manifest_ids: Container[str]) -> None:
-        """Forget all other manifests."""
+        """Drop all other manifests."""
         self.found = {key: rows for key, rows in self.found.items() if key in manifest_ids}
 
 
 def later_rows(
     state: State, versions: Sequence[Version], manifests: Iterable[Listed], known: KnownRows | None = None
 ) -> dict[Version, str]:
-    """The first manifest that settles each version; versions without one are left out. See `Taken.settles`.
+    """The first manifest that settles each version; versions without one are omitted. See `Taken.settles`.
 
-    A version is later if the attempt that read it began later: each attempt reads the version that was there when its
-    manifest was made, or none. Dates of files are not asked, because a restored file may have an earlier one.
+    A version is later if the attempt that read it started later: each attempt reads the version that existed when its
+    manifest was made, or none. File times do not count, because a restored file may have an earlier one.
 
     Args:
-        state: Has the records.
+        state: Source of the records.
         versions: The versions without rows.
-        manifests: Those to read.
-        known: What was found before; gets what is found now.
+        manifests: The manifests to read.
+        known: Earlier findings; new ones are added.
     """
     known = known or KnownRows()
     wanted = frozenset(canonical(each.uri) for each in versions)
@@ -99,12 +100,12 @@ def later_rows(
 
 
 def may_settle(state: State, found: Unsummarised | None, versions: Sequence[Version]) -> Iterator[Listed]:
-    """The manifests that may have later rows: those in no summary, and all with records that are late enough.
+    """The manifests that may have later rows: those in no summary, and all with sufficiently late records.
 
     Args:
-        state: Has the records.
-        found: What is in no summary; None if all records have to be read.
-        versions: The versions that no summary names as open.
+        state: Source of the records.
+        found: The manifests in no summary; None to read all records.
+        versions: The versions that no summary lists as open.
     """
     since = min((each.started_at for each in versions), default=_NEVER) - 2 * CLOCKS_APART
     if found is not None:
@@ -116,11 +117,11 @@ def may_settle(state: State, found: Unsummarised | None, versions: Sequence[Vers
 
 
 def _rows_of(state: State, wanted: frozenset[str], known: KnownRows, found: Listed) -> tuple[str, dict[str, Taken]]:
-    """Those of some files that a manifest has rows of, or that it found changed."""
+    """The given files that a manifest has rows of, or found changed."""
     asked, rows = known.found.get(found.key.id, (frozenset(), {}))
     if not wanted <= asked:
         account = read_listed(state, found)
-        if account.fault is not None:  # `verify` says what is wrong with it
+        if account.fault is not None:  # `verify` reports the fault
             return account.id, {}
         rows = _read(state, account.commit, wanted) if account.commit is not None else {}
         known.found[account.id] = (wanted, rows)
@@ -141,7 +142,7 @@ def _read(state: State, commit: Commit, wanted: frozenset[str]) -> dict[str, Tak
 
 
 def _changed(state: State, commit: Commit, uris: Container[str]) -> dict[str, Taken]:
-    """Files that had changed, with the versions that the manifest named: the commit does not have them."""
+    """Files that had changed, with the versions named in the manifest: the commit does not have them."""
     accepted = state.ledger.accepted(commit.manifest_id)
     files = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
     named = ((canonical(file.uri), file.etag or "") for file in files)

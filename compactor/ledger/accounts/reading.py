@@ -1,6 +1,6 @@
-"""Folds the records into accounts of manifests, which every command asks what became of manifests, files and lines.
+"""Folds the records into accounts of manifests, the basis of every command's figures on manifests, files and lines.
 
-What a scope costs does not depend on how many dates are closed, as far as their summaries tell what it asks for.
+The cost of a scope is independent of the number of closed dates, as far as their summaries cover it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,43 +36,43 @@ from compactor.ledger.state import State
 R = TypeVar("R")
 
 PAGE_OBJECTS = 1_000
-"""As many objects as S3 lists in one request."""
+"""The number of objects that S3 lists per request."""
 
 ASKED_FOR = 20
-"""Up to so many dead letters are asked for by name at once."""
+"""Up to this many dead letters are looked up by name at once."""
 
 _REASON = ".reason.json"
 
 DAYS_AT_ONCE = 4
-"""Dates that are listed at once. Each holds the manifests that it found until they are taken."""
+"""Dates listed in parallel. Each holds its manifests until they are consumed."""
 
 
 class Detail(Flag):
-    """What is read of a manifest beside its outcome."""
+    """What is read about a manifest besides its outcome."""
 
     NONE = 0
     ACCEPTED = auto()  # the record that binds its id
     ATTEMPTS = auto()
-    DONE = auto()  # when its rows were first visible, and when that was decided
-    LINEAGE = auto()  # its redrives, and those of what it redrives
+    DONE = auto()  # when its rows became visible, and when that was decided
+    LINEAGE = auto()  # its redrives, and those of its ancestors
     PLACE = auto()  # where its object is now
-    EVERYTHING = ACCEPTED | ATTEMPTS | LINEAGE | PLACE  # except the times
+    EVERYTHING = ACCEPTED | ATTEMPTS | LINEAGE | PLACE  # without the times
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which manifests, and what is read of each. All on record, unless something narrows them.
+    """Which manifests are read, and which details. All manifests on record by default.
 
     Attributes:
-        kind: Only what may have things of this kind that nothing settled. Their lineage is read as well.
-        manifest_ids: These, in their order, whether or not they are on record.
-        reason: Of the kind, only things with this reason.
-        date: Those of a date.
-        keys: These.
-        since: Those with a record that the store got from this time on. The records of those are read whose rows were
-            visible first in this span.
-        until: And before this one.
-        details: What is read beside the outcome.
+        kind: Only manifests that may have open items of this kind. Their lineage is read as well.
+        manifest_ids: Only these, in this order, whether or not they are on record.
+        reason: Only items of the kind with this reason.
+        date: Only manifests of this date.
+        keys: Only these.
+        since: Only manifests with a record that the store received at this time or later. Their records are read if
+            their rows became visible in this span.
+        until: The end of the span, exclusive.
+        details: What is read besides the outcome.
     """
 
     kind: Kind | None = None
@@ -86,27 +86,27 @@ class Scope:
 
 
 def accounts(state: State, scope: Scope) -> Iterator[Account]:
-    """The accounts of the manifests of a scope, one by one, in the order of the ledger.
+    """The accounts of the manifests in a scope, one by one, in ledger order.
 
-    A manifest whose records cannot be read has a fault in its account.
+    If a manifest's records cannot be read, its account has a fault.
     """
     return folded(state, scope, lambda account: account)
 
 
 def folded(state: State, scope: Scope, of: Callable[[Account], R]) -> Iterator[R]:
-    """What a function makes of each of these accounts; so a commit of very many files is let go of at once.
+    """Apply a function to each of these accounts, so that a commit with very many files is released at once.
 
     Args:
-        state: Has the records.
+        state: Source of the records.
         scope: The manifests.
-        of: Called from several threads at once.
+        of: The function; called from several threads at once.
     """
     reader = _Reader(state, scope)
     return map_ordered(lambda found: of(reader.read(found)), listed(state, scope))
 
 
 def accounts_of(state: State, manifest_ids: Iterable[str], details: Detail) -> Iterator[Account]:
-    """The accounts of these manifests, on record or not, each once; none of none."""
+    """The accounts of these manifests, on record or not, each once; none for an empty list."""
     asked = tuple(dict.fromkeys(manifest_ids))
     return accounts(state, Scope(manifest_ids=asked, details=details)) if asked else iter(())
 
@@ -115,27 +115,27 @@ def account_of(state: State, manifest_id: str, details: Detail = Detail.EVERYTHI
     """The account of one manifest.
 
     Raises:
-        RecordUnreadable: A record of it is damaged.
+        RecordUnreadable: One of its records is damaged.
     """
     [account] = accounts_of(state, [manifest_id], details)
     return account.checked()
 
 
 def read_listed(state: State, found: "Listed", details: Detail = Detail.NONE) -> Account:
-    """The account of a manifest, as its records were when they were listed."""
+    """The account of a manifest from its records as listed."""
     return _Reader(state, Scope(details=details)).read(found)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A manifest to read: its date is empty if it is not known. Its records by their names, if they were listed."""
+    """A manifest to read, with an empty date if unknown, and its records by name, if they were listed."""
 
     key: ManifestKey
     records: Mapping[str, datetime] | None = None
 
 
 def listed(state: State, scope: Scope) -> Iterator[Listed]:
-    """The manifests of a scope, before anything is read of each."""
+    """The manifests in a scope, before reading any of them."""
     if scope.manifest_ids:
         yield from (Listed(ManifestKey("", each)) for each in dict.fromkeys(scope.manifest_ids))
     elif scope.keys is not None:
@@ -161,10 +161,10 @@ def _date_and_id(info: ObjectInfo) -> tuple[str, str]:
 
 
 def _written(state: State, since: datetime, until: datetime) -> Iterator[Listed]:
-    """The manifests with records of a span of time: one request for a thousand records, several dates at a time.
+    """The manifests with records from a time span: one request per thousand records, several dates in parallel.
 
-    The ledger is filed by the date of the data, which says nothing about the time of the work. Of closed dates their
-    summaries tell when they have records.
+    The ledger is organised by the data's date, which says nothing about the time of the work. For closed dates, the
+    summaries know the times of their records.
     """
 
     def of_date(date: str) -> list[Listed]:
@@ -176,7 +176,7 @@ def _written(state: State, since: datetime, until: datetime) -> Iterator[Listed]
 
 
 def _with_things(state: State, kind: Kind) -> Iterable[Listed]:
-    """The manifests that may have things of a kind: those that summaries name, and all that are in none."""
+    """The manifests that may have items of a kind: those listed in summaries, and all that are in none."""
     found = unsummarised_if_readable(state)
     if kind == "manifests":
         return (Listed(ManifestKey("", each)) for each in sorted(kept_letters(state, found).waiting))
@@ -195,7 +195,7 @@ class KeptLetters:
 
     Attributes:
         manifests: All of them, redriven or not.
-        waiting: When those were written that were not redriven before their dates were closed, by manifest id.
+        waiting: When each dead letter that was not redriven before its date was closed was written, by manifest id.
     """
 
     manifests: int
@@ -203,10 +203,10 @@ class KeptLetters:
 
 
 def kept_letters(state: State, found: Unsummarised | None) -> KeptLetters:
-    """The dead letters that are kept, given what is in no summary; without that, the whole folder is listed.
+    """The kept dead letters, given the manifests in no summary; without these, the whole folder is listed.
 
-    Where dates are closed, the summaries have the dead letters of closed dates, and the marks of other manifests tell
-    most commits. So only the rest is looked for: by name or, if that is much, by one request for their folder.
+    Where dates are closed, the summaries have the dead letters of closed dates, and the marks of other manifests
+    identify most commits. So only the rest is looked up: by name or, if they are many, by one listing of their folder.
     """
     layout = state.layout
     if found is None:
@@ -247,7 +247,7 @@ class _Reader:
         return account
 
     def _steps(self, account: Account, *, is_listed: bool) -> Iterator[Account]:
-        """The account after each record that is read."""
+        """The account after each record read."""
         ledger, details, key = self.state.ledger, self.scope.details, account.key
         if is_listed and not self._is_asked(account):
             return
@@ -285,7 +285,7 @@ class _Reader:
             yield replace(account, uri=self._place(key, account.accepted))
 
     def _is_asked(self, account: Account) -> bool:
-        """Whether more is read of a manifest than what the listing says."""
+        """Whether a manifest is read beyond its listing."""
         since, until = self.scope.since, self.scope.until
         if since is None or until is None:
             return True
@@ -293,7 +293,7 @@ class _Reader:
         return done_at is not None and since <= done_at < until
 
     def _place(self, key: ManifestKey, accepted: Accepted | None) -> str:
-        """Where the object of a manifest is; empty if it is gone."""
+        """Where a manifest's object is; empty if it does not exist."""
         layout = self.state.layout
         places = [layout.manifest(key.id) if accepted is None else accepted.source_uri or layout.manifest(key.id)]
         if accepted is not None:
@@ -311,12 +311,12 @@ def is_there(state: State, uri: str, *, if_forbidden: bool = True) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RedrivenLines:
-    """What became of the rejected lines of a manifest that were redriven.
+    """The results of a manifest's redriven rejected lines.
 
     Attributes:
-        inputs: Files of redriven lines that were compacted. Their lines are no rejects of the manifest any more.
-        reports: The reports on these files, and on all others of redriven lines in the lineage.
-        commits: The commits that have them.
+        inputs: Files of redriven lines that were compacted. Their lines no longer count as rejects of the manifest.
+        reports: The reports on these files, and on all other files of redriven lines in the lineage.
+        commits: The commits with these reports.
     """
 
     inputs: tuple[RedrivenInput, ...] = ()
@@ -325,10 +325,10 @@ class RedrivenLines:
 
 
 def redriven_lines(state: State, account: Account) -> RedrivenLines:
-    """What became of the rejected lines of a manifest, whose lineage was read.
+    """The results of a manifest's redriven rejected lines, given an account with its lineage.
 
     Raises:
-        RecordUnreadable: A record of the manifest is damaged.
+        RecordUnreadable: One of the manifest's records is damaged.
     """
     made = [each.redrive.manifest.key for each in account.checked().lineage if each.fate == "accepted"]
     found = [each for each in accounts(state, Scope(keys=made)) if each.is_done]

@@ -1,16 +1,16 @@
-"""What settled inputs without rows: dead letters and quarantined files. The one rule, for all commands.
+"""How inputs without rows get settled: dead letters and quarantined files. One rule for all commands.
 
-A quarantined version of a file is settled once it was redriven, or once an attempt that began later compacted that
-file. A version that was quarantined then settles nothing, and neither does a file that is gone. A person may dismiss
-it; see `Dismissal`.
+A quarantined file version is settled once it was redriven, or once an attempt that started later compacted that file. A
+later version that was quarantined too settles nothing, nor does a deleted file. An operator may dismiss it; see
+`Dismissal`.
 
-A dead letter is settled once it was redriven, or once later manifests were committed that have rows of each of its
-files: of the version that it names, or of a later one. So it is when a redrive claims its files and dies before its
-record, and a plan takes them over. A file that had changed by then needs no rows: its new version has its own event. A
-refused duplicate of a planned manifest is settled once that is committed.
+A dead letter is settled once it was redriven, or once later manifests have committed rows for each of its files: from
+the version that it names, or a later one. This happens when a redrive claims its files and dies before recording
+itself, and a plan takes them over. A file that had changed by then needs no rows: its new version has its own event. A
+refused duplicate of a planned manifest is settled once that one is committed.
 
-What was open when its date was closed is named by the summaries, which name what settles it as well. So only manifests
-in no summary can have settled it since. What is in no summary may be settled by any later manifest.
+Summaries list what was open when its date was closed, and what settled it. So only manifests in no summary can have
+settled it since. What is in no summary may be settled by any later manifest.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -43,17 +43,17 @@ from compactor.ledger.state import State
 L = TypeVar("L", bound=DeadLetterManifest)
 
 _ENDING = "-dup-"
-_NAMES_NOTHING = frozenset({"empty", "not_json"})  # reasons of dead letters
+_NAMES_NOTHING = frozenset({"empty", "not_json"})  # dead letter reasons
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """Finds what settled inputs without rows.
+    """Finds how inputs without rows were settled.
 
     Attributes:
         state: Has the records.
-        known: Rows that commits were found to have; gets those that are found now.
-        found: What is in no summary, if it was read before.
+        known: Rows found in commits; new findings are added.
+        found: The manifests in no summary, if already read.
     """
 
     state: State
@@ -63,11 +63,11 @@ class Settling:
     def files(
         self, files: Sequence[QuarantinedFile], among: Iterable[ManifestKey] | None = None
     ) -> list[QuarantinedFile]:
-        """Quarantined files, with what settled each.
+        """Quarantined files with what settled each.
 
         Args:
-            files: The files, of any manifests. Of those whose `redriven` is None it is read.
-            among: The manifests that may have later versions; None for all that may.
+            files: Files of any manifests. A `redriven` of None is read.
+            among: The manifests that may have later versions; None for all candidates.
         """
         checked = self._with_dismissals(self._with_redrives(files))
         left = [each for each in checked if not each.is_settled]
@@ -85,16 +85,16 @@ class Settling:
         return [each if each.is_settled else replace(each, settled_by=rows.get(_version(each), "")) for each in checked]
 
     def letters(self, letters: Sequence[L], among: Collection[ManifestKey] | None = None) -> list[L]:
-        """Dead letters, with what settled each.
+        """Dead letters with what settled each.
 
         Args:
             letters: The dead letters.
-            among: The manifests of which one has taken over the last file of each, or none has; None for all that may.
+            among: The manifests that may have taken over the last file of each; None for all candidates.
         """
         redriven, named = dict[str, bool | None](), dict[str, Sequence[Version]]()
         ids = [each.manifest_id for each in letters]
         for each in accounts_of(self.state, ids, Detail.ACCEPTED | Detail.LINEAGE):
-            redriven[each.id] = None if each.fault is not None else each.was_redriven  # `verify` says what is wrong
+            redriven[each.id] = None if each.fault is not None else each.was_redriven  # `verify` reports the fault
             if redriven[each.id] is False:
                 named[each.id] = named_versions(each)
         taken = self.duplicates(list(named)) | self.taken_over(named, among)
@@ -104,7 +104,7 @@ class Settling:
         ]
 
     def duplicates(self, manifest_ids: Sequence[str]) -> dict[str, str]:
-        """The manifest of which each is a refused duplicate that adds nothing to it; others are left out."""
+        """The manifest that each given one redundantly duplicates; others are omitted."""
         ids = [each for each in manifest_ids if is_of_new(each)]
         found = zip(ids, map_ordered(partial(_duplicate_of, self.state), ids), strict=True)
         return {each: settled_by for each, settled_by in found if settled_by}
@@ -112,10 +112,10 @@ class Settling:
     def taken_over(
         self, named: Mapping[str, Sequence[Version]], among: Collection[ManifestKey] | None = None
     ) -> dict[str, str]:
-        """The manifest that took over the last file, by dead letter; those of which files are left are left out.
+        """The manifest that took over the last file of each dead letter; omitted if any file remains.
 
         Args:
-            named: By dead letter, none of them redriven, the versions that it names.
+            named: The versions that each dead letter names; none was redriven.
             among: As for `letters`.
         """
         versions = {each: found for each, found in named.items() if found}
@@ -136,7 +136,7 @@ class Settling:
         return {each: taken[versions[each][-1]] for each in may_be if all(one in taken for one in versions[each])}
 
     def was_interrupted(self, manifest_id: str) -> bool:
-        """Whether a redrive in the lineage of a dead letter lost its claims before it was on record."""
+        """Whether a redrive in a dead letter's lineage lost its claims before it was recorded."""
         ids = (redriven_id(root_id(manifest_id), number) for number in count(1))
         try:
             for record in map(self.state.ledger.accepted, ids):
@@ -150,7 +150,7 @@ class Settling:
         return self.found or unsummarised_if_readable(self.state)
 
     def _with_redrives(self, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
-        """The files, with whether they were redriven where that can be read."""
+        """The files, with whether they were redriven, where readable."""
         ids = list(dict.fromkeys(each.manifest_id for each in files if each.redriven is None))
         taken = dict(zip(ids, map_ordered(self._redriven_uris, ids), strict=True))
 
@@ -161,14 +161,14 @@ class Settling:
         return list(map(marked, files))
 
     def _redriven_uris(self, manifest_id: str) -> set[str] | None:
-        """The files of a manifest that were redriven; None if that cannot be read."""
+        """A manifest's files that were redriven; None if unreadable."""
         try:
             return redriven_uris(taken_from(manifest_id, RedriveLog(state=self.state).entries_about(manifest_id)))
         except (ObjectNotFound, StuckError):
             return None
 
     def _with_dismissals(self, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
-        """The files, with who dismissed those that were not redriven."""
+        """The files, with who dismissed them unless they were redriven."""
         ids = list(dict.fromkeys(each.manifest_id for each in files if not each.is_settled))
         found = dict(zip(ids, map_ordered(self._dismissals, ids), strict=True))
 
@@ -179,7 +179,7 @@ class Settling:
         return list(map(marked, files))
 
     def _dismissals(self, manifest_id: str) -> Mapping[str, GivenUp]:
-        """The dismissals of a manifest; none if they cannot be read, so that its files still need an operator."""
+        """A manifest's dismissals; none if they cannot be read, so that its files still need an operator."""
         try:
             found = changes_about(self.state, GivenUp, manifest_id, Why.GIVEN_UP)
             return {each.input: each for each in found if self._still_holds(each)}
@@ -187,14 +187,14 @@ class Settling:
             return {}
 
     def _still_holds(self, given_up: GivenUp) -> bool:
-        """Whether what was found is so now; what a person said stays."""
+        """Whether a finding is still true; an operator's decision stays."""
         if given_up.how == "removed":
             return not is_there(self.state, given_up.input, if_forbidden=False)
         return given_up.how != "excluded" or self.state.rules.excludes(given_up.input)
 
 
 def settled(state: State, found: Sequence[Account], settling: Settling | None = None) -> list[Account]:
-    """Accounts, with what settled each dead letter and each quarantined file."""
+    """Accounts with what settled each dead letter and quarantined file."""
     settling = settling or Settling(state)
     letters = settling.letters([letter_of(each.letter) for each in found if each.letter is not None])
     settled_by = {each.manifest_id: each.settled_by for each in letters}
@@ -206,7 +206,7 @@ def settled(state: State, found: Sequence[Account], settling: Settling | None = 
 
 
 def named_versions(account: Account) -> list[Version]:
-    """The versions that a dead letter names; none if its manifest could not be read."""
+    """The versions that a dead letter names; none if its manifest was unreadable."""
     letter, accepted = account.letter, account.accepted
     if letter is None or accepted is None or accepted.manifest is None:
         return []
@@ -214,7 +214,7 @@ def named_versions(account: Account) -> list[Version]:
 
 
 def open_file(file: OpenFile) -> QuarantinedFile:
-    """A quarantined file of a summary, before anything is read of what settled it since."""
+    """A quarantined file from a summary, not considering later records that may have settled it."""
     return QuarantinedFile(
         file.manifest_id, file.uri, file.status, file.detail, file.committed_at, None, file.started_at
     )
@@ -231,11 +231,11 @@ def _all(versions: Mapping[str, Sequence[Version]], manifest_ids: Collection[str
 def _duplicate_of(state: State, manifest_id: str) -> str:
     """The manifest that settles a refused one.
 
-    The id of a planned manifest is no producer's, so a duplicate of it is what someone made of the planned manifest
-    itself. Ranges and landed objects never change, so once the planned one is committed, a duplicate that names no
-    others adds nothing to it. A duplicate that names anything else stays open, and so does one of which it is not known
-    what it names. An empty one, or text that is no JSON, names nothing. The same holds for a refused manifest that has
-    the id itself: then redrives have what was planned.
+    Producers cannot choose a planned manifest's id, so a duplicate of it was made from the planned manifest itself.
+    Ranges and landed objects never change, so once the planned one is committed, a duplicate without other files is
+    redundant. A duplicate with any other file stays open, and so does one whose files are unknown. An empty one, or
+    text that is not JSON, names no files. The same holds for a refused manifest that has the planned id itself: then
+    redrives contain what was planned.
     """
     try:
         refused = state.ledger.accepted(manifest_id)
@@ -243,12 +243,12 @@ def _duplicate_of(state: State, manifest_id: str) -> str:
             return ""
         planned = _beside(state, refused) if _ENDING in manifest_id else _in_its_place(state, refused)
         return planned.manifest_id if planned is not None and _adds_nothing(state, refused, planned) else ""
-    except (ObjectNotFound, StuckError, ValueError):  # it is not known what it names, so a person has to check
+    except (ObjectNotFound, StuckError, ValueError):  # its files are unknown, so an operator has to check
         return ""
 
 
 def _beside(state: State, refused: Accepted) -> Manifest | None:
-    """The planned manifest of which one is a duplicate, if it is committed."""
+    """The planned manifest that was duplicated, if it is committed."""
     holder = state.ledger.accepted(refused.manifest_id.rpartition(_ENDING)[0])
     if holder is None or holder.manifest is None or not _is_duplicate(refused, holder):
         return None
@@ -260,7 +260,7 @@ def _beside(state: State, refused: Accepted) -> Manifest | None:
 
 
 def _in_its_place(state: State, refused: Accepted) -> Manifest | None:
-    """What redrives have of what was planned for an id, if all of them are committed; under the id of the last one."""
+    """The redriven content of an id's planned manifest, if all those redrives are committed; has the last one's id."""
     planned = [each.redrive.manifest for each in RedriveLog(state=state).planned(refused.key)]
     if not planned or not all(isinstance(state.ledger.outcome(each.key), Commit) for each in planned):
         return None
@@ -273,7 +273,7 @@ def _is_duplicate(refused: Accepted, holder: Accepted) -> bool:
 
 
 def _is_planned(state: State, manifest: Manifest) -> bool:
-    """Whether a manifest names gaps and landed objects alone: only a plan, or a redrive of one, has these."""
+    """Whether a manifest names only gaps and landed objects, which only a plan, or a redrive of one, can name."""
     landed = state.layout.landed_inputs(root_id(manifest.manifest_id))
     return all(is_log(file.uri) or is_within(file.uri, landed) for file in manifest.files)
 

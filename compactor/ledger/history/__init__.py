@@ -1,1 +1,1 @@
-"""What is on record about closed dates and expired files, and the indexes over it."""
+"""Records of closed dates and expired files, and the indexes over them."""

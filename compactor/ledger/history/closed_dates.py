@@ -1,8 +1,7 @@
-"""The log of closed dates in the store: summaries, each with its members and the digests of their file versions.
+"""The stored log of closed dates: summaries, each with its members and the digests of their file versions.
 
-A summary is one object: a document in one line; a line for each member; the digests in order; and for each digest the
-number of its member. Each place in the log is created once. So the process that writes a summary has read all earlier
-ones.
+A summary is one object: a one-line document; one line per member; the digests in order; and for each digest its
+member's number. Each place in the log is created once, so the process that writes a summary has read all earlier ones.
 """
 
 import sys
@@ -25,16 +24,16 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 
 DIGEST_BYTES = 8
-"""Enough to find candidates: what has the same digest is compared by its whole name."""
+"""Enough to find candidates: entries with the same digest are compared by their full names."""
 
 VERSIONS_AT_ONCE = 1 << 20
 _NUMBER_BYTES = 4
-_HEAD_BYTES = 128 * 1024  # of a date of 3,000 manifests this has the members, too
+_HEAD_BYTES = 128 * 1024  # for a date with 3,000 manifests this includes the members
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A mark of an unsummarised manifest, or of a date (no id in the key, generation 0)."""
+    """The mark of an unsummarised manifest, or of a date (no id in the key, generation 0)."""
 
     key: ManifestKey
     generation: int
@@ -42,13 +41,13 @@ class Mark:
 
     @property
     def is_of_commit(self) -> bool:
-        """Whether it says that the manifest is no dead letter."""
+        """Whether it shows that the manifest is not a dead letter."""
         return bool(self.key.id) and self.info.size_bytes == len(COMMIT_MARK)
 
 
 @dataclass(slots=True)
 class Versions:
-    """File versions as digests, each with the number of its member. Sorted by digest when stored."""
+    """File versions as digests, each with its member's number. Sorted by digest when stored."""
 
     digests: "array[int]"
     members: "array[int]"
@@ -63,17 +62,17 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class ClosedDates:
-    """Reads and writes the log of closed dates, and the marks of what is in no summary."""
+    """Reads and writes the log of closed dates, and the marks of manifests in no summary."""
 
     store: ObjectStore
     layout: Layout
 
     def has_begun(self) -> bool:
-        """Return whether every manifest is open, marked or in a summary."""
+        """Whether every manifest is open, marked or in a summary."""
         return self.store.stat(self.layout.closing_begun) is not None
 
     def begin(self, begun: ClosingBegun) -> None:
-        """Declare that it is so from now on."""
+        """Declare that this holds from now on."""
         self.store.create(self.layout.closing_begun, begun.to_json())
 
     def mark_date(self, date: str, run_id: str) -> None:
@@ -88,10 +87,10 @@ class ClosedDates:
                 yield Mark(*found, info)
 
     def totals(self) -> ClosedTotals:
-        """What all summaries add up to, read from the cache and from the summaries that are not in it.
+        """The totals of all summaries, read from the cache and from the summaries not included in it.
 
         Raises:
-            RecordUnreadable: One of these summaries is damaged, or of a newer format.
+            RecordUnreadable: One of these summaries is damaged, or in a newer format.
         """
         known = self._kept_totals()
         places = self.places(after=self.layout.summary(known.upto))
@@ -100,18 +99,18 @@ class ClosedDates:
     def _kept_totals(self) -> ClosedTotals:
         try:
             return ClosedTotals.model_validate_json(self.store.read(self.layout.closed_totals))
-        except (ObjectNotFound, ValueError):  # it can be made again
+        except (ObjectNotFound, ValueError):  # it can be rebuilt
             return ClosedTotals()
 
     def keep_totals(self, totals: ClosedTotals) -> None:
-        """Keep the totals for later readings."""
+        """Save the totals for later reads."""
         self.store.put(self.layout.closed_totals, totals.to_json())
 
     def read(self, place: int) -> ClosedDate:
-        """One summary, without what stands behind its document.
+        """One summary, without the content after its document.
 
         Raises:
-            RecordUnreadable: It is damaged, or of a newer format.
+            RecordUnreadable: It is damaged, or in a newer format.
         """
         return self._headed(place)[0]
 
@@ -119,16 +118,16 @@ class ClosedDates:
         """The members of a summary, in the order of their numbers.
 
         Raises:
-            RecordUnreadable: As for `read`, or it is gone although the totals have it.
+            RecordUnreadable: As for `read`, or it is missing although the totals include it.
         """
         return self._with_members(place)[1]
 
     def _with_members(self, place: int) -> tuple[ClosedDate, list[Member], int]:
-        """The document of a summary, its members, and where these begin; see `members`."""
+        """The document of a summary, its members, and their offset; see `members`."""
         try:
             summary, data, start = self._headed(place)
         except ObjectNotFound as exc:
-            raise RecordUnreadable(f"{self.layout.summary(place)}: it is gone; expected a summary to be kept") from exc
+            raise RecordUnreadable(f"{self.layout.summary(place)}: missing; expected summaries to be kept") from exc
         if len(data) < summary.member_bytes:
             data = self.store.read_range(self.layout.summary(place), start, summary.member_bytes)
         found = _members_in(data[: summary.member_bytes])
@@ -137,34 +136,34 @@ class ClosedDates:
         return summary, found, start
 
     def places(self, *, after: str | None = None) -> list[int]:
-        """The places of the summaries that are there, in order; only those behind one, by its name."""
+        """The places of the existing summaries, in order; only those after a place, if given."""
         listed = self.store.list(self.layout.closed_folder, start_after=after)
         return sorted(place for info in listed if (place := self.layout.summary_place(info.uri)) is not None)
 
     def places_to_check(self) -> list[int]:
-        """The places of the summaries that are there, and of those that are known to be gone."""
+        """The places of the existing summaries, and of those known to be missing."""
         there = self.places()
         summed = {place for span in self._kept_totals().dates.values() for place in span.places}
         first_gap = next((at for at, place in enumerate(there, 1) if place != at), None)
         return sorted({*there, *summed, *([] if first_gap is None else [first_gap])})
 
     def check(self, place: int) -> None:
-        """Make sure that a summary is whole; its file versions are counted and not read.
+        """Check that a summary is complete; its file versions are counted, not read.
 
         Raises:
-            RecordUnreadable: It is damaged, or gone.
+            RecordUnreadable: It is damaged or missing.
         """
         summary, members, start = self._with_members(place)
         uri = self.layout.summary(place)
         expected = start + summary.member_bytes + summary.versions * (DIGEST_BYTES + _NUMBER_BYTES)
         info = self.store.stat(uri)
         if info is None or info.size_bytes != expected:
-            found = "it is gone" if info is None else f"{info.size_bytes} bytes"
+            found = "missing" if info is None else f"{info.size_bytes} bytes"
             what = f"{len(members)} members and {summary.versions} file versions"
             raise RecordUnreadable(f"{uri}: {found}; expected {expected} bytes with {what}")
 
     def versions(self, place: int) -> Iterator[Versions]:
-        """The file versions of a summary in the order of their digests, in parts of bounded size."""
+        """A summary's file versions in digest order, in parts of bounded size."""
         summary, _, start = self._headed(place)
         uri, first = self.layout.summary(place), start + summary.member_bytes
         numbers_at = first + summary.versions * DIGEST_BYTES
@@ -174,16 +173,16 @@ class ClosedDates:
             part.digests.frombytes(self.store.read_range(uri, first + at * DIGEST_BYTES, count * DIGEST_BYTES))
             part.members.frombytes(self.store.read_range(uri, numbers_at + at * _NUMBER_BYTES, count * _NUMBER_BYTES))
             if not len(part.digests) == len(part.members) == count:
-                raise RecordUnreadable(f"{uri}: it ends early; expected {summary.versions} file versions")
+                raise RecordUnreadable(f"{uri}: truncated; expected {summary.versions} file versions")
             yield _native(part)
 
     def write(self, place: int, summary: ClosedDate, members: Sequence[Member], versions: Versions) -> bool:
         """Write a summary; False if its place in the log is taken.
 
         Args:
-            place: The place, from 1: one behind the last.
+            place: The place, from 1: the one after the last.
             summary: Its counts of members and versions are set here.
-            members: By their numbers, from 0.
+            members: Ordered by number, from 0.
             versions: Sorted by digest.
         """
         lines = "".join(f"{' '.join(map(str, each))}\n" for each in members).encode()
@@ -195,7 +194,7 @@ class ClosedDates:
         return self.store.create(self.layout.summary(place), b"".join(data))
 
     def _headed(self, place: int) -> tuple[ClosedDate, bytes, int]:
-        """The document of a summary, what was read with it of what follows, and where that begins."""
+        """The document of a summary, the data read after it, and that data's offset."""
         uri, length = self.layout.summary(place), _HEAD_BYTES
         while b"\n" not in (head := self.store.read_range(uri, 0, length)) and len(head) == length:
             length *= 8
@@ -205,9 +204,9 @@ class ClosedDates:
 
 
 def _members_in(data: bytes) -> list[Member]:
-    """The members in the lines of a summary; none behind a damaged one."""
+    """The members in the lines of a summary, up to a damaged one."""
     found: list[Member] = []
-    with suppress(ValueError):  # bytes that are no text, or a field that is no number
+    with suppress(ValueError):  # bytes that are not text, or a field that is not a number
         for line in data.decode().splitlines():
             fields = line.split(" ")
             if len(fields) >= len(Member._fields):
@@ -216,7 +215,7 @@ def _members_in(data: bytes) -> list[Member]:
 
 
 def _native(versions: Versions) -> Versions:
-    """The versions in the byte order of this machine, or back in that of the store, which is little-endian."""
+    """Convert versions between this machine's byte order and the store's, which is little-endian."""
     if sys.byteorder == "big":
         versions.digests.byteswap()
         versions.members.byteswap()

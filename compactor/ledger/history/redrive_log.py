@@ -1,6 +1,6 @@
-"""The log of redrives: create-only records of all redrives of a lineage, beside the records of its first manifest.
+"""The log of redrives: create-only records of all redrives in a lineage, stored with the records of its first manifest.
 
-A lineage is a manifest with its redrives, their redrives, and so on. It is named by its root, the first manifest.
+A lineage is a manifest with its redrives, their redrives, and so on. Its name is its root, the first manifest.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.state import State
 
 Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
-"""What became of the manifest of a redrive: the next redrive writes an `unwritten` one; `revoked` has no effect."""
+"""The state of a redrive's manifest: the next redrive writes an `unwritten` one; `revoked` has no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedriveLogEntry:
-    """One redrive, and what became of its manifest."""
+    """One redrive, and the state of its manifest."""
 
     redrive: Redrive
     fate: Fate
@@ -31,7 +31,7 @@ class RedriveLogEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class RedriveLog:
-    """Reads and writes the records of redrives."""
+    """Reads and writes redrive records."""
 
     state: State
 
@@ -48,47 +48,47 @@ class RedriveLog:
         return None if record is None else record.key
 
     def entries(self, root: ManifestKey) -> list[RedriveLogEntry]:
-        """All redrives of a lineage, in their order."""
+        """All redrives of a lineage, in order."""
         return [RedriveLogEntry(each, self._fate(each.manifest.manifest_id)) for each in self._redrives(root)]
 
     def entries_about(self, manifest_id: str) -> list[RedriveLogEntry]:
-        """All redrives in the lineage of a manifest; none if the manifest has no record."""
+        """All redrives in a manifest's lineage; none if the manifest has no record."""
         root = self.root_of(manifest_id)
         return [] if root is None else self.entries(root)
 
     def planned(self, root: ManifestKey) -> list[RedriveLogEntry]:
-        """Those in effect of what a plan had for the id of a root, which something else has."""
+        """The effective redrives of the planned manifest of a root whose id belongs to a different manifest."""
         return [each for each in self.entries(root) if each.in_effect and each.redrive.kind == "planned"]
 
     def at(self, root: ManifestKey, number: int) -> Redrive | None:
-        """The redrive of a number; None if none is on record."""
+        """The redrive with a number; None if there is no record."""
         return Redrive.find(self.state.store, self.state.layout.redrive(root, number))
 
     def next_number(self, root: ManifestKey, entries: Sequence[RedriveLogEntry]) -> int | None:
-        """The number of the next redrive; None if there are more entries by now, so that they must be read again.
+        """The number of the next redrive; None if entries were added, so that they must be read again.
 
-        A number is skipped if its id is revoked, or used by a manifest of another origin.
+        A number is skipped if its id is revoked, or belongs to a manifest from elsewhere.
         """
         newest = max((entry.redrive.number for entry in entries), default=0)
         number = newest + 1
         while self.state.ledger.accepted(redriven_id(root.id, number)) is not None:
             number += 1
-        # The id of a redrive is accepted after its record is created, so a faster redrive shows here.
+        # A redrive's id is accepted after its record is created, so a faster redrive shows here.
         if number > newest + 1 and len(self._numbers(root)) != len(entries):
             return None
         return number
 
     def record(self, root: ManifestKey, redrive: Redrive) -> bool:
-        """Put a redrive on record, and so into effect; False if another one has its number."""
+        """Record a redrive, which puts it into effect; False if its number is taken."""
         uri = self.state.layout.redrive(root, redrive.number)
         dates = ClosedDates(self.state.store, self.state.layout)
-        dates.mark_date(root.date, self.state.ledger.run_id)  # a closed date has a record more now
+        dates.mark_date(root.date, self.state.ledger.run_id)  # the closed date has a new record
         is_new = self.state.store.create(uri, redrive.to_json())
-        dates.mark_date(root.date, self.state.ledger.run_id)  # a closing may have taken the mark in between
+        dates.mark_date(root.date, self.state.ledger.run_id)  # a closing may have removed the mark in between
         return is_new
 
     def deliver(self, redrive: Redrive) -> None:
-        """Write the manifest of a redrive on record, with the same bytes each time."""
+        """Write the manifest of a recorded redrive, with the same bytes each time."""
         self.state.store.create(self.state.layout.manifest(redrive.manifest.manifest_id), redrive.manifest.to_json())
 
     def _redrives(self, root: ManifestKey) -> list[Redrive]:
@@ -107,5 +107,5 @@ class RedriveLog:
 
 
 def taken_from(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> list[Redrive]:
-    """The redrives of a manifest that are in effect."""
+    """A manifest's redrives that are in effect."""
     return [each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id]

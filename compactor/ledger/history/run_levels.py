@@ -1,11 +1,11 @@
-"""An index over a log, as sorted runs that are merged in levels: so there are few of them, however long the log is.
+"""An index over a log: sorted runs, merged in levels, so that they stay few however long the log is.
 
-A run of level 0 is of one place in the log, from 1. Sixteen runs of a level are merged into one of the next level,
-unless that would be too large. They stay, so a reader who has a list of runs can go on with it. All that is here
-follows from the log, and is made again if it is lost: two processes that write the same run write the same bytes.
+A run of level 0 covers one place in the log, from 1. Sixteen runs of a level are merged into one of the next level,
+unless that would be too large. They are kept, so that a reader with an older list of runs can continue. Everything here
+is derived from the log and can be rebuilt: two processes that write the same run write the same bytes.
 
-A run is an object of digests in order, each with a number, of which a reader fetches the pages that it needs. It tells
-where to look, and what is found there proves itself: so digests of 8 bytes are enough.
+A run is an object of digests in order, each with a number; a reader fetches only the pages it needs. It only shows
+where to look, and matches are verified there: so digests of 8 bytes are enough.
 """
 
 import heapq
@@ -26,38 +26,38 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 
 Row = tuple[int, int]
-"""A digest, and a number below 2^64 that says where to look."""
+"""A digest, and a number below 2^64 that identifies the location."""
 
 PAGE_ROWS = 4096
 READ_ROWS = 1 << 18
-"""The most rows that one request reads: 2 MB of digests."""
+"""The most rows per request: 2 MB of digests."""
 
 _ROWS_A_SEARCH = 64
-"""About so many rows are looked at in the time of one search (measured: 25 ns, and 1.6 us)."""
+"""About this many rows can be scanned in the time of one search (measured: 25 ns, and 1.6 us)."""
 
-_MERGED_ROWS = 1 << 16  # of each run that is merged, in memory
+_MERGED_ROWS = 1 << 16  # in memory, per merged run
 
 _MAGIC = b"cmprun1\n"
-_HEAD = struct.Struct("<8sQI")  # the magic, the number of rows, and the length of the note, which follows
+_HEAD = struct.Struct("<8sQI")  # the magic, the number of rows, and the length of the note that follows
 _HEAD_BYTES = 64 * 1024
-_BYTES = 8  # of a digest, and of a number
+_BYTES = 8  # per digest, and per number
 _COPY_BYTES = 1 << 20
 
 
 def digest_of(text: str) -> int:
-    """What stands for a text in a run."""
+    """The digest of a text."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest(), "big")
 
 
 @dataclass(frozen=True, slots=True)
 class SortedRun:
-    """One run. Behind its head are the first digest of each page, the digests, and the numbers.
+    """One run. After its head come the first digest of each page, the digests, and the numbers.
 
     Attributes:
-        rows: How many it has.
-        note: What its writer noted.
+        rows: Number of rows.
+        note: The writer's note.
         firsts: The first digest of each page, in order.
-        begins_at: Where the digests begin.
+        begins_at: Offset of the digests.
     """
 
     store: ObjectStore
@@ -68,7 +68,7 @@ class SortedRun:
     begins_at: int
 
     def parts(self, wanted: Sequence[int]) -> list[Row]:
-        """The pages that may have some digests, as few parts: the first row of each, and how many rows it has.
+        """The pages that may have some digests, in as few parts as possible: first row and number of rows of each.
 
         Args:
             wanted: The digests in order.
@@ -89,7 +89,7 @@ class SortedRun:
         return found
 
     def find(self, wanted: Sequence[int], first: int, rows: int) -> list[Row]:
-        """The rows of one part that have one of the digests, which are in order."""
+        """The rows of one part that match any of the digests, which are in order."""
         digests = self._digests(first, rows)
         near = frozenset(wanted[bisect_left(wanted, digests[0]) : bisect_right(wanted, digests[-1])])
         there = near.intersection(digests) if len(near) * _ROWS_A_SEARCH > rows else near
@@ -107,7 +107,7 @@ class SortedRun:
             yield from zip(self._digests(first, rows), self._numbers(first, rows), strict=True)
 
     def _pages_of(self, digest: int) -> range:
-        """The pages that may have a digest: also the one before the first page that begins with it."""
+        """The pages that may have a digest, including the one before the first page that begins with it."""
         return range(max(0, bisect_left(self.firsts, digest) - 1), bisect_right(self.firsts, digest))
 
     def _digests(self, first: int, rows: int) -> Sequence[int]:
@@ -119,12 +119,12 @@ class SortedRun:
     def _column(self, at: int, rows: int) -> Sequence[int]:
         data = self.store.read_range(self.uri, at, rows * _BYTES)
         if len(data) != rows * _BYTES:
-            raise RecordUnreadable(f"{self.uri}: it ends early; expected {self.rows} rows. Delete it: it is made again")
+            raise RecordUnreadable(f"{self.uri}: truncated; expected {self.rows} rows. Delete it: it is rebuilt")
         return _numbers(data)
 
 
 def open_run(store: ObjectStore, uri: str) -> SortedRun | None:
-    """Read the head of a run; None if there is none, or only one that this release does not read."""
+    """Read the head of a run; None if there is none, or only one that this release cannot read."""
     try:
         data = store.read_range(uri, 0, _HEAD_BYTES)
         if len(data) < _HEAD.size or not data.startswith(_MAGIC):
@@ -143,7 +143,7 @@ def open_run(store: ObjectStore, uri: str) -> SortedRun | None:
 
 
 def write_run(store: ObjectStore, uri: str, rows: Iterable[Row], note: str) -> SortedRun:
-    """Write a run of rows that are in order, in bounded memory. The same rows and the same note make the same bytes."""
+    """Write a run of sorted rows in bounded memory. The same rows and note produce the same bytes."""
     each, count, firsts, noted = iter(rows), 0, array("Q"), note.encode()
     with tempfile.TemporaryFile() as digests, tempfile.TemporaryFile() as numbers:
         while page := list(islice(each, PAGE_ROWS)):
@@ -173,7 +173,7 @@ def _places(digests: Sequence[int], digest: int) -> range:
 
 
 def _numbers(data: bytes) -> Sequence[int]:
-    """The numbers in stored bytes, which are not copied where the machine has the byte order of the store."""
+    """The numbers in stored bytes, not copied if the machine has the store's byte order."""
     return _native(array("Q", data)) if sys.byteorder == "big" else memoryview(data).cast("Q")
 
 
@@ -182,7 +182,7 @@ def _stored(numbers: "array[int]") -> bytes:
 
 
 def _native(numbers: "array[int]") -> "array[int]":
-    """Numbers in the byte order of this machine, or in that of the store, which is little-endian."""
+    """Convert numbers between this machine's byte order and the store's, which is little-endian."""
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers
@@ -190,7 +190,7 @@ def _native(numbers: "array[int]") -> "array[int]":
 
 FANOUT = 16
 MAX_ROWS = 1 << 26
-"""The most rows of a merged run: 1 GB, and about two minutes of merging."""
+"""The most rows in a merged run: 1 GB, and about two minutes of merging."""
 
 _LEVELS = 6
 _WANTED_AT_ONCE = 1 << 18
@@ -201,7 +201,7 @@ _MEMBER_BITS = 32
 
 
 def number_of(place: int, member: int) -> int:
-    """The number in a row that says in which place of the log something is, and which member of that place it is.
+    """Encode a place in the log and a member of that place as the number in a row.
 
     Args:
         place: In the log, from 1.
@@ -211,7 +211,7 @@ def number_of(place: int, member: int) -> int:
 
 
 def place_and_member(number: int) -> tuple[int, int]:
-    """What `number_of` made a number of."""
+    """Decode a number made by `number_of`."""
     return number >> _MEMBER_BITS, number & (1 << _MEMBER_BITS) - 1
 
 
@@ -226,7 +226,7 @@ class _Placed(NamedTuple):
 
 @dataclass(slots=True)
 class RunLevels:
-    """The runs below a folder, which ends with `/`. For one thread.
+    """The runs in a folder, which ends with `/`. For one thread.
 
     Attributes:
         max_rows: See `MAX_ROWS`.
@@ -239,18 +239,18 @@ class RunLevels:
 
     @property
     def upto(self) -> int:
-        """The last place that is in the index; 0 if none is."""
+        """The last indexed place; 0 if there is none."""
         return self._placed()[-1].last if self._placed() else 0
 
     @property
     def note(self) -> str:
-        """What was noted with that place."""
+        """The note stored with that place."""
         return self._placed()[-1].run.note if self._placed() else ""
 
     def add(self, place: int, rows: Iterable[Row], note: str = "") -> None:
-        """Add the rows of the place behind the last one, in order, and merge runs that are complete.
+        """Add the rows of the place after the last one, in order, and merge complete groups of runs.
 
-        A place that is there already is not written again: a call that failed while it merged may be repeated.
+        An existing place is not written again, so a call that failed while merging may be repeated.
         """
         runs = self._placed()
         if place > self.upto + 1:
@@ -261,10 +261,10 @@ class RunLevels:
             runs[start : start + FANOUT] = [self._merged(runs[start : start + FANOUT])]
 
     def find(self, wanted: Sequence[int], *, after: int = 0) -> Iterator[Row]:
-        """The rows that have one of the digests, in runs with places behind one: so some may be of places before it.
+        """The rows that match any of the digests, in runs with places after a given one; some may be of earlier places.
 
         Args:
-            wanted: The digests in order. So many of them read each page once, although not all are looked up at once.
+            wanted: The digests in order. Many digests read each page once, although not all are looked up together.
             after: The place.
         """
         runs = [each.run for each in self._placed() if each.last > after]
@@ -274,12 +274,12 @@ class RunLevels:
             yield from found
 
     def forget(self) -> None:
-        """Delete all runs: they are of another log."""
+        """Delete all runs: they belong to a different log."""
         self.store.delete(info.uri for info in self.store.list(self.folder))
         self._runs = []
 
     def _placed(self) -> list[_Placed]:
-        """The runs that cover the log from its beginning, as few as there are."""
+        """The fewest runs that cover the log from its beginning."""
         if self._runs is None:
             runs: list[_Placed] = []
             for level in reversed(range(_LEVELS)):
@@ -288,7 +288,7 @@ class RunLevels:
         return self._runs
 
     def _following(self, level: int, place: int) -> Iterator[_Placed]:
-        """The runs of a level that follow on a place without a gap."""
+        """The runs of a level that follow a place without a gap."""
         listed = self.store.list(f"{self.folder}{level}/", start_after=self._uri(level, place))
         for uri, run in map_ordered(lambda info: (info.uri, open_run(self.store, info.uri)), listed):
             first, last = place + 1, place + FANOUT**level
@@ -298,7 +298,7 @@ class RunLevels:
             place = last
 
     def _mergeable(self, runs: list[_Placed]) -> int | None:
-        """Where sixteen runs begin that are to be merged."""
+        """The start of sixteen runs that are ready to merge."""
         for start in range(len(runs) - FANOUT + 1):
             some = runs[start : start + FANOUT]
             level = some[0].level

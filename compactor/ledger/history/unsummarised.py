@@ -1,7 +1,7 @@
-"""Finds the manifests that no summary of a closed date has, whose records must be read.
+"""Finds the manifests that are in no summary of a closed date, whose records must be read.
 
-A manifest is open, then marked, then in a summary, and each begins before the previous one ends. Reading in this order
-misses no manifest that moves on meanwhile.
+A manifest is open, then marked, then summarised, and each state starts before the previous one ends. Reading in this
+order misses no manifest that moves on meanwhile.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ from compactor.ledger.ledger import newest_generation
 from compactor.ledger.state import State
 
 Found = tuple[ManifestKey, int]
-"""A manifest, and the generation of it that is open, marked or on record."""
+"""A manifest, and its generation that is open, marked or on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Unsummarised:
     """The totals of the summaries, and the manifests to read.
 
     Attributes:
-        keys: Manifests that are in no summary, or were rebuilt since; in the order of the ledger.
-        superseded: The generations of these that the totals already include: subtract them.
-        marked_dates: Dates with a mark of their own or of a manifest.
+        keys: Manifests that are in no summary, or were rebuilt since; in ledger order.
+        superseded: Their generations that the totals already include: subtract them.
+        marked_dates: Dates with their own mark or a manifest's mark.
         commits: Manifests that the listing shows to be commits.
     """
 
@@ -42,19 +42,19 @@ class Unsummarised:
 
     @property
     def open_dates(self) -> list[str]:
-        """The dates of the manifests that are not closed."""
+        """The dates with manifests that are not closed."""
         return [date for date in dict.fromkeys(key.date for key in self.keys) if date not in self.totals.dates]
 
 
 def read_unsummarised(state: State, *, begun_only: bool = False) -> Unsummarised | None:
-    """Find what is in no summary; None if dates are not closed here, so that all records must be read.
+    """Find the manifests in no summary; None if this state closes no dates, so that all records must be read.
 
     Args:
-        state: Has the records.
-        begun_only: Leave out accepted manifests that were not begun: they wait in the watched prefix.
+        state: Source of the records.
+        begun_only: Omit accepted manifests that were not started: they wait in the watched prefix.
 
     Raises:
-        RecordUnreadable: A summary or the record of an open manifest is damaged, or of a newer format.
+        RecordUnreadable: A summary or the record of an open manifest is damaged, or in a newer format.
     """
     dates = ClosedDates(state.store, state.layout)
     if not dates.has_begun():
@@ -69,7 +69,7 @@ def read_unsummarised(state: State, *, begun_only: bool = False) -> Unsummarised
 
 
 def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable[str]:
-    """The dates that may have records written in a span of time, earliest first."""
+    """The dates that may have records written in a time span, earliest first."""
     found = unsummarised_if_readable(state)
     if found is None:
         return state.ledger.dates()
@@ -79,10 +79,10 @@ def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable
 
 
 def unsummarised_if_readable(state: State, *, begun_only: bool = False) -> Unsummarised | None:
-    """As `read_unsummarised`; None also if a summary cannot be read, so that all records must be."""
+    """As `read_unsummarised`; None also if a summary is unreadable, so that all records must be read."""
     try:
         return read_unsummarised(state, begun_only=begun_only)
-    except RecordUnreadable:  # `verify` names it
+    except RecordUnreadable:  # `verify` reports it
         return None
 
 
@@ -106,27 +106,27 @@ def _unsummarised(
 
 
 def summarised_generations(dates: ClosedDates, totals: ClosedTotals, date: str) -> dict[str, int]:
-    """The generation of each manifest of a date that is in a summary; empty if the date is not closed."""
+    """The summarised generation of each manifest of a date; empty if the date is not closed."""
     places = totals.dates[date].places if date in totals.dates else []
     return {member.id: member.generation for place in places for member in dates.members(place)}
 
 
 def recorded(state: State, date: str) -> Iterator[Found]:
-    """Every manifest of a date that has records, with the generation of its outcome, or else 1."""
+    """Every manifest of a date with records, and the generation of its outcome, or 1."""
     infos = (info for info in state.store.list(state.layout.ledger_folder_of(date)) if info.uri.endswith(".json"))
     for manifest_id, group in groupby(infos, key=lambda info: info.uri.rsplit("/", 2)[1]):
         yield ManifestKey(date, manifest_id), newest_generation(base_name(info.uri) for info in group) or 1
 
 
 def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> Iterator[ManifestKey]:
-    """The members of the closed dates that have records of a time or later. See `_members`."""
+    """The members of closed dates with records from a time on. See `_members`."""
     for date, span in totals.dates.items():
         if span.until >= moment:
             yield from _members(state, date, span.places)
 
 
 def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = False) -> Iterator[ManifestKey]:
-    """The members of summaries with rejected lines, redriven or not: kept ones, or also those only counted. By date.
+    """The members of summaries with kept rejected lines, optionally also only counted ones, redriven or not. By date.
 
     See `_members`.
     """
@@ -146,11 +146,11 @@ def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = 
 def _members(
     state: State, date: str, places: Iterable[int], is_wanted: Callable[[Member], bool] = lambda _: True
 ) -> list[ManifestKey]:
-    """The members of summaries of a date; all manifests of the date on record if one cannot be read."""
+    """The members of a date's summaries; all recorded manifests of the date if a summary is unreadable."""
     dates = ClosedDates(state.store, state.layout)
     try:
         members = [member for place in places for member in dates.members(place)]
-    except RecordUnreadable:  # `close` names it
+    except RecordUnreadable:  # `close` reports it
         return [key for key, _ in recorded(state, date)]
     return list(dict.fromkeys(ManifestKey(date, each.id) for each in members if is_wanted(each)))
 
@@ -167,7 +167,7 @@ def _opened(state: State) -> list[Found]:
 
 
 def _waiting(state: State) -> list[Found]:
-    """Accepted manifests in the watched prefix, found by the names that planners give them."""
+    """Accepted manifests in the watched prefix, found by the names that planners give."""
     infos = (info for info in state.store.list(state.layout.manifests_folder) if is_delivery(info.uri))
 
     def read(info: ObjectInfo) -> Found | None:

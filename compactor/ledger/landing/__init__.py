@@ -1,1 +1,1 @@
-"""The records of what was landed of logs: chains of links, notes, and what they give to manifests."""
+"""Records of landed log data: chains of links, notes, and the objects and gaps that manifests get."""

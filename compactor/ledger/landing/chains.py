@@ -1,7 +1,7 @@
-"""The chains of what was landed: of each partition of each log id, and how far one was seen to be empty.
+"""The chains of landed data, one per partition of each log id, and up to where a partition was found empty.
 
-The links of a chain are only ever created, each named after the position where the link before it ends. So of two
-planners that go on from the same position, one gets the link. No link is ever changed or deleted.
+Links are only ever created, each named after the position where the previous one ends. So if two planners continue from
+the same position, one gets the link. No link is ever changed or deleted.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ from compactor.core.ports import ObjectStore
 from compactor.ledger.state import State
 
 HINT_AT = 500
-"""Links behind the hint at which a new hint is kept. A listing has about twice as many on one page of S3."""
+"""A new hint is kept once this many links follow the old one. A page of an S3 listing has about twice as many."""
 
-_DIGITS = 129  # of the largest position, by the documents of Kinesis
+_DIGITS = 129  # digits of the largest position, by the Kinesis documentation
 _PARTITIONS = "partitions"
 _BEGINNING, _LINK = "the beginning of a chain", "a link of a chain"
 
@@ -34,7 +34,7 @@ class PartitionPlace:
     partition_id: str
 
     def gap(self, link: LandedLink) -> LogGap:
-        """Where records before those of a link of this partition may be lost."""
+        """The possibly lost records before a link of this partition."""
         return LogGap(self.log, self.partition_id, link.first, int(link.begins or 0))
 
     def __str__(self) -> str:
@@ -43,14 +43,14 @@ class PartitionPlace:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a chain ends.
+    """The end of a chain.
 
     Attributes:
-        after: The position behind which the next link begins; 0 at the beginning of the partition.
-        anchor: A record that reading has to find first, as long as retention keeps it; 0 without one.
-        whole_since: All records behind `after` came at this time or later; None if only the anchor tells.
-        latest: The latest time that is known of the partition: of its last record, or when it had no other.
-        gap: Whether records behind `after` may have been lost before `whole_since`, and no manifest names them.
+        after: The position before the next link; 0 at the beginning of the partition.
+        anchor: A record that a read must find first, as long as retention keeps it; 0 without one.
+        whole_since: All records after `after` arrived at this time or later; None if only the anchor can show it.
+        latest: The latest known time of the partition: of its last record, or when it had no further one.
+        gap: Whether records after `after` may have been lost before `whole_since` without any manifest listing them.
         closed: Whether the partition ended here.
     """
 
@@ -63,23 +63,24 @@ class Head:
 
     @property
     def landed_to(self) -> datetime | None:
-        """Records that came before this time are landed, or named as lost; None if that is not known."""
+        """Records that arrived before this time are landed, or reported lost; None if unknown."""
         if self.gap:
             return None
         return self.latest if self.after else self.whole_since
 
     @classmethod
     def behind(cls, link: LandedLink, seen_at: datetime | None = None) -> "Head":
-        """The head behind the last link; the partition was seen to have no further record then, or at no time."""
+        """The head after the last link; `seen_at` is when the partition was found to have no more records, if ever."""
         since = max(filter(None, (seen_at, link.arrived_at if link.is_idle_gap else None)), default=None)
         latest = max(link.arrived_at, since or link.arrived_at)
         return cls(link.end, 0 if link.is_idle_gap else link.end, since, latest, closed=link.closes)
 
     @classmethod
     def begun(cls, origin: LogOrigin, seen_at: datetime | None = None) -> "Head":
-        """The head of a chain without a link; the partition was seen to have no record then, or at no time."""
+        """The head of a chain without links; `seen_at` is when the partition was found to have no record, if ever."""
         after, latest = int(origin.after), max(filter(None, (seen_at, origin.whole_since)))
-        # A shard that had records when its chain was begun must still have the first of them, until their loss is told.
+        # If a shard had records when its chain was started, the first of them must still exist, until its loss is
+        # reported.
         since = None if origin.first and seen_at is None else latest
         return cls(after, int(origin.first or after), since, latest, gap=origin.gap)
 
@@ -97,7 +98,7 @@ class Chain:
         return self._read(names[-1]) if names else None
 
     def create(self, link: LandedLink) -> LandedLink:
-        """Create a link, unless there is one that begins at the same position; return the one that is there then."""
+        """Create a link, unless one begins at the same position; return the existing one."""
         uri = self._uri(link.first)
         # guard: a link of a chain is never replaced
         return link if self.store.create(uri, link.to_json()) else self._read(uri)
@@ -111,7 +112,7 @@ class Chain:
         return map_ordered(self._read, (info.uri for info in self.store.list(self._links_folder)))
 
     def link_with(self, position: int) -> LandedLink | None:
-        """The link that has a position; None if there is none."""
+        """The link that covers a position; None if there is none."""
         last = ""
         for info in self.store.list(self._links_folder):
             if int(base_name(info.uri).removesuffix(".json")) > position:
@@ -121,7 +122,7 @@ class Chain:
         return found if found is not None and position < found.end else None
 
     def _links_behind_hint(self) -> list[str]:
-        """The links from that of the hint on. A hint that is gone, or wrong, costs only a longer listing."""
+        """The links starting from the hint. A missing or wrong hint only costs a longer listing."""
         hint = self._hint()
         hinted = hint if hint and self.store.stat(hint) is not None else ""
         behind = [info.uri for info in self.store.list(self._links_folder, start_after=hinted or None)]
@@ -159,11 +160,11 @@ class LogChains:
     state: State
 
     def drafts_folder(self, log: LogName, log_id: str) -> str:
-        """The folder of the drafts of manifests of a log."""
+        """The drafts folder for a log's manifests."""
         return f"{self._id_folder(log, log_id)}drafts/"
 
     def drafts_folders(self) -> Iterator[tuple[str, str]]:
-        """The folders of all drafts, each with its log."""
+        """All drafts folders, each with its log."""
         for log in self._logs():
             yield from ((str(log), self.drafts_folder(log, each)) for each in self.log_ids(log))
 
@@ -176,21 +177,21 @@ class LogChains:
         return Chain(self.state.store, self._folder(place))
 
     def first_landing(self, log: LogName, log_id: str) -> FirstLanding | None:
-        """When a log was first landed; None if it was not."""
+        """When a log was first landed; None if it never was."""
         uri = self._first_landing(log, log_id)
         return FirstLanding.find(self.state.store, uri, "when a log was first landed")
 
     def begin_log(self, log: LogName, log_id: str, first: FirstLanding) -> None:
-        """Note when a log was first landed, unless another planner did so before."""
+        """Record when a log was first landed, unless another planner already did."""
         self.state.store.create(self._first_landing(log, log_id), first.to_json())
 
     def begin(self, place: PartitionPlace, origin: LogOrigin) -> Head:
-        """Begin a chain, unless another planner began it before; return where it ends."""
+        """Start a chain, unless another planner already did; return its end."""
         self.state.store.create(self._origin(place), origin.to_json())
         return self.head(place) or Head.begun(origin)
 
     def head(self, place: PartitionPlace) -> Head | None:
-        """Where a chain ends; None if it was not begun."""
+        """The end of a chain; None if it was not started."""
         last = self.chain(place).last()
         if last is not None:
             return Head.behind(last, None if last.closes else self._seen(place, last.last))
@@ -198,31 +199,31 @@ class LogChains:
         return None if origin is None else Head.begun(origin, self._seen(place, origin.after))
 
     def origin(self, place: PartitionPlace) -> LogOrigin:
-        """Where a chain begins.
+        """The beginning of a chain.
 
         Raises:
-            ObjectNotFound: It was not begun.
+            ObjectNotFound: It was not started.
         """
         uri = self._origin(place)
         return LogOrigin.read(self.state.store.read(uri), uri, _BEGINNING)
 
     def note_seen(self, place: PartitionPlace, seen: EmptySeen) -> None:
-        """Note that a partition has no record behind a position. An earlier note, written later, tells less."""
+        """Record that a partition has no record after a position. A late write of an older note only says less."""
         self.state.store.put(self._seen_uri(place), seen.to_json())
 
     def places(self, log: LogName | None = None) -> Iterator[PartitionPlace]:
-        """All chains that were begun, of one log or of all."""
+        """All started chains, of one log or of all."""
         for each in self._logs() if log is None else [log]:
             for log_id in self.log_ids(each):
                 partitions = _children(self.state.store, f"{self._id_folder(each, log_id)}{_PARTITIONS}/")
                 yield from (PartitionPlace(each, log_id, partition_id) for partition_id in partitions)
 
     def log_ids(self, log: LogName) -> list[str]:
-        """The ids of all logs of a name of which something was landed."""
+        """The ids of all logs with a name that were landed at least partly."""
         return list(_children(self.state.store, self._log_folder(log)))
 
     def _seen(self, place: PartitionPlace, after: str) -> datetime | None:
-        """When a partition was seen to have no record behind a position. A note that cannot be read tells nothing."""
+        """When a partition was found to have no record after a position. An unreadable note counts as missing."""
         with suppress(RecordUnreadable):  # without it, a gap may be reported that does not exist
             found = EmptySeen.find(self.state.store, self._seen_uri(place))
             return found.at if found is not None and found.after == after else None
@@ -255,9 +256,9 @@ class LogChains:
 
 
 def _children(store: ObjectStore, folder: str) -> Iterator[str]:
-    """The names directly below a folder, without listing what is below each of them."""
+    """The names directly below a folder, without listing the content of each."""
     after: str | None = None
     while (first := next(iter(store.list(folder, start_after=after)), None)) is not None:
         name = first.uri.removeprefix(folder).partition("/")[0]
         yield name
-        after = f"{folder}{name}/~"  # sorts behind all characters of names below
+        after = f"{folder}{name}/~"  # sorts after all characters of names below

@@ -1,4 +1,4 @@
-"""Tells whether links of chains give a manifest the landed objects and the gaps that it names."""
+"""Checks that links of chains give a manifest the landed objects and gaps that it names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _LANDED_NAMES = 5  # of a landed object: the scheme, the source and the name of 
 
 
 def names_landed(state: State, manifest: Manifest) -> bool:
-    """Whether a manifest names gaps, or copies of input: only landing, or a redrive, gives these to one."""
+    """Whether a manifest names gaps, or copies of input, which only landing or a redrive can give it."""
     return any(is_landed(state, file) for file in manifest.files)
 
 
@@ -25,17 +25,17 @@ def is_landed(state: State, file: ManifestFile) -> bool:
 
 
 def check_given(state: State, manifest: Manifest, uri: str) -> None:
-    """Check that links give all that is landed in a manifest to it, or to the root that it claims to redrive.
+    """Check that links give the landed data in a manifest to it, or to the root that it claims to redrive.
 
-    Only a record tells of which lines a redrive is.
+    Only a record shows which lines a redrive contains.
 
     Args:
-        state: Has the chains.
+        state: Source of the chains.
         manifest: The manifest.
-        uri: Where it is, for the message.
+        uri: Its place, for the message.
 
     Raises:
-        ManifestError: A link does not.
+        ManifestError: Some landed data is not from a link.
     """
     root = root_id(manifest.manifest_id)
     given, is_root = _Given(state, root), root == manifest.manifest_id
@@ -54,7 +54,7 @@ def check_given(state: State, manifest: Manifest, uri: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What links give to one manifest."""
+    """The landed data that links give to one manifest."""
 
     state: State
     root: str

@@ -1,6 +1,7 @@
-"""How far landing is: one small record of each log, which the next one overwrites, for people to see.
+"""The progress of landing: one small record per log, overwritten by the next one, for display.
 
-Nothing depends on it. What cannot be written is left out: the next landing writes it anew. Logs are not asked.
+Nothing depends on it. A record that cannot be written is skipped: the next landing writes it again. Logs are not
+queried.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from compactor.ledger.state import State
 
 
 def progress_of(state: State, log: LogName) -> LandingProgress | None:
-    """What was noted last of a log; None if nothing was, or if that cannot be read."""
+    """The latest note on a log; None if there is none, or if it is unreadable."""
     with suppress(RecordUnreadable):
         return LandingProgress.find(state.store, _uri(state, log), "progress")
     return None
@@ -28,10 +29,10 @@ class LandingNotes:
 
     state: State
     run_id: str
-    _last: dict[str, LandingProgress] = field(default_factory=dict, init=False)  # by the log
+    _last: dict[str, LandingProgress] = field(default_factory=dict, init=False)  # by log
 
     def known(self, log: LogName) -> LandingProgress:
-        """What was noted last, with the gaps of this run alone. What this run noted, where that cannot be read now."""
+        """The latest note, but with only this run's gaps; this run's own note if the stored one is unreadable."""
         found = self._last.get(str(log))
         with suppress(CompactorError):
             found = progress_of(self.state, log) or found
@@ -40,7 +41,7 @@ class LandingNotes:
         return found if found.run_id == self.run_id else found.model_copy(update={"run_id": self.run_id, "gaps": 0})
 
     def keep(self, log: LogName, progress: LandingProgress) -> None:
-        """Write a note in place of the last one."""
+        """Overwrite the note."""
         self._last[str(log)] = progress
         with suppress(CompactorError):
             self.state.store.put(_uri(self.state, log), progress.to_json())
@@ -48,50 +49,50 @@ class LandingNotes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSeen:
-    """A log that jobs land, and how far behind it they are."""
+    """A log that jobs land, and their lag."""
 
     name: str  # the log, as kafka://cluster/topic or kinesis://source/stream
     seen_at: datetime | None = None  # when a job last landed the log; null if none has
-    unseen_seconds: float = 0.0  # for how long none has since, or for how long one is to, as far as is known
-    behind_seconds: float = 0.0  # for how long the oldest record that was not landed then may have waited
-    gaps: int = 0  # in how many places the run found that records may be lost to retention
-    failures: int = 0  # landings of jobs that have failed since, or were of some partitions only
-    failing_seconds: float = 0.0  # for how long they have
-    error: str = ""  # why the last of these failed; empty if none did
-    late_seconds: float = 0.0  # how long a record may wait, or landings fail, before a person should look
+    unseen_seconds: float = 0.0  # how long it has gone without landing, or has waited for its first landing, if known
+    behind_seconds: float = 0.0  # the longest wait of a record that was not landed then
+    gaps: int = 0  # number of places where the run found records possibly lost to retention
+    failures: int = 0  # failed or partial landings by jobs since then
+    failing_seconds: float = 0.0  # duration of these failures
+    error: str = ""  # why the latest one failed; empty if none did
+    late_seconds: float = 0.0  # how long a record may wait, or landings may fail, before it needs attention
 
     @property
     def age_seconds(self) -> float:
-        """For how long the oldest record that is not landed may have waited."""
+        """The longest possible wait of a record that is not landed."""
         return self.behind_seconds + self.unseen_seconds
 
     @property
     def is_behind(self) -> bool:
-        """Whether a person should look. What came while nothing lands is not known, so that counts, too."""
+        """Whether it needs attention. Records that arrive while nothing is landed are unknown, so time counts too."""
         return max(self.age_seconds, self.failing_seconds) > self.late_seconds
 
     @property
     def words(self) -> str:
-        """What waits, and since when landings fail."""
+        """Describe what waits, and since when landings fail."""
         if self.seen_at is None:
             waits = "not landed yet"
-            waits += f", and to be for {shown_seconds(self.unseen_seconds)}" if self.is_behind else ""
+            waits += f", due for {shown_seconds(self.unseen_seconds)}" if self.is_behind else ""
         else:
-            behind = f"up to {shown_seconds(self.behind_seconds)} behind" if self.behind_seconds else "all was landed"
+            behind = f"up to {shown_seconds(self.behind_seconds)} behind" if self.behind_seconds else "all landed"
             waits = f"{behind}, as of {shown_seconds(self.unseen_seconds)} ago"
         failed = f"{count(self.failures, 'landing')} failed in a row, for {shown_seconds(self.failing_seconds)}"
-        lost = f"; {count(self.gaps, 'gap')} found by this run: `compactor verify` lists what is lost"
+        lost = f"; {count(self.gaps, 'gap')} found by this run: `compactor verify` lists the losses"
         return waits + (lost if self.gaps else "") + (f"; {failed}" if self.failures else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogWatch:
-    """Sees the logs of one state.
+    """Watches the logs of one state.
 
     Attributes:
         logs: Those that its jobs land.
-        late_seconds: How long a record may wait, or landings fail, before a person should look.
-        may_note: Whether to note that a log is to be landed if no job has noted anything of it.
+        late_seconds: How long a record may wait, or landings may fail, before it needs attention.
+        may_note: Whether to note that a log is due for landing if no job has noted anything about it.
     """
 
     state: State
@@ -100,7 +101,7 @@ class LogWatch:
     may_note: bool = False
 
     def seen(self, now: datetime) -> tuple[LogSeen, ...]:
-        """How far behind each log landing is."""
+        """How far landing lags behind each log."""
         return tuple(self._seen(log, now) for log in self.logs)
 
     def _seen(self, log: LogName, now: datetime) -> LogSeen:

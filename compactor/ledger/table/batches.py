@@ -1,4 +1,4 @@
-"""The numbered batches of a table sink, those that the table has passed over, and what is held back of these."""
+"""The numbered batches of a table sink, the batches that the table skipped, and the manifests held back."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,34 +17,34 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 
 SEARCHED_BATCHES = 2000
-"""How many batches are read to find the one of a manifest: more than a day of them."""
+"""How many batches are read to find a manifest's batch: more than a day of them."""
 
 CLOCKS_DIFFER = timedelta(minutes=5)
-"""By how much the clocks of those who decide a manifest and of those who batch it may differ."""
+"""The maximum clock difference between the processes that decide a manifest and those that batch it."""
 
 _THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedBatches:
-    """The batches that the table has passed over, and the manifests that are held back."""
+    """The batches that the table skipped, and the manifests that are held back."""
 
     state: State
 
     def has(self, number: int) -> bool:
-        """Whether the table has passed over a batch. The record says so by being there, and why is for people."""
+        """Whether the table skipped a batch. The record's existence shows this; its reason is for people."""
         return self.state.store.stat(self.state.layout.refused_batch(number)) is not None
 
     def record(self, batch: TableBatch, reason: str) -> None:
-        """Record that the table has passed over a batch; its manifest is held back if it was alone in it.
+        """Record that the table skipped a batch; its manifest is held back if the batch had no other.
 
-        The manifest comes first, so that it is not held back again by a process that is late, once the batch is on
-        record as refused and an operator has released the manifest. One that was late amid this takes it back: the
-        record of the batch tells which run held the manifest back.
+        The manifest's record comes first, so that a late process does not hold the manifest back again after the batch
+        was recorded as refused and an operator released the manifest. A process that was late in between undoes its own
+        record: the batch's record shows which run held the manifest back.
 
         Args:
-            batch: The batch; the fence of the table has its number without its files.
-            reason: Why the catalog refused it. The reason of the first process stays.
+            batch: The batch; the table's fence has its number, but not its files.
+            reason: The catalog's error. The first process's reason is kept.
         """
         if self.has(batch.number):
             return
@@ -65,36 +65,36 @@ class RefusedBatches:
             self.release(held)  # guard: what was released is not held back again by a process that was late
 
     def _hold(self, alone: BatchedManifest, batch: int, reason: str) -> HeldManifest | None:
-        """Hold a manifest back, unless it is; return the record of that, or None if it was released just now."""
+        """Hold a manifest back, unless it is already; return that record, or None if it was released just now."""
         run_id, now = self.state.ledger.run_id, self.state.clock.now()
         held = HeldManifest(**alone.model_dump(), batch=batch, reason=reason, run_id=run_id, created_at=now)
         is_made = self.state.store.create(self.state.layout.held(alone.key, alone.generation), held.to_json())
         return held if is_made else self.held(alone.key, alone.generation)
 
     def is_held(self, key: ManifestKey, generation: int) -> bool:
-        """Whether a generation of a manifest is held back."""
+        """Whether a manifest's generation is held back."""
         return self.state.store.stat(self.state.layout.held(key, generation)) is not None
 
     def held(self, key: ManifestKey, generation: int) -> HeldManifest | None:
-        """A generation of a manifest that is held back; None if it is not."""
+        """The record of a held-back generation; None if it is not held back."""
         return self._held(self.state.layout.held(key, generation))
 
     def all_held(self) -> Iterator[HeldManifest]:
-        """All that is held back."""
+        """All records of held-back manifests."""
         uris = (info.uri for info in self.state.store.list(self.state.layout.held_folder))
         return (found for found in map_ordered(self._held, uris) if found is not None)
 
     def is_due(self, held: HeldManifest) -> bool:
-        """Whether the table ought to have a manifest that is held back: no rebuild has taken its place."""
+        """Whether the table should have a held-back manifest: no rebuild has replaced it."""
         return self.state.store.stat(self.state.layout.outcome(held.key, held.generation + 1)) is None
 
     def due(self) -> int:
-        """How many manifests are held back that the table ought to have. What cannot be read counts, as one of them."""
+        """How many held-back manifests the table should have. An unreadable record counts as one."""
         uris = (info.uri for info in self.state.store.list(self.state.layout.held_folder))
         return sum(map_ordered(self._is_due, uris))
 
     def release(self, held: HeldManifest) -> None:
-        """Let batches take a manifest again."""
+        """Allow batches to include a manifest again."""
         self.state.store.delete([self.state.layout.held(held.key, held.generation)])
 
     def _is_due(self, uri: str) -> bool:
@@ -116,11 +116,11 @@ class TableBatches:
 
     @property
     def refused(self) -> RefusedBatches:
-        """Those of them that the table has passed over."""
+        """The batches that the table skipped."""
         return RefusedBatches(self.state)
 
     def batch(self, number: int) -> TableBatch | None:
-        """The batch of a number; None if there is none yet. It never changes."""
+        """The batch with a number; None if there is none yet. It never changes."""
         uri = self.state.layout.table_batch(number)
         return TableBatch.find(self.state.store, uri, "a batch")
 
@@ -140,7 +140,7 @@ class TableBatches:
         """Record a batch, unless its number has one; see `TableBatch`.
 
         Returns:
-            The batch that is valid from now on: this one, or another process's.
+            The valid batch: this one, or another process's.
         """
         made = TableBatch(
             number=number,
@@ -155,11 +155,11 @@ class TableBatches:
             return made
         found = self.batch(number)
         if found is None:
-            raise ObjectNotFound(f"{self.state.layout.table_batch(number)}: it was there a moment ago")
+            raise ObjectNotFound(f"{self.state.layout.table_batch(number)}: existed a moment ago")
         return found
 
     def recorded(self) -> int:
-        """The number of the last batch on record: found by doubling, as there are no gaps."""
+        """The last batch number on record: found by doubling, as there are no gaps."""
         low, high = 0, 1
         while self.batch(high) is not None:
             low, high = high, high * 2
@@ -171,16 +171,16 @@ class TableBatches:
     def number_of(
         self, key: ManifestKey, generation: int, *, since: datetime, after: int = 0, searches_all: bool = False
     ) -> int | None:
-        """The number of the batch that has a generation of a manifest; None if none of `SEARCHED_BATCHES` has.
+        """The batch number of a manifest's generation; None if it is in none of `SEARCHED_BATCHES` batches.
 
-        A batch that the table has passed over counts for nothing.
+        Batches that the table skipped do not count.
 
         Args:
             key: The manifest.
             generation: From 1.
-            since: When it was decided: the search begins with the batches of that time.
-            after: The last batch that need not be read.
-            searches_all: Read as many batches as it takes.
+            since: When it was decided: the search starts with batches from that time.
+            after: The last batch that can be skipped.
+            searches_all: Read as many batches as necessary.
         """
         last = self.recorded()
         numbers = range(max(self._first_from(since - CLOCKS_DIFFER, last), after + 1), last + 1)
@@ -191,7 +191,7 @@ class TableBatches:
         return next((each.number for each in has_it if not self.refused.has(each.number)), None)
 
     def _first_from(self, moment: datetime, last: int) -> int:
-        """The number of the first batch of a time or later; one more than the last if all are earlier."""
+        """The first batch from a time on; one more than the last if all are earlier."""
         low, high = 0, last + 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -200,10 +200,10 @@ class TableBatches:
         return high
 
     def finished(self) -> int:
-        """A batch up to which every manifest is done; others behind it may be, too."""
+        """A batch up to which every manifest is done; later ones may be done, too."""
         found = FinishedBatches.find(self.state.store, self.state.layout.finished_batches, "the number of a batch")
         return found.upto if found is not None else 0
 
     def note_finished(self, upto: int) -> None:
-        """Record that every manifest of the batches up to this one is done."""
+        """Record that every manifest in the batches up to this one is done."""
         self.state.store.put(self.state.layout.finished_batches, FinishedBatches(upto=upto).to_json())

@@ -1,8 +1,8 @@
-"""Files of rows that were written in place, and what the ledger says of each: only those of a commit have readers.
+"""Row files that were written in place, and their status in the ledger: only those of a commit have readers.
 
-An attempt writes in a folder of its own, and only the outcome of its generation may name its files. Outcomes never
-change. So once that one is on record, a file that it does not name is in no commit, ever: an orphan, however long its
-writer was held up. The age of a file decides nothing.
+An attempt writes to its own folder, and only the outcome of its generation may name its files. Outcomes never change.
+So once that outcome is recorded, a file it does not name can never be part of a commit: it is an orphan, however long
+its writer was delayed. File age does not matter.
 """
 
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ _REMEMBERED = 64  # outcomes: files of one manifest are listed together, and jud
 
 
 class Fate(Enum):
-    """What the ledger says of a file in place."""
+    """The status of an in-place file in the ledger."""
 
     NAMED = "a commit names it"
     ORPHANED = "the outcome of its manifest does not name it"
     UNDECIDED = "its manifest is not decided"
-    UNKNOWN = "no manifest on record wrote it"
+    UNKNOWN = "no recorded manifest wrote it"
     UNREADABLE = "the records of its manifest cannot be read"
 
 
 class InPlaceFiles:
-    """Tells what became of files in place. List first, then ask: what is decided meanwhile names no file that is older.
+    """Finds the status of in-place files. List first, then query: a later decision names no older file.
 
-    It reads each outcome once.
+    Each outcome is read once.
     """
 
     def __init__(self, state: State) -> None:
@@ -39,7 +39,7 @@ class InPlaceFiles:
         self._named = lru_cache(_REMEMBERED)(self._read)
 
     def fate(self, uri: str) -> Fate:
-        """What the ledger says of one file."""
+        """The status of one file."""
         found = self._state.layout.in_place_attempt(uri)
         if found is None:
             return Fate.UNKNOWN
@@ -47,7 +47,7 @@ class InPlaceFiles:
         try:
             # guard: a file in place is judged by the outcome of its own generation
             named = self._named(key, generation)
-        except ObjectNotFound:  # not remembered: it may come
+        except ObjectNotFound:  # not remembered: it may appear later
             return self._without_outcome(key)
         except RecordUnreadable:
             return Fate.UNREADABLE
@@ -55,7 +55,7 @@ class InPlaceFiles:
         return Fate.NAMED if canonical(uri) in named else Fate.ORPHANED
 
     def orphans_of(self, outcome: Commit | DeadLetter) -> Iterator[ObjectInfo]:
-        """The orphans that attempts at a manifest left, given one of its outcomes."""
+        """The orphans left by attempts at a manifest, given one of its outcomes."""
         named = _named_by(outcome)
         listed = self._state.store.list(self._state.layout.in_place_of(outcome.key))
         others = (info for info in listed if canonical(info.uri) not in named)

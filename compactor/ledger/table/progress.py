@@ -1,4 +1,4 @@
-"""The progress of jobs with the table: one small record for each, overwritten each time. Nothing depends on it."""
+"""The jobs' progress with the table: one small record per job, overwritten each time. Nothing depends on it."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,12 +12,12 @@ from compactor.core.layout import base_name
 from compactor.ledger.state import State
 
 NOTED_MANIFESTS = 500
-"""The most manifests in a record, to keep it small. Others follow once these are in the table."""
+"""The most manifests in a record, to keep it small. Others are noted once these are in the table."""
 
 
 @dataclass(slots=True)
 class ProgressNotes:
-    """Writes the record of one job, by the number of its shard from 1. A failure is ignored: the next commit writes."""
+    """Writes one job's record, by its shard number, from 1. A failure is ignored: the next commit writes again."""
 
     state: State
     run_id: str
@@ -25,12 +25,12 @@ class ProgressNotes:
     _last: TableProgress | None = field(default=None, init=False)
 
     def committed(self, batch: int, left: Sequence[BatchedManifest], since: datetime | None) -> None:
-        """Note that commits work.
+        """Note a successful commit.
 
         Args:
             batch: The applied batch; 0 if there was none.
-            left: Waiting manifests, in the order in which they were placed.
-            since: When the first of these was placed.
+            left: Waiting manifests, in the order of publication.
+            since: When the first of these was published.
         """
         now = self.state.clock.now()
         applied = {"last_batch": batch, "committed_at": now} if batch else {}
@@ -38,13 +38,13 @@ class ProgressNotes:
         self._write(left, waiting_since=since, as_of=now, **fine, **applied)
 
     def failed(self, error: str, left: Sequence[BatchedManifest], since: datetime | None) -> None:
-        """Note why a commit failed; otherwise as `committed`."""
+        """Note a failed commit and its cause; otherwise as `committed`."""
         now, last = self.state.clock.now(), self._known()
         faults = {"failures": last.failures + 1, "failing_since": last.failing_since or now, "error": error}
         self._write(left, waiting_since=since, as_of=now, **faults)
 
     def placed(self, left: Sequence[BatchedManifest], since: datetime | None) -> None:
-        """Note what waits, for a run that may commit it; otherwise as `committed`."""
+        """Note the waiting manifests, for another run that may commit them; otherwise as `committed`."""
         self._write(left, waiting_since=since, as_of=self.state.clock.now())
 
     def _write(self, left: Sequence[BatchedManifest], **changes: Any) -> None:
@@ -61,7 +61,7 @@ class ProgressNotes:
 
 
 def read_progress(state: State, shard: int) -> TableProgress | None:
-    """The progress of the job of a shard; None without a readable record."""
+    """The progress of a shard's job; None without a readable record."""
     with suppress(RecordUnreadable):
         return TableProgress.find(state.store, state.layout.table_progress(shard), "progress")
     return None
@@ -81,7 +81,7 @@ def note_working(state: State) -> None:
 
 
 def noted_placed(state: State, *, but_shard: int) -> list[BatchedManifest]:
-    """The waiting manifests that the jobs of other shards noted. They may be in the table, or done, by now."""
+    """The waiting manifests that other shards' jobs noted. They may meanwhile be in the table, or done."""
     notes = [read_progress(state, shard) for shard in _shards(state) if shard != but_shard]
     return [each for note in notes if note is not None for each in note.placed]
 

@@ -72,7 +72,7 @@ def test_a_run_that_ends_early() -> None:
     store.put("/r", store.read("/r")[:-1])
     run = open_run(store, "/r")
     assert run is not None
-    with pytest.raises(RecordUnreadable, match="/r: it ends early; expected 3 rows"):
+    with pytest.raises(RecordUnreadable, match="/r: truncated; expected 3 rows"):
         list(run.all_rows())
 
 
