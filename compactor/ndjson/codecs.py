@@ -15,13 +15,13 @@ from zlib_ng import zlib_ng
 from compactor.core.errors import FileError
 
 CODECS = ("none", "gzip", "bzip2", "xz", "zstd", "zlib", "snappy")
-"""Every codec that `sniff` can detect. `snappy` is the framing format."""
+"""Every codec that `sniff` detects. `snappy` is the framing format."""
 
 MAX_PIECE_BYTES = 4 * 1024 * 1024
 """The longest decoded piece, whatever the compression ratio."""
 
 SNIFF_BYTES = 64 * 1024
-"""How much of a file `sniff` should get. Less is enough unless the file is long text that resembles zlib."""
+"""How much of a file `sniff` should get. Less suffices unless the file is long text that resembles zlib."""
 
 _FEED_BYTES = 64 * 1024
 _XZ_MEMORY_BYTES = 256 * 1024 * 1024  # xz -9 needs 65 MiB to decode
@@ -34,7 +34,7 @@ _PADDING_BYTES = {"gzip": 1, "xz": 4}
 
 _ZLIB_FIRST_BYTES = tuple(bytes([window << 4 | 8]) for window in range(8))  # deflate, with windows up to 32 KiB
 _ZLIB_PRESET_DICTIONARY = 0x20
-_ZLIB_USUAL_BYTE = b"\x78"  # a window of 32 KiB
+_ZLIB_USUAL_BYTE = b"\x78"  # Zero bytes may follow a member, in multiples of this. The gzip program ignores any number.
 _ZLIB_HEADER_BYTES = 2
 _ZLIB_NO_BLOCK = 3  # of the four types of two bits, the one that is none
 _ZLIB_START_BYTES = 64  # of compressed data, hardly ever text
@@ -46,11 +46,11 @@ _MAGIC = {
     b"\xff\x06\x00\x00sNaPpY": "snappy",
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_BZIP2_BLOCKS = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # first block; end of an empty stream
+_BZIP2_BLOCKS = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # the invalid one of the four types
 
 
 def sniff(head: bytes) -> str:
-    """Detect the codec of a file: one of `CODECS`.
+    """Detect a file's codec: one of `CODECS`.
 
     Args:
         head: The first `SNIFF_BYTES` of the file, or all of a shorter one.
@@ -68,7 +68,7 @@ def sniff(head: bytes) -> str:
 def _is_zlib(head: bytes) -> bool:
     """Whether the header is valid, the rest inflates, and the head is not text.
 
-    Text may begin with a valid header such as `x^`, and a few characters after it may inflate.
+    Text may start with a valid header such as `x^`, and the next few characters may inflate.
     """
     if head[:1] not in _ZLIB_FIRST_BYTES or len(head) == 1:
         return False
@@ -83,7 +83,7 @@ def _is_zlib(head: bytes) -> bool:
 
 
 def _is_corrupt_zlib(head: bytes) -> bool:
-    """Whether bytes that do not inflate look like the output of an encoder: a header, a valid block, no text."""
+    """Whether bytes that do not inflate look like encoder output: a header, a valid block, no text."""
     is_block = len(head) > _ZLIB_HEADER_BYTES and head[_ZLIB_HEADER_BYTES] >> 1 & 3 != _ZLIB_NO_BLOCK
     return head[:1] == _ZLIB_USUAL_BYTE and is_block and not _is_text(head[:_ZLIB_START_BYTES])
 
@@ -94,19 +94,19 @@ def _is_text(head: bytes) -> bool:
     try:
         head.decode()
     except UnicodeDecodeError as exc:
-        return exc.reason == "unexpected end of data"  # the head ends within a character
+        return exc.reason == "unexpected end of data"  # the head ends inside a character
     return True
 
 
 def decode(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Decode a file into pieces of at most `MAX_PIECE_BYTES`. Consecutive members, streams or frames are one file.
+    """Decode a file into pieces of at most `MAX_PIECE_BYTES`. Consecutive members, streams or frames form one file.
 
     Args:
         codec: One of `CODECS`.
-        chunks: The bytes as stored, split anywhere. Errors that the iterable raises pass through unchanged.
+        chunks: The bytes as stored, split anywhere. Errors raised by the iterable pass through unchanged.
 
     Raises:
-        FileError: `unreadable`: the bytes are corrupt, truncated, or followed by something else.
+        FileError: `unreadable`: the bytes are corrupt, truncated, or followed by other data.
     """
     if codec == "none":
         return _slices(chunks, MAX_PIECE_BYTES)
@@ -138,7 +138,7 @@ class _Decompressor(Protocol):
 
 
 class _Inflater:
-    """Adapts zlib-ng to the decompressor interface of `bz2` and `lzma`; it takes 60 % of the time of zlib."""
+    """Adapts zlib-ng to the decompressor interface of `bz2` and `lzma`; takes 60 % of zlib's time."""
 
     def __init__(self, window: int) -> None:
         self._inflater = zlib_ng.decompressobj(window)
@@ -158,8 +158,8 @@ class _Inflater:
         return output
 
 
-_START_BYTES = 16  # of a member, which tell its codec
-_FOLLOWED = "other bytes follow its end; expected nothing, or another member"
+_START_BYTES = 16  # of a member, which identify its codec
+_FOLLOWED = "other data follows its end; expected nothing, or another member"
 
 _MEMBER: dict[str, Callable[[], _Decompressor]] = {
     "gzip": lambda: _Inflater(_GZIP_WINDOW),
@@ -202,9 +202,9 @@ def _members(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _truncated(codec: str, offset: int, members: int) -> FileError:
-    if members:  # or what follows the members is something else
+    if members:  # otherwise something other than a member follows
         return _unreadable(codec, offset, "ends before its end marker: truncated")
-    return FileError("unreadable", f"truncated {codec}: ends at about byte {offset:,} without its end marker")
+    return FileError("unreadable", f"truncated {codec}: ends at about byte {offset:,} without an end marker")
 
 
 def _check_padding(codec: str, padding: int, offset: int) -> None:
@@ -213,7 +213,7 @@ def _check_padding(codec: str, padding: int, offset: int) -> None:
 
 
 class _ChunkReader(io.RawIOBase):
-    """Presents chunks to Arrow as a file. Keeps an error of the source, so that it is not reported as corrupt data."""
+    """Presents chunks to Arrow as a file. Keeps a source error, so that it is not reported as corrupt data."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         super().__init__()
@@ -262,7 +262,7 @@ _GROUP_CHUNKS = 64  # of at most 64 KiB each: 4 MiB
 _DATA = (0x00, 0x01)
 _IDENTIFIER = 0xFF
 _FIRST_SKIPPABLE = 0x80
-# Many short chunks to skip at once: one at a time, a file of them would take its thread two seconds a megabyte.
+# Many short chunks to skip at once: one at a time, a file of them would cost its thread two seconds per megabyte.
 _SHORT = b"|".join(b"\\x%02x\\0\\0[\\s\\S]{%d}" % (length, length) for length in range(16))
 _SKIPPABLE_RUN = re.compile(rb"(?:[\x80-\xfe](?:" + _SHORT + rb"))+")
 
@@ -295,7 +295,7 @@ def _decompressed(group: list[bytes], offset: int) -> Iterator[bytes]:
 
 
 def _chunks(pieces: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the offset, type and bytes of every chunk, header included. Skippable chunks have only the header."""
+    """Yield the offset, type and bytes of every chunk, including the header. Skippable chunks have only the header."""
     held = bytearray()
     offset, skip = 0, 0
     for piece in pieces:

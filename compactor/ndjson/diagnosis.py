@@ -18,14 +18,14 @@ _EXPECTED = {
     "Expecting ':' delimiter": "':' after the key",
     "Expecting ',' delimiter": "a comma, or the end of the object or array",
     "Extra data": "a line feed before a second value",
-    "Unterminated string starting at": "an end of the string that begins here",
+    "Unterminated string starting at": "a closing quote for the string that starts here",
     "Invalid control character at": "an escape of the control character, such as \\t",
-    "Invalid \\escape": "an escape of JSON",
+    "Invalid \\escape": "a JSON escape",
     "Invalid \\uXXXX escape": "four hexadecimal digits after \\u",
-    "Illegal trailing comma before end of object": "no comma behind the last value",
-    "Illegal trailing comma before end of array": "no comma behind the last value",
+    "Illegal trailing comma before end of object": "no trailing comma",
+    "Illegal trailing comma before end of array": "no trailing comma",
 }
-"""What each error of Python's parser expects, in words."""
+"""What Python's parser expected for each of its errors, in words."""
 
 _KINDS = {b"[": "an array", b'"': "a string", b"t": "a boolean", b"f": "a boolean", b"n": "null"}
 
@@ -35,7 +35,7 @@ class Fault:
     """What is wrong with a line.
 
     Attributes:
-        offset: The byte of the line at fault, from 0, or the end of the line; None if unknown.
+        offset: The offset of the faulty byte, from 0, or the end of the line; None if unknown.
         message: What was found, and what was expected.
     """
 
@@ -44,7 +44,7 @@ class Fault:
 
 
 def json_fault(line: bytes) -> Fault | None:
-    """The first fault of a line by RFC 8259; None if none is found. The line must be valid UTF-8."""
+    """The first fault of a line by RFC 8259; None if there is none. The line must be valid UTF-8."""
     text = line.decode()
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_number)
@@ -53,7 +53,7 @@ def json_fault(line: bytes) -> Fault | None:
         return _fault_at(text, exc.pos, f"{what}; expected {_EXPECTED.get(exc.msg, 'JSON')}")
     except _NoNumberError as exc:
         at = next(found.start() for found in _WORDS.finditer(text) if found[0] == str(exc))
-        return _fault_at(text, at, f"{exc} is no number of JSON; expected null")
+        return _fault_at(text, at, f"{exc} is not valid JSON; expected null")
     except RecursionError:  # Python parses fewer levels than a line may have
         return None
     half = next((found for found in _SURROGATES.finditer(text) if found[1]), None)
@@ -76,9 +76,9 @@ def diagnosed(line: bytes, reason: str, *, length_bytes: int | None = None, max_
     """Find out what is wrong with a line.
 
     Args:
-        line: Its bytes, without the line feed; the first ones are enough of a line that is too long.
+        line: Its bytes, without the line feed; for a line that is too long, the first ones suffice.
         reason: Why it was rejected, one of `REASONS`.
-        length_bytes: The length of the whole line, if `line` is only a part of it.
+        length_bytes: The full line's length, if `line` is only part of it.
         max_line_bytes: The limit, for a line that is too long.
     """
     if reason == "line_too_long":
@@ -122,7 +122,7 @@ def _depth_fault(line: bytes) -> Fault | None:
         if found[0] in b"[{":
             depth += 1
             if depth > MAX_DEPTH:
-                return Fault(found.start(), f"array or object {depth:,} levels deep; expected at most {MAX_DEPTH:,}")
+                return Fault(found.start(), "a UTF-16 byte order mark; expected UTF-8")
         elif found[0] in b"]}":
             depth -= 1
     return None

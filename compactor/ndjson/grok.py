@@ -1,4 +1,4 @@
-"""Turns lines of text into lines of JSON for a judge, and maps its verdicts back to the text."""
+"""Converts lines of text to lines of JSON for a judge, and maps its verdicts back to the text."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -16,10 +16,10 @@ class Decoded(NamedTuple):
     """The records of some lines of a block.
 
     Attributes:
-        end: Where the next line begins in the block.
-        json: One line for each of them: its record, or empty if it is blank or refused.
-        refused: The lines that are not records: the number of each among them, from 0; the offsets of its first byte
-            and of its line feed in the block; and the reason, one of `compactor.ndjson.inspection.REASONS`.
+        end: Offset of the next line in the block.
+        json: One line per record; empty if the line is blank or refused.
+        refused: The lines that are not records: the number of each, from 0; the offsets of its first byte and of its
+            line feed in the block; and the reason, one of `compactor.ndjson.inspection.REASONS`.
     """
 
     end: int
@@ -29,10 +29,10 @@ class Decoded(NamedTuple):
 
 
 class LineDecoder(Protocol):
-    """Matches lines. The same line has the same result on every machine."""
+    """Matches lines. The same line gives the same result on every machine."""
 
     def decode(self, block: bytes, start: int) -> Decoded:
-        """Decode at least one line from a byte on, and as many as fit into a record or a few million bytes.
+        """Decode at least one line from an offset on, and as many as fit into a record or a few million bytes.
 
         Raises:
             StagingError: The decoder has a fault.
@@ -40,14 +40,14 @@ class LineDecoder(Protocol):
 
 
 class OpenDecoder(Protocol):
-    """How to decode lines, as a value that driver and executors exchange."""
+    """How to decode lines, as a value exchanged between driver and executors."""
 
     @property
     def rules(self) -> GrokRules:
-        """What decides the result."""
+        """The rules that determine the result."""
 
     def open(self) -> LineDecoder:
-        """The decoder of this process.
+        """This process's decoder.
 
         Raises:
             StagingError: This process has none.
@@ -55,26 +55,25 @@ class OpenDecoder(Protocol):
 
 
 DecoderOf = Callable[[GrokRules], OpenDecoder]
-"""Makes the value for the rules of a commit."""
+"""Creates the value from a commit's rules."""
 
 
 def no_decoder(_rules: GrokRules) -> OpenDecoder:
-    """For processes that read only JSON.
+    """A stub for processes that read only JSON.
 
     Raises:
         StagingError: Always.
     """
-    raise StagingError("lines of text were not expected here")
+    raise StagingError("this process has no decoder for lines of text")
 
 
 MAX_COSTLY_LINES = 1_000
-"""The most lines of a file that may exceed the limit of steps. Each takes as much time as thousands of others."""
+"""The most lines of a file that may exceed the step limit. Each takes as long as thousands of others."""
 
 FREE_SECONDS = 10.0
 SECONDS_PER_MB = 1.0
-"""The CPU time that matching a file may take: a fixed part, and one for each 10^6 bytes, some 40 times what
-patterns of common logs take. Time quarantines a file but never a line, so a line has the same result on every machine.
-"""
+"""The CPU time for matching a file: a fixed part, plus one per 10^6 bytes, some 40 times the cost of common log
+patterns. Time can quarantine a file but never reject a line, so a line has the same result on every machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class GrokSplitter:
     """A `compactor.ndjson.lines.Splitter` whose judge gets records instead of lines.
 
     Attributes:
-        is_bounded: Whether to limit the time of a file. A file that was read within the limit is read again without it.
+        is_bounded: Whether to limit the time per file. A file that was read within the limit is read again without it.
     """
 
     decoder: OpenDecoder
@@ -99,7 +98,7 @@ class GrokSplitter:
         return split_lines(pieces, replace(receiver, judge=judging.judge))
 
     def records_of(self, lines: Iterable[bytes]) -> frozenset[bytes]:
-        """The records of lines, each without its line feed."""
+        """The records of lines, without line feeds."""
         decoder = self.decoder.open()
         return frozenset(decoder.decode(line + b"\n", 0).json.removesuffix(b"\n") for line in lines)
 
@@ -147,12 +146,12 @@ class _Judging:
         if self._costly_lines > MAX_COSTLY_LINES:
             raise FileError(
                 FileStatus.TOO_MANY_REJECTS,
-                f"more than {MAX_COSTLY_LINES:,} lines take more steps to match than input.grok.max_steps allows",
+                f"more than {MAX_COSTLY_LINES:,} lines need more steps to match than input.grok.max_steps allows",
             )
 
 
 def _in_block(block: bytes, start: int, first: int, decoded: Decoded, refused: list[Refused]) -> list[Refused]:
-    """The refused lines of a part of a block: those that the decoder refused, and those that the judge refused."""
+    """The refused lines in part of a block: those that the decoder refused, and those that the judge refused."""
     found = [(first + number, at, reason, block[at:end]) for number, at, end, reason in decoded.refused]
     if refused:
         lines = block[start : decoded.end].split(b"\n")

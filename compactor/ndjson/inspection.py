@@ -13,7 +13,7 @@ from compactor.ndjson.lines import BLOCK_BYTES, Judged, Limits, LineCounts, Rece
 from compactor.schema.schema import NO_NEW_KEYS, KeyLimits
 
 MAX_DEPTH = 1024
-"""The most levels of arrays and objects in a line: the limit of orjson."""
+"""The most levels of arrays and objects in a line: orjson's limit."""
 
 
 class NewKeys:
@@ -24,9 +24,9 @@ class NewKeys:
         limits: Which other keys to collect.
 
     Attributes:
-        known: The keys that need no closer check. The caller adds the keys of each record, and calls `collect` if any
-            is new, until `is_complete`.
-        has_further: Some keys were not collected: they are too long for a column, or there were too many.
+        known: The keys that need no closer check. The caller adds each record's keys, and calls `collect` if any is
+            new, until `is_complete`.
+        has_further: Whether some keys were not collected: too long for a column, or too many.
     """
 
     def __init__(self, columns: frozenset[str], limits: KeyLimits) -> None:
@@ -48,11 +48,11 @@ class NewKeys:
 
     @property
     def is_complete(self) -> bool:
-        """Whether further records add nothing: the limit of keys is reached, and there are others."""
+        """Whether further records add nothing: the key limit is reached, and there are more keys."""
         return self.has_further and len(self._collected) >= self._limits.max_keys
 
     def collect(self, keys: Iterable[str]) -> None:
-        """Collect the keys of a record that may become columns; forget the others."""
+        """Collect the keys of a record that may become columns; ignore the others."""
         for key in keys:
             if key in self._columns or key in self._collected:
                 continue
@@ -73,21 +73,19 @@ REASONS = {
     "match_too_costly": "matching takes more steps than input.grok.max_steps, or the line or its record is too long",
     "parsers_disagree": "Spark and inspection read the line differently",
 }
-"""The reasons for which a line is rejected, with their meaning."""
+"""The reasons for rejecting a line, with their meaning."""
 
 Discovery = Literal["full", "declared"]
-"""`full` parses every line. `declared` checks only the start and the length of a line: it finds no keys, takes a line
-that begins with a brace for a record, and leaves the proof to the engine.
-"""
+"""`full` parses every line. `declared` checks only the start and the length of a line: it finds no keys, treats a line
+that starts with a brace as a record, and leaves the proof to the engine."""
 
 BLANK = b" \t\r"
 """The characters of a blank line, which may also surround a record."""
 
-# An unterminated string is matched to the end of the line: a new search from each of its quotes would take quadratic
-# time.
+# An unterminated string is matched to the end of the line: a new search from each of its quotes would be quadratic.
 _STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.?|)*+(?:"|\Z)|(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 BLANK_LINE = ""
-"""Takes the place of the reason for a blank line."""
+"""Used instead of a reason for a blank line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class Inspected(LineCounts):
 
     Attributes:
         keys: Top-level keys without a column that may become one, in first-seen order.
-        has_further_keys: Some keys without a column were not collected: they are too long, or there were too many.
+        has_further_keys: Some keys without a column were not collected: too long, or too many.
         present_keys: The keys with a column that some record may have.
     """
 
@@ -123,9 +121,9 @@ def inspect_lines(
     Args:
         pieces: The decoded bytes, split anywhere.
         limits: The longest line and the largest file.
-        on_reject: Receives every reject, in the order of the file.
+        on_reject: Receives every reject, in file order.
         on_good: Receives all records byte for byte, in blocks of whole lines, each with its line feed. A last line
-            without a line feed gets one; blank lines and the byte order mark are left out.
+            without a line feed gets one; blank lines and the byte order mark are omitted.
         refused: Records, stripped of white space, to reject as `parsers_disagree`.
         discovery: Whether to parse every line.
         known_keys: The keys that have a column.
@@ -134,7 +132,7 @@ def inspect_lines(
         block_bytes: How much is inspected at once.
 
     Raises:
-        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or what `split` raises.
+        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or an error raised by `split`.
     """
     inspection = _Inspection(on_good, refused, discovery, NewKeys(known_keys, key_limits))
     counts = split(pieces, Receiver(limits, inspection.judge, on_reject, block_bytes))
@@ -147,7 +145,7 @@ def inspect_lines(
 
 
 def refusals(lines: Sequence[bytes]) -> Iterator[tuple[int, str]]:
-    """The lines that are not records: the index of each, and one of `REASONS` or `BLANK_LINE`."""
+    """The lines that are not records: each index, and one of `REASONS` or `BLANK_LINE`."""
     keys = NewKeys(frozenset(), NO_NEW_KEYS)
     return iter(_Inspection(None, frozenset(), "full", keys).faults(list(lines)))
 
@@ -201,7 +199,7 @@ class _Inspection:
                 continue
             if is_complete:
                 continue
-            # Measured: adding all keys and comparing the counts is faster than testing whether all are known.
+            # Measured: adding all keys and comparing counts is faster than testing whether all are known.
             learn(document)
             if len(known) != known_count:
                 self.keys.collect(document)
@@ -209,7 +207,7 @@ class _Inspection:
         return faults
 
     def _count(self, lines: list[bytes]) -> list[tuple[int, str]]:
-        """The blank lines, those that do not begin like an object, and the refused ones: index and reason."""
+        """The blank lines, those that do not start like an object, and the refused ones: index and reason."""
         faults = [
             (index, fault)
             for index, line in enumerate(lines)
@@ -248,7 +246,7 @@ class _Inspection:
 def _with_numbers_beyond_double(line: bytes, error: orjson.JSONDecodeError) -> Any:
     """Parse a line that orjson refused because a number, such as 1e400, is infinite as a double.
 
-    The compactor keeps numbers as text, so only JSON's grammar counts. None if the line is not JSON anyway.
+    The compactor keeps numbers as text, so only JSON's grammar counts. None if the line is invalid JSON anyway.
     """
     if "infinity" not in error.msg:
         return None
@@ -265,9 +263,9 @@ def _is_beyond_double(token: bytes) -> bool:
 
 
 def _fault_of_start(line: bytes) -> str | None:
-    """The fault of a line that does not begin like an object; None if it does after white space.
+    """The fault of a line that does not start like an object; None if it does after white space.
 
-    An array must be found here: Spark makes one row of each element, so the number of rows would prove nothing.
+    Arrays must be found here: Spark makes one row of each element, so the number of rows would prove nothing.
     """
     start = line.strip(BLANK)[:1]
     if start == b"{":

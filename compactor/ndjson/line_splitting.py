@@ -10,15 +10,15 @@ from compactor.core.errors import FileError
 from compactor.ndjson.lines import LineCounts, Receiver, Reject
 
 BOM = b"\xef\xbb\xbf"
-"""The byte order mark of UTF-8, with which a file may begin."""
+"""The UTF-8 byte order mark, with which a file may start."""
 
 
 class Splitting(ABC):
     """Splits the pieces of one file into lines or elements: the state between two pieces, and the counts.
 
     Attributes:
-        lines: The lines or elements that were passed on or rejected so far.
-        rejects: Of these, the number of rejected ones by reason.
+        lines: The lines or elements passed on or rejected so far.
+        rejects: How many of these were rejected, by reason.
     """
 
     format: ClassVar[FileFormat]
@@ -31,18 +31,18 @@ class Splitting(ABC):
         self._decoded_bytes = 0
         self._blank_lines = 0
         self._bom_bytes = 0
-        # The first bytes, until it is known whether they are a mark; None from then on.
+        # The first bytes until they are known to be a mark or not; None afterwards.
         self._head: bytes | None = b""
 
     def run(self, pieces: Iterable[bytes]) -> LineCounts:
         """Split a whole file.
 
         Raises:
-            FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or what the judge raises.
+            FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or an error raised by the judge.
         """
         for piece in pieces:
             self._split(self._without_bom(piece))
-        self._split(self._head or b"")  # held back: the beginning of a mark that is none
+        self._split(self._head or b"")  # held back: the start of an incomplete mark
         self._finish()
         return LineCounts(
             decoded_bytes=self._decoded_bytes,
@@ -55,19 +55,19 @@ class Splitting(ABC):
 
     @abstractmethod
     def _split(self, piece: bytes) -> None:
-        """Pass on what the piece completes; keep the rest."""
+        """Pass on the lines that the piece completes; keep the rest."""
 
     @abstractmethod
     def _finish(self) -> None:
-        """Pass on what is left at the end of the file."""
+        """Pass on the rest at the end of the file."""
 
     def _without_bom(self, piece: bytes) -> bytes:
-        """Count the next piece; return it without the mark, or empty until it is known whether the file has one."""
+        """Count the next piece; return it without the mark, or empty while it is unknown whether the file has one."""
         self._decoded_bytes += len(piece)
         limit = self._limits.max_decompressed_bytes
         if self._decoded_bytes > limit:
             found = f"at least {self._decoded_bytes} bytes after decoding"
-            raise FileError(FileStatus.TOO_LARGE, f"{found}, expected at most max_decompressed_bytes = {limit}")
+            raise FileError(FileStatus.TOO_LARGE, f"{found}; expected at most max_decompressed_bytes = {limit}")
         if self._head is None:
             return piece
         piece = self._head + piece
@@ -83,16 +83,16 @@ class Splitting(ABC):
         self._receiver.on_reject(Reject(line_number, self._bom_bytes + offset, reason, raw))
 
 
-_LARGE_BYTES = 64 * 1024  # parts of a line of at least this size are held as they came
+_LARGE_BYTES = 64 * 1024  # parts of a line of at least this size are kept as they arrive
 
 
 def split_lines(pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
-    """Pass every line of a file on. The pieces may be split anywhere.
+    """Pass on every line of a file. The pieces may be split anywhere.
 
     Holds at most three pieces and about twice `max_line_bytes` of the file.
 
     Raises:
-        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or what the judge raises.
+        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or an error raised by the judge.
     """
     return _LineSplitting(receiver).run(pieces)
 
@@ -100,9 +100,9 @@ def split_lines(pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
 class _LineSplitting(Splitting):
     """Splits a file at line feeds.
 
-    `_tail` holds a line whose end has not arrived, in parts: large parts as they came, small ones joined, because a
-    line may have a million of them. `_offset`, which counts from the first byte after the byte order mark, is the
-    position of the next line, or of the next part of an over-long one.
+    `_tail` holds a line whose end has not arrived, in parts: large parts as they arrive, small ones joined, because a
+    line may have a million of them. `_offset`, counted from the first byte after the byte order mark, is the position
+    of the next line, or of the next part of an over-long one.
     """
 
     format = "ndjson"
@@ -130,7 +130,7 @@ class _LineSplitting(Splitting):
                 self._keep(piece[:end])
                 self._end_line()
             else:
-                self._take(self._held(memoryview(piece)[:start]))  # `piece[:start]` would be one more copy
+                self._take(self._held(memoryview(piece)[:start]))  # `piece[:start]` would be another copy
         most = self._receiver.block_bytes
         while start < len(piece):
             end = piece.rfind(b"\n", start, start + most)
@@ -143,7 +143,7 @@ class _LineSplitting(Splitting):
             start = end + 1
 
     def _keep(self, part: bytes | memoryview) -> None:
-        """Extend the unfinished line, and reject the part of it that exceeds the limit."""
+        """Extend the unfinished line, and reject the part beyond the limit."""
         if len(part) >= _LARGE_BYTES:
             self._tail.append(part)
         elif self._tail and isinstance(self._tail[-1], bytearray):
@@ -164,7 +164,7 @@ class _LineSplitting(Splitting):
             self._tail, self._tail_bytes = [held[whole:]], len(held) - whole
 
     def _held(self, end: bytes | memoryview = b"") -> bytes:
-        """Take the unfinished line, with what follows it."""
+        """Take the unfinished line with the bytes after it."""
         held = b"".join((*self._tail, end))
         self._tail, self._tail_bytes = [], 0
         return held
@@ -188,7 +188,7 @@ class _LineSplitting(Splitting):
             return
         judged = self._receiver.judge(block)
         on_reject, first, offset = self._receiver.on_reject, self.lines + 1, self._bom_bytes + self._offset
-        reasons: list[str] = []  # counted at once: there may be many
+        reasons: list[str] = []  # counted together: there may be many
         for line, start, reason, raw in judged.refused:
             on_reject(Reject(first + line, offset + start, reason, raw))
             reasons.append(reason)

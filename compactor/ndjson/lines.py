@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from compactor.settings.settings import Settings
 
 OnTooManyRejects = Literal["quarantine", "keep_rows"]
-"""What to do with a file with too many rejects: quarantine it whole, or keep its rows and only the first rejects."""
+"""What to do with a file with too many rejects: quarantine it, or keep its rows and only the first rejects."""
 
 MAX_REJECTED_BYTES = 64 * 1024 * 1024
-"""The most bytes of rejected lines to keep of one input file."""
+"""The most bytes of rejected lines kept per input file."""
 
 _SCRATCH_BESIDE_A_FILE_BYTES = 2 * 1024 * 1024 * 1024
-"""What the scratch files of a task may take beside the repaired copy of the largest file."""
+"""The scratch space for a task in addition to the repaired copy of the largest file."""
 
 
 @dataclass(frozen=True, slots=True)
 class RejectLimits:
-    """The most rejects to keep of one input file.
+    """The most rejects kept per input file.
 
     Attributes:
         max_lines: Rejected lines.
-        max_bytes: The bytes of these lines, so that few long lines cost no more than many short ones.
+        max_bytes: The bytes of these lines, so that a few long lines cost no more than many short ones.
         on_excess: What to do with a file that has more.
     """
 
@@ -43,7 +43,7 @@ class Limits:
         max_line_bytes: A longer line is rejected; at least 1.
         max_decompressed_bytes: A file that decodes to more is quarantined.
         rejects: The most rejects to keep.
-        max_scratch_bytes: The most that the scratch files of a task may take on the local disk.
+        max_scratch_bytes: The most scratch space on the local disk per task.
     """
 
     max_line_bytes: int
@@ -64,12 +64,12 @@ class Limits:
 
 
 def scratch_bytes(max_decompressed_bytes: int) -> int:
-    """The most that the scratch files of a task may take: a repaired copy of the largest file, and its rejects."""
+    """The most scratch space per task: a repaired copy of the largest file, and its rejects."""
     return max_decompressed_bytes + _SCRATCH_BESIDE_A_FILE_BYTES
 
 
 class Reject(NamedTuple):
-    """A rejected line, or a part of one that is too long.
+    """A rejected line, or part of one that is too long.
 
     Attributes:
         line_number: From 1; blank lines count.
@@ -111,13 +111,13 @@ BLOCK_BYTES = 256 * 1024  # measured: as fast as 8 MiB, and a block of only line
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """What gets the lines of a file.
+    """The receiver of a file's lines.
 
     Attributes:
         limits: The longest line and the largest file.
-        judge: Classifies blocks of lines. A last line without a line feed gets one; the byte order mark is left out.
-        on_reject: Receives every reject, in the order of the file.
-        block_bytes: The maximum length of a block, unless it is a single longer line.
+        judge: Classifies blocks of lines. A last line without a line feed gets one; the byte order mark is omitted.
+        on_reject: Receives every reject, in file order.
+        block_bytes: The maximum length of a block, except for a single longer line.
     """
 
     limits: Limits
@@ -128,13 +128,13 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True)
 class LineCounts:
-    """The counts of a file.
+    """A file's counts.
 
     Attributes:
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines that are empty or consist of spaces, tabs and carriage returns.
         rejects: Number of rejected lines by reason.
-        has_bom: The file begins with a UTF-8 byte order mark, which is not part of the first line.
+        has_bom: The file starts with a UTF-8 byte order mark, which is not part of the first line.
         format: How it was read. In a JSON file, elements count as lines.
     """
 
@@ -155,7 +155,7 @@ class LineCounts:
 
 
 def in_whole_file(part: FileRange | None, on_reject: Callable[[Reject], None]) -> Callable[[Reject], None]:
-    """Wrap the receiver of the rejects of a range, so that it gets their places in the whole file."""
+    """Wrap a range's reject receiver, so that it gets places in the whole file."""
     if part is None:
         return on_reject
     lines, length_bytes = part.lines_before, part.from_byte
@@ -168,6 +168,5 @@ def in_whole_file(part: FileRange | None, on_reject: Callable[[Reject], None]) -
 
 
 Splitter = Callable[[Iterable[bytes], Receiver], LineCounts]
-"""Passes all lines or elements of a decoded file to a receiver, and counts them; see
-`compactor.ndjson.line_splitting.split_lines`.
-"""
+"""Passes all lines or elements of a decoded file to a receiver and counts them; see
+`compactor.ndjson.line_splitting.split_lines`."""

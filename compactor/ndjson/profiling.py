@@ -34,16 +34,16 @@ def profile_file(
         limits: The longest line and the largest file.
         profile: Receives the records.
         split: Splits the file.
-        file: The number of the file, for the places of examples.
+        file: The file's number, for the places of examples.
         max_records: How many to read; None for all.
-        max_bytes: Stop after so many bytes of lines; None for no limit.
-        path_values: Values that its path adds to each record that lacks the key.
+        max_bytes: Stop after this many bytes of lines; None for no limit.
+        path_values: Values from its path, added to each record that lacks the key.
 
     Returns:
-        How many bytes of lines were read.
+        The number of bytes of lines read.
 
     Raises:
-        FileError: It cannot be read to the end; the records before that are in the profile.
+        FileError: It cannot be read completely; the profile has the records before the fault.
     """
     reading = _Reading(profile, file, max_records, max_bytes, path_values or {})
     with suppress(_EnoughRead):

@@ -6,8 +6,8 @@ from typing import Literal
 
 import orjson
 
-# Possessive quantifiers keep the matcher from storing a backtracking position for every escape of a long string. The
-# last alternative of their groups is empty, because Python before 3.11.5 does not go back where a try of one fails.
+# Possessive quantifiers keep the matcher from storing a backtracking position for every escape in a long string. The
+# last alternative of their groups is empty, because Python before 3.11.5 does not backtrack after a failed iteration.
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+|)*+"'
 _KEY = re.compile(rf"[ \t\r\n]*+({_STRING})[ \t\r\n]*+:[ \t\r\n]*+")
 _TEXT = re.compile(_STRING)
@@ -17,14 +17,14 @@ _COMMA = re.compile(r"[ \t\r\n]*+,")
 
 
 Source = Literal["null", "string", "word", "nested"]
-"""How the line writes a value: null, a string, a number or boolean, or an object or array."""
+"""How a value is written in the line: null, a string, a number or boolean, or an object or array."""
 
 
 def texts(line: bytes) -> dict[str, str | None]:
-    """The top-level values of a line that inspection accepted. Does not recurse, however deeply the line is nested.
+    """The top-level values of a line accepted by inspection. Does not recurse, however deeply the line is nested.
 
     Args:
-        line: One JSON object in UTF-8; white space around it is allowed.
+        line: One JSON object in UTF-8, optionally surrounded by white space.
 
     Returns:
         For each top-level key (the last occurrence wins): None for null, the decoded text of a string, and for anything
@@ -34,7 +34,7 @@ def texts(line: bytes) -> dict[str, str | None]:
 
 
 def values(line: bytes) -> dict[str, tuple[Source, str]]:
-    """The texts of a line as in `texts`, each with how the line writes it."""
+    """The texts of a line as in `texts`, each with how it is written."""
     return {key: (source, text) for key, source, text in _fields(line)}
 
 
@@ -73,7 +73,7 @@ def _end_of_container(source: str, start: int) -> int:
             depth -= 1
             if depth == 0:
                 return match.end()
-    raise ValueError(f"character {start}: the object or array that begins here has no end")
+    raise ValueError(f"character {start}: the object or array that starts here is not closed")
 
 
 def _decoded(written: str) -> str:

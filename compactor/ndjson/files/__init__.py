@@ -1,1 +1,1 @@
-"""Reads whole files, tries again where the store refuses, and writes their rejects."""
+"""Reads whole files, retries refused reads, and writes their rejects."""

@@ -1,7 +1,7 @@
-"""Digests of the stored bytes of files, which identify copies and touched files.
+"""Digests of files' stored bytes, which identify copies and touched files.
 
-A digest is the first 128 bits of BLAKE3, with a prefix. BLAKE3 takes a quarter of the CPU time of SHA-256, and the
-digest is the second largest cost of reading a local file.
+A digest is the first 128 bits of BLAKE3, with a prefix. BLAKE3 takes a quarter of the CPU time of SHA-256; the digest
+is the second largest cost of reading a local file.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _HEX_DIGITS = 32  # 128 bits
 
 
 class ContentDigest:
-    """The digest of a file, computed while its bytes are read.
+    """A file's digest, computed while its bytes are read.
 
     Args:
         pool: Its threads hash each piece while the caller reads the next one. None to hash in the caller's thread.
@@ -35,7 +35,7 @@ class ContentDigest:
         self._has_first = bool(first)
 
     def passing(self, stored: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the pieces of a file from its start, and add each to the digest."""
+        """Yield the pieces of a file from its start, and add each one to the digest."""
         self._added()
         has_first, self._has_first = self._has_first, False
         if not has_first:
@@ -46,7 +46,7 @@ class ContentDigest:
             yield piece
 
     def of_whole(self, size_bytes: int) -> str:
-        """The digest; empty if not all bytes of the file have passed."""
+        """The digest; empty if not all bytes of the file were passed."""
         self._added()
         return _digest(self._hash) if self._length_bytes == size_bytes else ""
 
@@ -65,7 +65,7 @@ class ContentDigest:
 
 
 def beginnings(stored: Iterable[bytes], asked: AskedBeginnings) -> set[Beginning]:
-    """Return which of the given beginnings a file has.
+    """The given beginnings that a file has.
 
     Args:
         stored: The pieces of the file, from its start; read only as far as needed.

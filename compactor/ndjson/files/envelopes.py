@@ -32,7 +32,7 @@ MIN_ELEMENTS = 10
 """The fewest objects in an array under any other key."""
 
 MIN_SHARE = 0.9
-"""The smallest share of the envelope's text that such an array takes."""
+"""The smallest share of an envelope's text in such an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Envelope:
 
     Attributes:
         key: The key of the array.
-        elements: The number of objects in the array of the first envelope.
-        rows: The number of rows of the file.
+        elements: The number of objects in the first envelope's array.
+        rows: The file's number of rows.
     """
 
     uri: str
@@ -63,12 +63,12 @@ def longest_rows(reports: Iterable[FileReport]) -> list[FileReport]:
 
 
 def find_envelopes(store: InputStore, reports: Iterable[FileReport]) -> list[Envelope]:
-    """Read the first record of each file, and return the files in which it is an envelope.
+    """Read the first record of each file, and return the files where it is an envelope.
 
     A file that no longer has the version of its report is skipped.
 
     Raises:
-        StoreUnavailable: Passing trouble of the store.
+        StoreUnavailable: The store failed temporarily.
     """
     return [each for each in map_ordered(partial(_envelope, store), reports) if each is not None]
 
@@ -104,14 +104,14 @@ def _envelope(store: InputStore, report: FileReport) -> Envelope | None:
         head = _head(store, report)
     except (AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound):
         return None
-    # JSON documents may have line feeds in them; of several ones, the first that fits on a line is recognised.
+    # JSON documents may contain line feeds; of several documents, the first that fits on one line is recognised.
     documents = (head, head.partition(b"\n")[0]) if report.format == "json" else (head.partition(b"\n")[0],)
     found = next(filter(None, (recognise_envelope(each, is_only=report.records == 1) for each in documents)), None)
     return found and Envelope(report.uri, *found, rows=report.records)
 
 
 def _head(store: InputStore, report: FileReport) -> bytes:
-    """The first decoded bytes: all that may be read of a JSON file, else up to the end of the first line with text."""
+    """The first decoded bytes: all that may be read of a JSON file, else up to the end of the first non-blank line."""
     head = bytearray()
     for piece in _without_blank_start(decode(report.codec, _stored(store, report))):
         head += piece
@@ -121,7 +121,7 @@ def _head(store: InputStore, report: FileReport) -> bytes:
 
 
 def _stored(store: InputStore, report: FileReport) -> Iterator[bytes]:
-    """Yield a file as stored, in parts that double in length: most first lines are in the first part."""
+    """Yield a stored file in parts of doubling length: most first lines are in the first part."""
     at, length = 0, FIRST_READ_BYTES
     while data := store.read_range(report.uri, at, length, etag=report.etag or None):
         yield data

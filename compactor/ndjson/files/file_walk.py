@@ -1,4 +1,4 @@
-"""Reads the files of a task: opens the versions in the manifest, and reports files that cannot be read whole."""
+"""Reads the files of a task: opens the versions in the manifest, and reports files that cannot be read completely."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,10 +36,10 @@ from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter, in_whole_file
 
 OnChangedFile = Literal["skip", "read"]
-"""What to do with a file that is no longer the version in its manifest: report and skip it, or read it as it is."""
+"""What to do with a file that no longer has its manifest's version: report and skip it, or read it as it is."""
 
 MAX_STARTS = 3
-"""How often a file is read from its start if others keep replacing it."""
+"""How often a file is restarted if it keeps being replaced."""
 
 T = TypeVar("T")
 
@@ -50,9 +50,9 @@ class OpenedFile:
 
     Attributes:
         uri: The file, as spelled in the manifest.
-        source_uri: The file that its lines are from: itself, unless it holds redriven lines.
+        source_uri: The file that its lines come from: itself, unless it holds redriven lines.
         codec: One of `compactor.ndjson.codecs.CODECS`.
-        path_values: The fields that its path adds to each line; None if there are none.
+        path_values: The fields from its path, added to each line; None if there are none.
     """
 
     index: int
@@ -84,8 +84,8 @@ class FileWalk:
     """Reads the files of one task. A context manager.
 
     Args:
-        limits: How many rejects and scratch bytes there may be.
-        counted_bytes: The step in which `stored_bytes_read` grows.
+        limits: How many rejects and scratch bytes are allowed.
+        counted_bytes: The increment of `stored_bytes_read`.
 
     Attributes:
         folder: A local folder for scratch files, which exists while the context is open.
@@ -128,16 +128,16 @@ class FileWalk:
         self._stack.__exit__(kind, error, traceback)
 
     def files(self, files: Sequence[tuple[int, ManifestFile]], read: ReadFile[T]) -> Iterator[WalkedFile[T]]:
-        """Read files one after the other, and open the next ones meanwhile, unless the disk answers at once.
+        """Read files one after the other, and open the next ones meanwhile, unless the disk responds at once.
 
-        Keeps the rejects of files that were read to their end, and samples of the rejects of files with too many.
+        Keeps the rejects of files that were read completely, and samples of the rejects of files with too many.
 
         Args:
             files: Index in the manifest, and file.
             read: Reads one file.
 
         Raises:
-            StoreUnavailable: Passing trouble of the store.
+            StoreUnavailable: The store failed temporarily.
         """
         items = [file for _, file in files]
         if all(is_local(file.uri) for file in items):
@@ -163,12 +163,12 @@ class FileWalk:
         with closing(read_ranges(self._input, file.opened, self._pool)) as stored:
             try:
                 yield from decode(file.codec, self._counted(digest.passing(stored) if digest else stored))
-            except AccessError as exc:  # the trouble of this file, and of no place of the job
+            except AccessError as exc:  # concerns this file, not one of the job's places
                 raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def splitter(self, file: OpenedFile) -> Splitter:
-        """The splitter for a file. It raises a `FileError` if the file is of a kind that is not accepted."""
-        if file.opened.start:  # behind the first lines of a file, which tell its kind
+        """The splitter for a file. Raises a `FileError` if this kind of file is not accepted."""
+        if file.opened.start:  # past the first lines of a file, which identify its kind
             return self._formats.lines
         return self._formats.splitter(file.uri)
 
@@ -176,7 +176,7 @@ class FileWalk:
         for piece in stored:
             for at in range(0, len(piece), self._counted_bytes):
                 part = piece[at : at + self._counted_bytes]
-                # Counted as half read while its lines are, so that the count is as often too low as too high.
+                # Counted as half read while its lines are processed, so that the count errs equally in both directions.
                 half = len(part) // 2
                 self.stored_bytes_read += half
                 yield part
@@ -193,12 +193,12 @@ class FileWalk:
             if is_s3(file.uri):
                 return read()
             opened, digest = self._disk.measured(read), ContentDigest(self._pool)
-            if opened.start:  # its range tells the digest
+            if opened.start:  # its range has the digest
                 return opened
             digest.begin(opened.first)
             return replace(opened, digest=digest)
         except AccessError as exc:
-            # A single object may have another owner or key; the caller decides whether all access is refused.
+            # A single object may have a different owner or key; the caller decides whether all access is refused.
             raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def _walk(self, index: int, file: ManifestFile, opening: Future[Opened], read: ReadFile[T]) -> WalkedFile[T]:
@@ -208,9 +208,9 @@ class FileWalk:
                 opened = self._open(file) if start else opening.result()
                 return self._read(index, file, opened, read)
             except ObjectChanged as exc:
-                change = f"replaced while it was read: {exc}"
+                change = f"replaced while being read: {exc}"
             except ObjectNotFound as exc:
-                error = FileError(FileStatus.MISSING, f"deleted while it was read: {exc}")
+                error = FileError(FileStatus.MISSING, f"deleted while being read: {exc}")
                 return WalkedFile(index, _quarantined(file, error), None)
             except LinkRefused as exc:
                 return WalkedFile(index, _quarantined(file, FileError(FileStatus.FORBIDDEN, str(exc))), None)
@@ -241,9 +241,9 @@ class FileWalk:
         return walked
 
     def _check_kind(self, file: ManifestFile, counts: LineCounts, spool: RejectSpool) -> None:
-        """Quarantine a file without a record if its rejects show it to be of another kind.
+        """Quarantine a file without records if its rejects show that it is of a different kind.
 
-        Redriven lines are known to be lines, and lines on which the parsers disagree are records for one of them.
+        Redriven lines are known to be lines, and lines on which the parsers disagree are records to one parser.
         """
         has_lines = counts.records or "parsers_disagree" in counts.rejects or file.source_uri
         if not has_lines and self._formats.recognises and spool.kind is not None:
@@ -264,7 +264,7 @@ def _report(file: ManifestFile, status: FileStatus, **found: Any) -> FileReport:
 
 def _compacted(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
     digest = file.grown.digest if file.grown else ""
-    # A blank line is never rejected, so those of redriven lines stand for other lines of the file that they are from.
+    # A blank line is never rejected, so blank redriven lines stand for other lines of their source file.
     padding = counts.blank_lines if file.source_uri else 0
     return _report(
         file,
@@ -286,6 +286,6 @@ def _compacted(file: ManifestFile, opened: Opened, codec: str, counts: LineCount
 
 
 def _quarantined(file: ManifestFile, error: FileError, *, etag: str = "", **found: Any) -> FileReport:
-    """The report on a file that cannot be read to its end."""
+    """The report on a file that cannot be read completely."""
     etag = etag or (file.grown and file.etag) or ""
     return _report(file, FileStatus(error.status), detail=error.message, etag=etag, **found)

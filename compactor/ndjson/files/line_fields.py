@@ -1,4 +1,4 @@
-"""Adds the values of a file's path to its lines as ordinary fields."""
+"""Adds the values from a file's path to its lines as ordinary fields."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,10 +9,10 @@ _START = re.compile(rb"([ \t\r]*)\{([ \t\r]*\})?")
 
 
 class PathValues:
-    """The fields that the path of a file adds to each of its lines.
+    """The fields that a file's path adds to each line.
 
-    They come first. The last of equal keys counts, so a line that has the key itself keeps its own value, null
-    included. A line that is not one JSON object stays invalid with the fields.
+    They come first. With duplicate keys the last one counts, so a line that has the key keeps its own value, even null.
+    A line that is not a single JSON object stays invalid with the fields.
 
     Args:
         columns: The values by key; at least one.
@@ -24,14 +24,14 @@ class PathValues:
         self._before = self._alone + b","
 
     def lines(self, block: bytes) -> bytes:
-        """The lines of a block with the fields. Each line has its line feed."""
-        # Measured: replacing all at once is many times faster than going through the lines.
+        """The lines of a block with the fields. Each line includes its line feed."""
+        # Measured: replacing all at once is many times faster than iterating over the lines.
         if block.startswith(b'{"') and block.count(b'\n{"') == block.count(b"\n") - 1:
             return self._before + block[1:].replace(b'\n{"', b"\n" + self._before + b'"')
         return b"".join(self._line(line) + b"\n" for line in block.split(b"\n")[:-1])
 
     def original(self, line: bytes) -> bytes:
-        """The line as the file has it, without surrounding white space, from what `lines` made of it."""
+        """The original line without surrounding white space, from the result of `lines`."""
         before = self._before if line.startswith(self._before) else self._alone
         return b"{" + line.removeprefix(before) if line.startswith(before) else line
 
@@ -45,10 +45,10 @@ class PathValues:
 
 
 def places_in(block: bytes, places: Iterable[tuple[int, int, int, str]]) -> Iterator[tuple[int, int, int, str]]:
-    """Translate places of lines: for each its number, its first byte, its line feed and its fault.
+    """Translate places of lines: line number, first byte, line feed and fault of each.
 
     Args:
-        block: Whole lines, as the file has them.
+        block: Whole lines from the file.
         places: Places in the result of `PathValues.lines`, in order. Only their numbers and faults are used.
     """
     line = start = 0

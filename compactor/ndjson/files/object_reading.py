@@ -27,21 +27,21 @@ from compactor.core.versions import described_version
 from compactor.ndjson.codecs import MAX_PIECE_BYTES
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings
 
-# Reads input again for a short while if the store refuses it: only a refusal that lasts is held against a file.
+# Retries refused reads of input for a short while: only a lasting refusal counts against a file.
 
 
 PAUSES_SECONDS = (0.2, 0.4, 0.8)
-"""The pauses between the tries of one call."""
+"""The pauses between the attempts of one call."""
 
 MOST_PAUSED_SECONDS = 8.0
-"""The most that all pauses of one task take. After that each refusal is final, so other files are not held up."""
+"""The maximum total pause per task. After that each refusal is final, so that other files are not delayed."""
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class PatientReads:
-    """The store calls that read input. A refused call is retried. Safe to share between threads."""
+    """The store's read calls for input. A refused call is retried. Safe to share between threads."""
 
     store: ObjectStore
     _paused_seconds: float = 0.0
@@ -74,15 +74,15 @@ class PatientReads:
 def _of_this_object(call: Callable[[], T]) -> T:
     try:
         return call()
-    except CredentialsRefused as exc:  # no object can be to blame
+    except CredentialsRefused as exc:  # cannot be the fault of any object
         raise StoreUnavailable(str(exc)) from exc
 
 
-# Tells whether reads spend their time waiting, as those of a disk do, or find what they read in memory.
+# Measures whether reads spend their time waiting, as on a disk, or find their data in memory.
 
 
 _WAITING_SHARE = 0.25
-"""The share of waiting in the time of a read. Cached data causes no wait; a fast disk, half of the time."""
+"""The share of waiting in the time of a read that counts. Cached data causes none; a fast disk, half of the time."""
 
 
 class DiskWaits:
@@ -112,7 +112,7 @@ RANGE_BYTES = 8 * 1024 * 1024
 """The length of one request to S3. Most files are a single range."""
 
 LOCAL_RANGE_BYTES = MAX_PIECE_BYTES
-"""The length of one read of a disk. A longer read would be cut into pieces, which are copies."""
+"""The length of one read from a disk. A longer read would be cut into pieces, which are copies."""
 
 FILES_AHEAD = 8  # hides an S3 round trip of 100 ms with files of 3.5 MB at 300 MB/s; takes up to 64 MiB
 LOCAL_FILES_AHEAD = 3  # only while the disk keeps reads waiting; takes up to 16 MiB
@@ -134,12 +134,12 @@ class Opened:
     """A file pinned to the version that will be read.
 
     Attributes:
-        size_bytes: Its length as stored; for a file that grew, the length of the range.
+        size_bytes: Its stored length; for a grown file, the length of the range.
         etag: The version in the manifest.
         first: The first bytes.
         start: The first byte to read.
-        etag_now: The version that is read, if it is a later one that begins with all bytes of `etag`.
-        digest: The digest of what was last read; None on S3, whose ETags identify content.
+        etag_now: The version being read, if it is a later one that begins with all bytes of `etag`.
+        digest: The digest of the last read; None on S3, where ETags identify content.
     """
 
     uri: str
@@ -152,22 +152,23 @@ class Opened:
 
     @property
     def is_part(self) -> bool:
-        """Whether the file has bytes that are not read."""
+        """Whether some bytes of the file are not read."""
         return bool(self.start) or bool(self.etag_now and self.etag_now != self.etag)
 
 
 def range_bytes(uri: str) -> int:
-    """The length of one read of a file."""
+    """The length of one read."""
     return LOCAL_RANGE_BYTES if is_local(uri) else RANGE_BYTES
 
 
 def open_file(store: InputStore, file: ManifestFile, *, any_version: bool, again: bool = False) -> Opened:
-    """Read the first range of the version that a manifest names.
+    """Read the first range of the version in a manifest.
 
     Args:
         store: Holds the file.
         file: Identified by ETag, else by size, else only by URI.
-        any_version: Accept the current version if that one is gone; not for a file that grew, whose lines would differ.
+        any_version: Accept the current version if that one no longer exists; not for a grown file, whose lines would
+            differ.
         again: The lines were read before: accept a later version that begins with all of their bytes.
 
     Raises:
@@ -186,9 +187,7 @@ def open_file(store: InputStore, file: ManifestFile, *, any_version: bool, again
             _check_version(file, found)
         return _open_found(store, found)
     except ObjectNotFound as exc:
-        raise FileError(
-            FileStatus.MISSING, "there is no such object; expected the file that the manifest names"
-        ) from exc
+        raise FileError(FileStatus.MISSING, "no such object; expected the file from the manifest") from exc
 
 
 def _open_named(store: InputStore, uri: str, etag: str) -> Opened | None:
@@ -204,7 +203,7 @@ def _open_named(store: InputStore, uri: str, etag: str) -> Opened | None:
 
 
 def _open_range(store: InputStore, file: ManifestFile, part: FileRange, *, again: bool) -> Opened | None:
-    """Open the lines of a file that grew; None if the file does not begin with all bytes up to their end."""
+    """Open the lines of a grown file; None if the file does not begin with all bytes up to their end."""
     found = _stat(store, file.uri)
     is_named = found.etag == (file.etag or "")
     end = (part.to_byte, part.digest)
@@ -215,7 +214,7 @@ def _open_range(store: InputStore, file: ManifestFile, part: FileRange, *, again
 
 
 def whole(store: InputStore, info: ObjectInfo) -> Iterator[bytes]:
-    """Yield all bytes of a version of a file.
+    """Yield all bytes of a file version.
 
     Raises:
         ObjectChanged: The file no longer has this version.
@@ -235,7 +234,7 @@ def _open_found(store: InputStore, found: ObjectInfo) -> Opened:
 def _stat(store: InputStore, uri: str) -> ObjectInfo:
     found = store.stat(uri)
     if found is None:
-        raise ObjectNotFound(f"{uri}: there is no such object")
+        raise ObjectNotFound(f"{uri}: no such object")
     return found
 
 
@@ -250,11 +249,11 @@ def _check_version(file: ManifestFile, found: ObjectInfo) -> None:
 
 
 def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
-    """Read all bytes of an opened file, or of its range. May be called again for a second pass.
+    """Read all bytes of an opened file, or of its range. Repeatable for a second pass.
 
     Raises:
-        ObjectChanged: The file is no longer the version that was opened.
-        ObjectNotFound: The file is gone.
+        ObjectChanged: The file no longer has the opened version.
+        ObjectNotFound: The file was deleted.
     """
     step = range_bytes(opened.uri)
     end = opened.start + opened.size_bytes
@@ -269,7 +268,7 @@ def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> 
         return data
 
     with closing(calls_ahead(pool, read, starts, depth=RANGES_AHEAD)) as reads:
-        # On S3, that would be requests for nothing where the first range shows a file to be of another kind.
+        # On S3, such requests would be wasted if the first range shows a different kind of file.
         begun = list(islice(reads, 1)) if is_local(opened.uri) else []
         if opened.first:
             yield opened.first

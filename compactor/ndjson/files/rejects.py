@@ -1,4 +1,4 @@
-"""Writes rejected lines as one Parquet file a task. Spools them per input file, so that a file can be withdrawn."""
+"""Writes rejected lines as one Parquet file per task. Spools them per input file, so that a file can be withdrawn."""
 
 import tempfile
 from collections import Counter
@@ -29,7 +29,7 @@ REJECTS_SCHEMA = pa.schema(
 """`line_number` counts from 1, `byte_offset` is in the decoded file, `raw` has the exact bytes."""
 
 SAMPLE_ROWS = 1_000
-"""The most rejects to keep as samples of a file that has too many."""
+"""The most rejects kept as samples of a file that has too many."""
 
 SAMPLE_BYTES = 256 * 1024
 """The most bytes of samples."""
@@ -45,11 +45,11 @@ class RejectSpool:
     """Holds the rejects of one file until the file has been read to its end.
 
     Args:
-        source_uri: The URI of the file as spelled in the manifest.
+        source_uri: The file's URI as spelled in the manifest.
 
     Attributes:
-        kept_rows: Rows of the lines that are kept, all of them whole.
-        unkept: Lines that are only counted, by reason.
+        kept_rows: Rows of the kept lines, all of them complete.
+        unkept: Lines only counted, by reason.
     """
 
     def __init__(self, manifest_id: str, source_uri: str, limits: RejectLimits, scratch: Scratch) -> None:
@@ -61,11 +61,11 @@ class RejectSpool:
         self._lines = 0
         self._bytes = 0
         self._line = 0  # the number of the last line
-        self._rows_before = 0  # rows of the lines before that line
+        self._rows_before = 0  # rows before that line
         self._spooled_bytes = 0
         self._manifest_id = manifest_id
         self._source_uri = source_uri
-        self._first = b""  # how the first reject begins
+        self._first = b""  # the beginning of the first reject
         self._held: list[Reject] = []
         self._full_bytes = _BATCH_BYTES
         self._file: tempfile.SpooledTemporaryFile[bytes] | None = None
@@ -97,25 +97,25 @@ class RejectSpool:
 
     @property
     def kind(self) -> Kind | None:
-        """The kind of the file, guessed from the first reject; None if that tells nothing."""
+        """The kind of the file, guessed from the first reject; None if unclear."""
         return registry_kind(self._first)
 
     def _exceed(self, reject: Reject, *, is_next: bool) -> None:
-        # Another reading of the input finds all others again; this one would be on record nowhere.
+        # A second reading of the input finds all others again; this one would be recorded nowhere.
         is_found_again = reject.reason != "parsers_disagree"
         if self._limits.on_excess == "quarantine" or not is_found_again:
             of_kind = "" if self.kind is None else f"; the first {self.kind.words}"
             raise FileError(
                 FileStatus.TOO_MANY_REJECTS,
-                f"line {reject.line_number:,}: {self._lines:,} lines of {self._bytes:,} bytes are rejected up to here "
+                f"line {reject.line_number:,}: {self._lines:,} lines of {self._bytes:,} bytes rejected so far "
                 f"({reject.reason}); expected at most max_rejected_lines = {self._limits.max_lines:,} and "
                 f"{self._limits.max_bytes:,} bytes{of_kind}",
             )
         if is_next or self.kept_rows > self._rows_before:
             self.unkept[reject.reason] += 1
-        # The first pieces of the line stay in the spool, behind all that is kept.
+        # The first pieces of the line stay in the spool, after all kept lines.
         self.kept_rows = self._rows_before
-        self._max_bytes = -1  # nothing behind it is kept
+        self._max_bytes = -1  # nothing after it is kept
 
     def _flush(self) -> None:
         if self._file is None:
@@ -143,7 +143,7 @@ class RejectSpool:
         )
 
     def move_to(self, writer: "RejectsWriter") -> None:
-        """Write all rejects that are kept; the spool is empty afterwards."""
+        """Write all kept rejects; this empties the spool."""
         left = self.kept_rows
         for batch in self._batches():
             if left:
@@ -152,7 +152,7 @@ class RejectSpool:
         self.close()
 
     def move_samples_to(self, writer: "RejectsWriter") -> int:
-        """Write the first rejects as samples; return their number. The spool is empty afterwards."""
+        """Write the first rejects as samples; return their number. This empties the spool."""
         first = next(self._batches(), None)
         rows, length_bytes = 0, 0
         for raw in first["raw"][:SAMPLE_ROWS] if first is not None else ():
@@ -177,7 +177,7 @@ class RejectSpool:
             yield from batches
 
     def close(self) -> None:
-        """Discard the rejects that were not written."""
+        """Discard the unwritten rejects."""
         self._held = []
         if self._file is not None:
             self._file.close()
@@ -187,7 +187,7 @@ class RejectSpool:
 
 
 class RejectsWriter:
-    """Writes one Parquet file of rejects to local disk. Creates it with the first row."""
+    """Writes one Parquet file of rejects to local disk, created with the first row."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -198,7 +198,7 @@ class RejectsWriter:
 
     @property
     def size_bytes(self) -> int:
-        """The bytes on disk, and those to come."""
+        """The bytes on disk, plus the pending ones."""
         return self._pending_bytes + (self.path.stat().st_size if self._writer is not None else 0)
 
     def write(self, batch: pa.RecordBatch) -> None:

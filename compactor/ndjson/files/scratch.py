@@ -27,29 +27,29 @@ class Scratch:
         """Count bytes that are about to be written for the current input file.
 
         Raises:
-            FileError: `too_much_scratch`: they exceed the limit of the task.
+            FileError: `too_much_scratch`: they exceed the task's limit.
         """
         if self.kept_bytes + self._held_bytes + length_bytes > self._max_bytes:
             raise FileError(
                 FileStatus.TOO_MUCH_SCRATCH,
-                f"its copy or its rejects would need over {self._held_bytes + length_bytes:,} bytes of scratch, beside "
-                f"{self.kept_bytes:,} of files before it; expected at most {self._max_bytes:,}, "
-                "by max_decompressed_bytes",
+                f"its copy or its rejects would need over {self._held_bytes + length_bytes:,} bytes of scratch, "
+                f"in addition to {self.kept_bytes:,} for earlier files; expected at most {self._max_bytes:,}, by "
+                "max_decompressed_bytes",
             )
         self._held_bytes += length_bytes
 
     def give_back(self, length_bytes: int) -> None:
-        """Count bytes that were deleted."""
+        """Subtract deleted bytes."""
         self._held_bytes -= length_bytes
 
 
 @contextmanager
 def scratch_errors() -> Iterator[None]:
-    """Report an `OSError`, which stores never raise, as trouble of the scratch folder.
+    """Report an `OSError`, which stores never raise, as a scratch folder failure.
 
     Raises:
         ScratchFull: The disk or the quota is full.
-        StoreUnavailable: Any other trouble.
+        StoreUnavailable: Any other failure.
     """
     try:
         yield

@@ -1,1 +1,1 @@
-"""Recognises what a file is, and how its records are found."""
+"""Recognises a file's kind, and how its records are found."""

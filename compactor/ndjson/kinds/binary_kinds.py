@@ -1,4 +1,4 @@
-"""The kinds of files that are not NDJSON. Recognises archives, UTF-16, schema registry values and other binary data."""
+"""Kinds of files that are not NDJSON. Recognises archives, UTF-16, schema registry values and other binary data."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ class Kind:
     """A kind of file.
 
     Attributes:
-        name: What it is, as in "looks like one JSON array".
+        name: As in "looks like one JSON array".
         is_json: Whether `input.format = "json"` reads it.
     """
 
@@ -24,10 +24,10 @@ class Kind:
         return f"looks like {self.name}; {self.move}"
 
 
-# Recognises values that the serializers of a schema registry wrote: a magic byte, the id of a schema, then the data.
+# Recognises values written by schema registry serializers: a magic byte, a schema id, then the data.
 #
-# The formats are those of the documents of both registries: "Wire format" of Confluent, and the header of the
-# serializers of the AWS Glue Schema Registry.
+# The formats are those documented by both registries: "Wire format" by Confluent, and the serializer header of the AWS
+# Glue Schema Registry.
 
 
 HEAD_BYTES = 18
@@ -36,22 +36,22 @@ HEAD_BYTES = 18
 _CONFLUENT, _GLUE = 0, 3  # magic bytes
 _GLUE_COMPRESSIONS = (0, 5)
 _ID_BYTES = 4
-_MOVE = "Avro, Protobuf and other data of a registry are not read: expected JSON as plain text"
+_MOVE = "Avro, Protobuf and other registry data are not supported: expected JSON as plain text"
 
 
 def registry_kind(value: bytes) -> Kind | None:
     """The kind of a value by its first bytes; None if no schema registry wrote it.
 
-    A record is one line, in which carriage returns replace line feeds: an id with either is not shown.
+    A record is one line, in which carriage returns replace line feeds, so an id with either is not shown.
     """
     if len(value) < 1 + _ID_BYTES:
         return None
     schema = value[1 : 1 + _ID_BYTES]
-    if value[0] == _CONFLUENT and any(schema):  # ids begin at 1; a file of zeros has none
+    if value[0] == _CONFLUENT and any(schema):  # ids start at 1; a file of zeros has none
         named = "" if b"\r" in schema else f", schema {int.from_bytes(schema, 'big')}"
-        return Kind(f"values of a schema registry (magic byte 0{named})", _MOVE)
+        return Kind(f"schema registry values (magic byte 0{named})", _MOVE)
     if len(value) >= HEAD_BYTES and value[0] == _GLUE and value[1] in _GLUE_COMPRESSIONS:
-        return Kind("values of the AWS Glue Schema Registry (magic byte 3)", _MOVE)
+        return Kind("AWS Glue Schema Registry values (magic byte 3)", _MOVE)
     return None
 
 
@@ -104,7 +104,7 @@ def archive(head: bytes) -> Kind | None:
 
 
 def _is_tar(head: bytes) -> bool:
-    """Whether the first block has the checksum of a header; old archives have no magic bytes."""
+    """Whether the first block has a valid header checksum; old archives have no magic bytes."""
     block = head[:_TAR_BLOCK]
     written = block[_TAR_SUM].strip(b" \0")
     if len(block) < _TAR_BLOCK or not block[0] or not re.fullmatch(rb"[0-7]+", written):
@@ -113,7 +113,7 @@ def _is_tar(head: bytes) -> bool:
 
 
 def binary_kind(head: bytes) -> Kind | None:
-    """The kind of bytes that have no record and are not UTF-8 text; None if it is unknown."""
+    """The kind of bytes that contain no records and are not UTF-8 text; None if unknown."""
     if head.startswith(_ARROW_MESSAGE):  # its zero bytes look like UTF-16
         return ARROW_STREAM
     if found := _wide_text(head):
@@ -124,7 +124,7 @@ def binary_kind(head: bytes) -> Kind | None:
             if head.startswith(magic):
                 return kind
     if (codec := sniff(head)) != "none":
-        return Kind(f"{codec} data that was compressed again", "decompress it once")
+        return Kind(f"{codec} data that was compressed twice", "decompress it once")
     is_binary = len(head) >= _MIN_BINARY_BYTES and control >= len(head) * _MIN_CONTROL_SHARE
     return BINARY if is_binary else None
 
@@ -138,6 +138,6 @@ def _wide_text(head: bytes) -> Kind | None:
     sample = head[:_WIDE_SAMPLE]
     if len(sample) < _MIN_WIDE_BYTES:
         return None
-    # Which of four bytes are zero in nearly all characters.
+    # Which of four bytes are zero in almost all characters.
     quarters = (sample[at::4] for at in range(4))
     return _WIDE.get(tuple(each.count(0) >= len(each) * _MIN_ZERO_SHARE for each in quarters))

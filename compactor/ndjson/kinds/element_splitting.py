@@ -12,7 +12,7 @@ _STRING = rb'"(?:[^"\\]++|\\.|)*+"'
 _FLAT = rb'[^"{}\[\]]++|' + _STRING
 _NESTED = rb"[{\[](?:" + _FLAT + rb"|)*+[}\]]"
 _TWICE_NESTED = rb"[{\[](?:" + _FLAT + rb"|" + _NESTED + rb"|)*+[}\]]"
-# An object of few levels is found by one search, faster than bracket by bracket.
+# A shallow object is found by one search, faster than bracket by bracket.
 _OBJECT = re.compile(rb"\{(?:" + _FLAT + rb"|" + _TWICE_NESTED + rb"|)*+\}", re.DOTALL)
 
 _BETWEEN = re.compile(rb"[ \t\r\n,]*+")
@@ -24,7 +24,7 @@ _OPENING, _QUOTE, _ARRAY, _END_OF_ARRAY = frozenset(b"{["), *b'"[]'
 
 
 class Element(NamedTuple):
-    """An element, or a part of one that is too long to hold.
+    """An element, or part of one that is too long to hold.
 
     Attributes:
         ends: Whether the element ends with these bytes.
@@ -38,14 +38,14 @@ class Element(NamedTuple):
 class ElementScanner:
     """Finds elements in pieces of a file.
 
-    The elements are those of all arrays that are not inside another value, and all other such values. Any commas and
-    white space may be between them. Both kinds of brackets count alike, because the judge of an element parses it.
+    The elements are those of all top-level arrays, and all other top-level values. Any commas and white space may
+    separate them. Both kinds of brackets count alike, because the element's judge parses it.
 
     Args:
-        max_bytes: A longer element may come in parts, of which all but the last are multiples of this.
+        max_bytes: A longer element may come in parts, all of which except the last are multiples of this.
 
-    `_buffer` has the bytes from `_offset` on that are still needed, scanned up to `_at`. `_start` is where the current
-    element, or what is left of it, begins in it; -1 between elements.
+    `_buffer` has the bytes still needed, starting at `_offset` and scanned up to `_at`. `_start` is where the current
+    element, or the rest of it, starts there; -1 between elements.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -83,11 +83,11 @@ class ElementScanner:
 
     @property
     def is_open(self) -> bool:
-        """Whether the bytes so far end in an element or an array."""
+        """Whether the bytes so far end inside an element or an array."""
         return self._start >= 0 or self._in_array
 
     def _objects(self) -> Iterator[Element]:
-        """The next elements that are whole objects of few levels."""
+        """The next elements that are whole shallow objects."""
         buffer = self._buffer
         while True:
             self._at = _end(_BETWEEN, buffer, self._at)
@@ -113,7 +113,7 @@ class ElementScanner:
         self._at += 1
 
     def _reaches_end(self) -> bool:
-        """Scan on, and return whether the element ends there."""
+        """Continue scanning; return whether the element ends there."""
         buffer, size = self._buffer, len(self._buffer)
         while True:
             is_bare = not (self._in_string or self._depth)
@@ -139,7 +139,7 @@ class ElementScanner:
         return Element(self._offset + start, bytes(self._buffer[start:end]), True)
 
     def _parts(self) -> Iterator[Element]:
-        """Yield what is held of an element that is already too long."""
+        """Yield the held part of an element that is already too long."""
         if self._start >= 0 and self._at - self._start > self._max_bytes:
             whole = (self._at - self._start) // self._max_bytes * self._max_bytes
             part = bytes(self._buffer[self._start : self._start + whole])
@@ -148,7 +148,7 @@ class ElementScanner:
 
 
 def _end(pattern: re.Pattern[bytes], buffer: bytearray, start: int) -> int:
-    """Where a pattern that matches always ends."""
+    """The end of a match of a pattern that always matches."""
     match = pattern.match(buffer, start)
     return match.end() if match else start
 
@@ -158,14 +158,14 @@ _LINE_FEEDS_ARE_SPACE = re.compile(rb'(?:[^"]++|"(?:[^"\\\n]++|\\[^\n]|)*+"|)*+'
 
 
 def split_elements(pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
-    """Pass every element of a file on, each as a line. Holds at most one piece, one block and one element of the file.
+    """Pass on every element of a file, each as a line. Holds at most one piece, one block and one element of the file.
 
-    The line feeds of an element become spaces, or carriage returns if one of them is in a string, which makes it
-    invalid JSON. The line number of a reject is the number of its element.
+    The line feeds of an element become spaces, or carriage returns if one is inside a string, which makes it invalid
+    JSON. A reject's line number is the number of its element.
 
     Raises:
-        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `unreadable`: the file ends within an
-            element or an array; or what the judge raises.
+        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `unreadable`: the file ends inside an
+            element or an array; or an error raised by the judge.
     """
     return _ElementSplitting(receiver).run(pieces)
 
@@ -189,7 +189,7 @@ class _ElementSplitting(Splitting):
             self._add(element)
         self._pass_on()
         if self._scanner.is_open:
-            raise FileError("unreadable", f"it ends within an array or element after element {self.lines}: truncated")
+            raise FileError("unreadable", (f"it ends inside an array or element after element {self.lines}: truncated"))
 
     def _add(self, element: Element) -> None:
         if element.ends and not self._over_long and len(element.data) <= self._limits.max_line_bytes:
@@ -220,7 +220,7 @@ class _ElementSplitting(Splitting):
 
 
 def _line(element: bytes) -> bytes:
-    """The element on one line, which is JSON if and only if the element is."""
+    """The element on one line, which is valid JSON exactly if the element is."""
     if b"\n" in element:
         element = element.replace(b"\n", b" " if _LINE_FEEDS_ARE_SPACE.fullmatch(element) else b"\r")
     return element + b"\n"

@@ -16,20 +16,20 @@ from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import LineCounts, Receiver, Splitter
 
 LOOK_BYTES = 64 * 1024
-"""How much of a file to look at."""
+"""How much of a file to examine."""
 
 LONG_LOOK_BYTES = 1024 * 1024
-"""How much of a file to look at if its first lines are longer."""
+"""How much of a file to examine if its first lines are longer."""
 
 MAX_FIRST_LINE_BYTES = 16 * 1024 * 1024
 """How far to search for the end of a first line that may be the whole file."""
 
 
 def recorded_splitter(file_format: FileFormat, grok: OpenDecoder | None) -> Splitter:
-    """The splitter that a file was read with when its manifest was compacted.
+    """The splitter with which a file was read when its manifest was compacted.
 
     Args:
-        file_format: The format in the report on the file.
+        file_format: The format in the file's report.
         grok: The decoder of its lines; None if they are JSON.
     """
     if file_format == "json":
@@ -42,11 +42,9 @@ class Formats:
     """Which files are read, and how.
 
     Attributes:
-        accepted: `ndjson`: every other kind is quarantined. `json`: JSON arrays and documents are read, too. `grok`:
+        accepted: `ndjson`: every other kind is quarantined. `json`: JSON arrays and documents are also read. `grok`:
             lines are any text; only archives and other binary files are quarantined. `recorded`: nothing is recognised;
-            files
-                are
-            read as they were before.
+            files are read as they were before.
         recorded_json: With `recorded`, the URIs of the files that were read as JSON.
         lines_folder: Files in this folder hold lines, whatever they look like. Empty for none.
         grok: The decoder of lines; None if they are JSON.
@@ -68,7 +66,7 @@ class Formats:
         return split_lines if self.grok is None else GrokSplitter(self.grok, is_bounded=self.recognises)
 
     def splitter(self, uri: str) -> Splitter:
-        """The splitter for a file. It raises a `FileError` if the file is of a kind that is not accepted."""
+        """The splitter for a file. Raises a `FileError` if this kind of file is not accepted."""
         if self.accepted == "recorded":
             return recorded_splitter("json" if uri in self.recorded_json else "ndjson", self.grok)
         if self.lines_folder and is_within(uri, self.lines_folder):
@@ -96,7 +94,7 @@ def _split_text(pieces: Iterable[bytes], receiver: Receiver, *, split: Splitter)
 
 
 def recognised(pieces: Iterable[bytes]) -> tuple[Kind | None, Iterator[bytes]]:
-    """Look at the first bytes of a file.
+    """Examine the first bytes of a file.
 
     Returns:
         The kind of the file if it is not NDJSON, else None; and all pieces of the file.
@@ -111,7 +109,7 @@ def recognised(pieces: Iterable[bytes]) -> tuple[Kind | None, Iterator[bytes]]:
             head = head[:LOOK_BYTES]
     kind = recognise(head, is_whole=look.is_all(head))
     if kind is not None and kind.is_json and b"\n" not in head and begins_with_record(look.after_first_line()):
-        kind = None  # only the first line is no record
+        kind = None  # only the first line is not a record
     return kind, look.pieces()
 
 
@@ -131,7 +129,7 @@ class _Look:
         return b"".join(self._held)[:size]
 
     def is_all(self, head: bytes) -> bool:
-        """Whether the first bytes are all of the file."""
+        """Whether the first bytes are the whole file."""
         return self._is_all and len(head) == self._held_bytes
 
     def after_first_line(self) -> bytes:
@@ -143,7 +141,7 @@ class _Look:
         return after[:LOOK_BYTES]
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield all pieces of the file, which are held no longer than needed."""
+        """Yield all pieces of the file, holding them no longer than needed."""
         while self._held:
             yield self._held.pop(0)
         yield from self._pieces

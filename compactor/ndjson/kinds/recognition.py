@@ -1,4 +1,4 @@
-"""Recognises files that are not NDJSON by their beginning. In doubt a file is NDJSON with bad lines."""
+"""Recognises files that are not NDJSON by their beginning. When in doubt, a file is NDJSON with bad lines."""
 
 import csv
 import re
@@ -13,7 +13,7 @@ from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
 from compactor.ndjson.line_splitting import BOM
 
 MAX_TOKENS = 8192
-"""How many strings, numbers, brackets and commas to look at. What follows counts as cut off."""
+"""How many strings, numbers, brackets and commas to examine. The rest counts as cut off."""
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.|)*+"?+|[\[\]{},]|[^ \t\r\n"\[\]{},]++', re.DOTALL)
 _CLOSING = {b"{": b"}", b"[": b"]"}
@@ -22,12 +22,12 @@ _ARRAY = [b"]"]
 
 @dataclass(slots=True)
 class JsonValues:
-    """Arrays and objects, separated only by white space, and commas between the elements of the arrays.
+    """Arrays and objects, separated only by white space, and by commas between array elements.
 
     Attributes:
-        closed: Where each whole value begins and ends.
-        open_at: Where the unfinished last value begins; None if the last value is whole.
-        valid: How many whole objects, and whole arrays and objects in an array, are JSON.
+        closed: Start and end of each whole value.
+        open_at: Start of the unfinished last value; None if the last value is whole.
+        valid: How many whole objects, and whole arrays and objects in an array, are valid JSON.
     """
 
     closed: list[tuple[int, int]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class _Search:
     """The state between two tokens.
 
     Attributes:
-        closing: The bracket that ends each open array and object, innermost last.
+        closing: The closing bracket of each open array and object, innermost last.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -68,11 +68,11 @@ class _Search:
         self.start = 0
         self.checked = 0
         self._data = data
-        self._element = 0  # where the last element of an array outside all others begins
-        self._has_element = False  # whether a comma has to come next in such an array
+        self._element = 0  # start of the last element of a top-level array
+        self._has_element = False  # whether a comma must come next in such an array
 
     def take(self, token: re.Match[bytes]) -> bool:
-        """Process a token; return False if it cannot stand where it does."""
+        """Process a token; return False if it is invalid at this point."""
         text = token[0]
         if text in _CLOSING:
             return self._opened(text, token.start(), token.end())
@@ -98,7 +98,7 @@ class _Search:
         return had_one
 
     def _begun(self, start: int) -> bool:
-        """Begin an element of an array; return False if no comma precedes it."""
+        """Start an element of an array; return False if no comma precedes it."""
         if self.closing != _ARRAY:
             return True
         had_one, self._has_element, self._element = self._has_element, True, start
@@ -130,7 +130,7 @@ def _is_json(text: bytes) -> bool:
 
 
 MIN_LINES = 3
-"""Lines of one unfinished document that prove it. Fewer could be a bad line and the good one after it."""
+"""How many lines of one unfinished document prove it. Fewer could be a bad line and the good one after it."""
 
 JSON_ARRAY = Kind("one JSON array", READ_AS_JSON, is_json=True)
 PRETTY_JSON = Kind("pretty-printed JSON", READ_AS_JSON, is_json=True)
@@ -160,12 +160,12 @@ class _Lines:
 def recognise(head: bytes, *, is_whole: bool) -> Kind | None:
     """The kind of a file if it is not NDJSON, else None.
 
-    A file with records is of another kind only if it is an archive, if it is one JSON array, or if most of its lines
-    belong to documents of several lines.
+    A file with records is of a different kind only if it is an archive, if it is one JSON array, or if most of its
+    lines belong to multi-line documents.
 
     Args:
         head: The first bytes of the decoded file.
-        is_whole: Whether this is all of it.
+        is_whole: Whether this is the whole file.
     """
     text = head.removeprefix(BOM)
     first = _first_line(text)
@@ -182,7 +182,7 @@ def recognise(head: bytes, *, is_whole: bool) -> Kind | None:
 
 
 def begins_with_record(head: bytes) -> bool:
-    """Whether the first line that is not blank is a record."""
+    """Whether the first non-blank line is a record."""
     line = _first_line(head)
     if not line.startswith(b"{"):
         return False
@@ -212,7 +212,7 @@ def _json_kind(text: bytes, lines: _Lines) -> Kind | None:
         return None
     read = text[: values.end]
     if b"\n" not in read and begins_with_record(text.partition(b"\n")[2]):
-        return None  # only the first line is no record
+        return None  # only the first line is not a record
     if len(values.closed) + (values.open_at is not None) == 1:
         return _kind_of_one(read, values)
     return _kind_of_several(text, values, lines)
@@ -251,12 +251,12 @@ def _text_kind(text: bytes, lines: _Lines, *, is_whole: bool) -> Kind | None:
 
 
 def _is_table(lines: list[bytes], delimiter: str, *, is_whole: bool) -> bool:
-    """Whether the lines are at least two rows of the same number of fields, at least two."""
+    """Whether the lines are at least two rows with the same number of fields, at least two."""
     shown = lines[:_MAX_ROWS]
     try:
         rows = list(csv.reader((line.decode("latin-1") + "\n" for line in shown), delimiter=delimiter))
     except csv.Error:
         return False
     if not (is_whole and len(shown) == len(lines)):
-        rows = rows[:-1]  # a quoted field may go on
+        rows = rows[:-1]  # a quoted field may continue
     return len(rows) > 1 and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1

@@ -224,9 +224,9 @@ def test_frames_without_data_are_skipped(codec, encoded, expected, size):
 @pytest.mark.parametrize(
     ("codec", "encoded", "message"),
     [
-        ("bzip2", bz2.compress(LINES) + bytes(1), "other bytes follow its end; expected nothing, or another member"),
-        ("gzip", gzip.compress(LINES) + b"other" * 9, "other bytes follow its end"),
-        ("xz", lzma.compress(LINES) + b"other" * 9, "other bytes follow its end"),
+        ("bzip2", bz2.compress(LINES) + bytes(1), "other data follows its end; expected nothing, or another member"),
+        ("gzip", gzip.compress(LINES) + b"other" * 9, "other data follows its end"),
+        ("xz", lzma.compress(LINES) + b"other" * 9, "other data follows its end"),
         ("gzip", gzip.compress(LINES) + gzip.compress(LINES)[:-8] + bytes(8), "incorrect data check"),
         ("xz", lzma.compress(LINES) + bytes(3), "3 zero bytes after a stream, expected a multiple of 4"),
         ("xz", lzma.compress(LINES) + bytes(5) + lzma.compress(LINES), "5 zero bytes"),

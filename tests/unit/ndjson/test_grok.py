@@ -153,7 +153,7 @@ def test_a_file_of_costly_lines_is_given_up() -> None:
     decoder = grok(NESTED, max_steps=1_000)
     allowed = b"\n".join([HOSTILE] * MAX_COSTLY_LINES)
     assert len(read(decoder, [allowed])[2]) == MAX_COSTLY_LINES
-    with pytest.raises(FileError, match="1,000 lines take more steps to match") as raised:
+    with pytest.raises(FileError, match="1,000 lines need more steps to match") as raised:
         read(decoder, [allowed, b"\n" + HOSTILE])
     assert raised.value.status == "too_many_rejects"
 

@@ -28,10 +28,10 @@ UUID = bytes(range(16))
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (b"\0\0\0\x01\0data", "values of a schema registry (magic byte 0, schema 256)"),
-        (b"\0\0\0\0\rdata", "values of a schema registry (magic byte 0)"),  # a line feed stood there, perhaps
-        (b"\x03\0" + UUID, "values of the AWS Glue Schema Registry (magic byte 3)"),
-        (b"\x03\x05" + UUID + b"data", "values of the AWS Glue Schema Registry (magic byte 3)"),
+        (b"\0\0\0\x01\0data", "schema registry values (magic byte 0, schema 256)"),
+        (b"\0\0\0\0\rdata", "schema registry values (magic byte 0)"),  # a line feed stood there, perhaps
+        (b"\x03\0" + UUID, "AWS Glue Schema Registry values (magic byte 3)"),
+        (b"\x03\x05" + UUID + b"data", "AWS Glue Schema Registry values (magic byte 3)"),
         (b"\x03\x01" + UUID, None),
         (b"\x03\0" + UUID[1:], None),
         (b"\0\0\0\x01", None),
@@ -50,7 +50,7 @@ def test_too_many_rejects_say_how_the_first_one_looks() -> None:
     spool = RejectSpool("m-1", "kafka://main/events/0?from=0&to=9", limits, Scratch(1_000))
     spool.add(Reject(1, 0, "invalid_json", b"\0\0\0\0\x07data"))
     with pytest.raises(
-        FileError, match=r"the first looks like values of a schema registry \(magic byte 0, schema 7\)"
+        FileError, match=r"the first looks like schema registry values \(magic byte 0, schema 7\)"
     ) as exc:
         spool.add(Reject(2, 9, "invalid_json", b"no json"))
     assert exc.value.status is FileStatus.TOO_MANY_REJECTS
@@ -142,7 +142,7 @@ def tarred(form: int) -> bytes:
         pytest.param(LINES.decode().encode("utf-32-be"), "UTF-32 text", id="utf-32 without a mark"),
         pytest.param(b"\n<!DOCTYPE html>\n<html><p>404</p></html>\n", "an HTML page", id="html"),
         pytest.param(b'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>', "XML", id="xml"),
-        pytest.param(gzip.compress(LINES, mtime=0), "gzip data that was compressed again", id="twice"),
+        pytest.param(gzip.compress(LINES, mtime=0), "gzip data that was compressed twice", id="twice"),
         pytest.param(bytes(range(256)) * 9, "binary data", id="binary"),
         pytest.param(b"\0" * 100_000, "binary data", id="zeros"),
     ],
