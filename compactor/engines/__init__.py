@@ -1,1 +1,1 @@
-"""Turns the files of a manifest into staged Parquet: the port of the engines, and each engine without Spark itself."""
+"""Turns the files of a manifest into staged Parquet: the engines' port, and all parts of the engines without Spark."""

@@ -1,7 +1,7 @@
 """The columns file: a Parquet file without rows that has every column of the output, and sorts before all other files.
 
-pandas and pyarrow take the columns of a folder from its first file, and silently drop further ones. Polars and DuckDB
-do so, too, and refuse files that differ from it unless told to fill in nulls.
+pandas and pyarrow take a folder's columns from its first file, and silently drop all others. Polars and DuckDB do so,
+too, and refuse files with other columns unless told to fill in nulls.
 """
 
 import io
@@ -23,12 +23,12 @@ from compactor.schema.schema import METADATA_TYPES, RETIRED_TYPE, SchemaVersion,
 
 @dataclass(slots=True)
 class ColumnsFile:
-    """Keeps the columns file as wide as the output. The file can be made again from the registry.
+    """Keeps the columns file as wide as the output. It can be rebuilt from the registry.
 
-    An output with a single schema version has no such file: all its files have the same columns.
+    With a single schema version there is no such file: all output files have the same columns.
 
     Attributes:
-        partition: The folders of the file below the folder of its date, so that readers of Hive folders see each level.
+        partition: The folders of the file below its date folder, so that readers of Hive folders see each level.
     """
 
     store: ObjectStore
@@ -42,8 +42,8 @@ class ColumnsFile:
     def cover(self, version: int) -> None:
         """Add the columns of a schema version, before files with these columns become visible.
 
-        Processes that know different versions may write at the same time, and the last one wins. So a process that has
-        written looks for a newer version, and then writes again. If it dies in between, the next process does.
+        Processes that know different versions may write at the same time, and the last one wins. So after writing, a
+        process checks for a newer version, and then writes again. If it dies in between, the next process does so.
         """
         with self._lock:
             while version > self._covered:
@@ -60,7 +60,7 @@ class ColumnsFile:
         """Write the file wherever it lacks a column. Keeps columns that are in no version: former metadata columns."""
         place = self.layout.columns_file(self.partition)
         found = {place: b""}
-        # Under other settings it had other folders. It may sort before this one there, so it is kept up to date, too.
+        # With earlier settings it had other folders. It may sort before this one there, so it is kept up to date, too.
         for info in self.store.list(self.layout.columns_folder):
             if self.layout.is_columns_file(info.uri):
                 found[info.uri] = self._read(info.uri)
@@ -89,7 +89,7 @@ def _schema(data: bytes) -> pa.Schema:
 
 
 def _fields(version: SchemaVersion, metadata_columns: Collection[str]) -> list[pa.Field]:
-    """The columns of all files up to a version, retired ones included, in the order of their ids."""
+    """The columns of all files up to a version, including retired ones, in id order."""
     metadata = [
         arrow_field(name, METADATA_TYPES[name], METADATA_IDS[name]) for name in metadata_names(metadata_columns)
     ]

@@ -1,4 +1,4 @@
-"""The port of the engines, which turn the lines of a manifest into Parquet. Callers do not depend on the engine."""
+"""The port of the engines, which turn a manifest's lines into Parquet. Callers do not depend on the engine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,20 +14,20 @@ from compactor.ndjson.lines import Limits
 from compactor.schema.schema import NO_NEW_KEYS, KeyLimits, SchemaVersion
 
 EngineName = Literal["native", "spark"]
-"""The names of the engines in settings and ledger."""
+"""The engine names in settings and ledger."""
 
 
 class ColumnsFor(Protocol):
-    """Gives keys their columns."""
+    """Assigns columns to keys."""
 
     def __call__(self, keys: Mapping[str, str], *, rescued_from: str = "") -> SchemaVersion:
-        """Return a schema version with a column for each of these keys that may have one; create it if necessary.
+        """A schema version with a column for each of these keys that may have one; created if necessary.
 
-        If a key gets no column, the version has the column of rescued data.
+        If a key gets no column, the version has the rescued data column.
 
         Args:
-            keys: In first-seen order, each with the URI of the first file that has it.
-            rescued_from: The first file with keys that can get no column; empty if there is none.
+            keys: In first-seen order, each with the URI of the first file containing it.
+            rescued_from: The first file with keys that cannot get a column; empty if there is none.
         """
 
 
@@ -45,16 +45,16 @@ class EngineRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPlan:
-    """The columns of the rows of a manifest and how to write them.
+    """The columns of a manifest's rows, and how to write them.
 
     Attributes:
-        target_file_bytes: The size of a file at which the next one begins.
-        rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait until keys that
-            may get a column have one.
-        key_limits: Which keys without a column to collect. All others go to the rescued data in any case.
+        target_file_bytes: The size of a file at which the next one starts.
+        rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait until eligible
+            keys have a column.
+        key_limits: Which keys without a column to collect. All others always go to the rescued data.
         held_bytes: Bytes of records to hold back from the output, so that their file can be withdrawn.
-        pages_bytes: Bytes of the unfinished pages of all columns together. The length of a file counts these
-            uncompressed, so they have to be a small part of it.
+        pages_bytes: Total bytes in unfinished pages of all columns. A file's length counts these uncompressed, so they
+            must be a small part of it.
     """
 
     manifest_id: str
@@ -77,15 +77,15 @@ class StageRequest:
     Attributes:
         staging: The attempt's own folder; ends with `/`.
         schema: The latest version on record.
-        declared_keys: The keys of the schema file, which have a column in every version that `columns_for` returns.
-        columns_for: Gives the keys of the manifest their columns.
-        key_limits: Which keys may still become columns; the values of all others go to the rescued data.
-        ratio: Parquet bytes per decoded byte, from earlier commits; None if the engine has to measure a sample.
+        declared_keys: The keys in the schema file, which have a column in every version from `columns_for`.
+        columns_for: Assigns columns to the manifest's keys.
+        key_limits: Which keys may still become columns; values of all others go to the rescued data.
+        ratio: Parquet bytes per decoded byte in earlier commits; None if the engine has to measure a sample.
         stored_ratio: Parquet bytes per stored byte, for an engine that plans before it decodes; or None.
         manifests_in_flight: Number of manifests being processed at once, including this one.
-        on_inspected: The engine calls it when every line has been read and all rejects are staged.
-        place: A folder of the attempt in the output, for an engine that can write files of rows there under their final
-            names. Ends with `/`; empty to stage them.
+        on_inspected: Called when every line has been read and all rejects are staged.
+        place: The attempt's folder in the output, for an engine that can write row files there under their final names.
+            Ends with `/`; empty to stage them.
     """
 
     manifest: Manifest
@@ -119,9 +119,9 @@ class StagedOutput:
     """A Parquet file of rows.
 
     Attributes:
-        schema: The version whose columns it has. Older than that of the commit if no row has a key that came later.
-        partition: The value of each field of `Staged.partition_by` in all its rows.
-        holds_others: Its rows have different values than `partition`, which are None: there were too many partitions.
+        schema: The version with its columns; older than the commit's if no row has a later key.
+        partition: The common value of all rows for each field of `Staged.partition_by`.
+        holds_others: The rows have various values, and `partition` is all None: there were too many partitions.
     """
 
     uri: str
@@ -136,16 +136,16 @@ class Staged:
 
     Attributes:
         reports: One per input file, in the manifest's order.
-        schema: The version with a column for every key that may have one.
-        outputs: The Parquet files of rows, in the order in which they will be numbered.
-        rejects: URIs of the Parquet files of rejects, in the order in which they will be numbered.
+        schema: The version that has a column for every key that gets one.
+        outputs: The Parquet files of rows, in the order of their numbers.
+        rejects: URIs of the Parquet files of rejects, in the order of their numbers.
         rescued_values: Number of values in the rescued data because they do not fit the type of their column.
-        redone_bins: Number of bins that had to be written again because of new keys.
+        redone_bins: Number of bins that were rewritten because of new keys.
         refused_keys: Number of keys that got no column, at least.
         partition_by: How the rows are partitioned; empty if they are not.
         unparsed_times: Number of rows with a value that is not a time where one was expected.
-        partition_rows: The rows of each partition, counted before the split; without outputs that hold others.
-        are_partition_rows_exact: Whether these numbers are exact, and not lower bounds.
+        partition_rows: The rows per partition, counted before splitting; excludes outputs that hold others.
+        are_partition_rows_exact: Whether these numbers are exact rather than lower bounds.
     """
 
     reports: tuple[FileReport, ...]
@@ -164,8 +164,8 @@ class Staged:
 class Engine(Protocol):
     """Turns the lines of a manifest's files into staged Parquet files.
 
-    Each line becomes one row or one reject, or is blank. A file that cannot be read whole is reported as such and
-    leaves nothing behind. The caller verifies the staged files before it publishes them.
+    Each line becomes one row or one reject, or is blank. A file that cannot be read completely is reported and leaves
+    nothing in the output. The caller verifies the staged files before it publishes them.
     """
 
     @property
@@ -176,9 +176,9 @@ class Engine(Protocol):
         """Whether the engine still works. Called after an unexpected error. Never raises."""
 
     def stage(self, request: StageRequest) -> Staged:
-        """Make one attempt. May be called from several threads at once.
+        """Make one attempt. Called from several threads at once.
 
         Raises:
-            TryAgainError: Passing trouble.
-            OperatorError: A person must act.
+            TryAgainError: A transient failure.
+            OperatorError: An operator must act.
         """

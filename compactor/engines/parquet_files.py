@@ -15,7 +15,7 @@ from compactor.schema.field_ids import RESCUED_KEY_ID, RESCUED_VALUE_ID
 from compactor.schema.schema import RESCUED_TYPE
 
 FIELD_ID = b"PARQUET:field_id"
-"""Arrow's name of the id of a column, in its metadata."""
+"""Arrow's metadata key for a column's id."""
 
 _NAMES = {
     pa.string(): "string",
@@ -27,19 +27,19 @@ _NAMES = {
     pa.timestamp("us"): "timestamp_ntz",
     pa.timestamp("ns", "UTC"): "timestamp_ns",
 }
-"""The names of types in `compactor.schema.column_types`. A timestamp is INT64 in UTC; INT96 has no zone to Arrow."""
+"""The type names in `compactor.schema.column_types`. A timestamp is INT64 in UTC; to Arrow, INT96 has no zone."""
 
 _TYPES = {name: found for found, name in _NAMES.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetFacts:
-    """A stored file and the contents of its footer.
+    """A stored file and its footer.
 
     Attributes:
         rows: Number of rows in all row groups.
         columns: Names of the top-level columns, in order.
-        types: Their types, named as in `compactor.schema.column_types`; pyarrow's name for any other.
+        types: Their types, named as in `compactor.schema.column_types`; otherwise by pyarrow's name.
     """
 
     uri: str
@@ -50,7 +50,7 @@ class ParquetFacts:
 
 
 class StoredFile(io.RawIOBase):
-    """Presents a stored object as a seekable file. Each read is one ranged read of the store."""
+    """Presents a stored object as a seekable file. Each read is one ranged read from the store."""
 
     def __init__(self, store: ObjectStore, uri: str, size_bytes: int, etag: str) -> None:
         super().__init__()
@@ -90,11 +90,11 @@ class StoredFile(io.RawIOBase):
 
 
 class StoredParquet(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is not typed
-    """A stored Parquet file, read in the thread that asks for it.
+    """A stored Parquet file, read in the calling thread.
 
-    Arrow's own threads would call Python for each read, and still hold the results when the process ends. Python then
-    ends a thread that calls it, which C++ takes for a crash: the process would end with SIGABRT although its work is
-    done.
+    Arrow's own threads would call Python for each read, and still hold the results when the process exits. Python then
+    terminates a thread that calls it, which C++ takes for a crash: the process would end with SIGABRT although its work
+    is done.
     """
 
     def iter_batches(self, *args: Any, use_threads: bool = False, **options: Any) -> Iterator[pa.RecordBatch]:
@@ -106,7 +106,7 @@ class StoredParquet(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is not typ
 
 
 def open_parquet(store: ObjectStore, uri: str) -> tuple[StoredParquet, int]:
-    """Open a stored Parquet file for reading. Returns also its size in bytes.
+    """Open a stored Parquet file for reading; also return its size in bytes.
 
     Raises:
         StagingError: It is missing, truncated, or not a Parquet file.
@@ -118,7 +118,7 @@ def open_parquet(store: ObjectStore, uri: str) -> tuple[StoredParquet, int]:
         source = pa.PythonFile(StoredFile(store, uri, info.size_bytes, info.etag), mode="r")
         return StoredParquet(source), info.size_bytes
     except (pa.ArrowInvalid, OSError) as exc:
-        raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
+        raise StagingError(f"{uri}: {exc}; expected a complete Parquet file") from exc
 
 
 def parquet_facts(store: ObjectStore, uri: str) -> ParquetFacts:
@@ -131,7 +131,7 @@ def parquet_facts(store: ObjectStore, uri: str) -> ParquetFacts:
 
 
 def facts_of(uri: str, file: StoredParquet, size_bytes: int) -> ParquetFacts:
-    """The contents of the footer of an opened file."""
+    """The footer of an opened file."""
     schema = file.schema_arrow
     return ParquetFacts(
         uri=uri,
@@ -152,20 +152,20 @@ def type_name(found: pa.DataType) -> str:
 
 
 def python_values(column: pa.Array) -> list[Any]:
-    """The values of a column as `compactor.schema.column_types.canonical_text` takes them."""
+    """The values of a column as accepted by `compactor.schema.column_types.canonical_text`."""
     if type_name(column.type) == "timestamp_ns":
-        column = column.cast(pa.int64())  # a datetime ends with microseconds
+        column = column.cast(pa.int64())  # a datetime has only microseconds
     values: list[Any] = column.to_pylist()
     return values
 
 
 def arrow_type(name: str) -> pa.DataType:
-    """The type of a column in a file, by its name in `compactor.schema.column_types`."""
+    """The Arrow type of a column, by its name in `compactor.schema.column_types`."""
     return _TYPES.get(name) or pa.decimal128(parse_type(name).precision, parse_type(name).scale)
 
 
 def arrow_field(name: str, type_: str, field_id: int) -> pa.Field:
-    """A column of a file, by its type; with an id unless that is 0."""
+    """A file's column of a given type; with an id unless that is 0."""
     if type_ == RESCUED_TYPE:
         key = _numbered(pa.field("key", pa.string(), nullable=False), RESCUED_KEY_ID)
         found = pa.map_(key, _numbered(pa.field("value", pa.string()), RESCUED_VALUE_ID))

@@ -1,4 +1,4 @@
-"""Where an attempt writes its files of rows: in its staging, or in place, under their final names in the output."""
+"""Where an attempt writes its row files: in its staging, or in place, under their final names in the output."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,7 +11,7 @@ from compactor.core.ports import ObjectStore, ObjectWriter
 
 @contextmanager
 def writing(uri: str) -> Iterator[None]:
-    """Report a failed write as trouble of the store, so that it is not blamed on the input file being read."""
+    """Report a failed write as a store failure, so that it is not blamed on the input file being read."""
     try:
         yield
     except (ObjectNotFound, ObjectChanged) as exc:
@@ -23,10 +23,10 @@ _CHUNK_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RowsPlace:
-    """A folder of one attempt.
+    """An attempt's folder.
 
     Attributes:
-        in_place: Nothing copies the files: a table lists them where they are. So each of them is only ever created.
+        in_place: Files are never copied, because a table lists them where they are. So each file is create-only.
     """
 
     folder: str
@@ -39,11 +39,11 @@ class RowsPlace:
         return cls(folder, in_place=True, ending=f".{compression}.parquet")
 
     def uri(self, name: str, partition: str = "") -> str:
-        """The place of a file.
+        """A file's place.
 
         Args:
-            name: Its name without an ending, unique in the attempt.
-            partition: The folders of the partition of its rows; only used in place.
+            name: Its name without a suffix, unique within the attempt.
+            partition: The folders of its rows' partition; only used in place.
         """
         return f"{self.folder}{partition if self.in_place else ''}{name}{self.ending}"
 
@@ -60,7 +60,7 @@ class RowsPlace:
         if not self.in_place:
             store.put(uri, data)
         elif not store.create(uri, data):  # guard: a file of a partition in place takes no place of another
-            raise StoreUnavailable(f"{uri}: another object is there; expected none")
+            raise StoreUnavailable(f"{uri}: another object exists; expected none")
 
     def upload(self, store: ObjectStore, uri: str, path: Path) -> None:
         """Write a file here with the content of a local file."""
@@ -82,7 +82,7 @@ class RowsPlace:
             return
         found = store.stat(source)
         if found is None:
-            raise ObjectNotFound(f"{source}: there is no such object")
+            raise ObjectNotFound(f"{source}: no such object")
         with self._new(store, uri) as writer:
             for start in range(0, found.size_bytes, _CHUNK_BYTES):
                 writer.write(store.read_range(source, start, _CHUNK_BYTES, etag=found.etag))

@@ -1,4 +1,4 @@
-"""Verifies the staged files against the engine's report before they may be published, and counts misfits."""
+"""Verifies the staged files against the engine's report before publishing, and counts misfits."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def misfits_by_column(store: ObjectStore, staged: Staged) -> dict[str, int]:
     """Count the values of each typed column in the rescued data. Reads only their keys, and nothing if all fit.
 
     Raises:
-        StagingError: A staged file cannot be read, or has a different number of such values than the engine counted.
+        StagingError: A staged file cannot be read, or its number of such values differs from the engine's count.
     """
     if not staged.rescued_values:
         return {}
@@ -53,12 +53,12 @@ def _rescued_keys(store: ObjectStore, uri: str) -> Counter[str]:
             for counted in column.flatten().flatten()[0].value_counts():
                 keys[counted["values"].as_py()] += counted["counts"].as_py()
     except (pa.ArrowInvalid, OSError) as exc:
-        raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
+        raise StagingError(f"{uri}: {exc}; expected a complete Parquet file") from exc
     return keys
 
 
 def _leaf_of_keys(file: pq.ParquetFile) -> str | None:
-    """The path of the map's keys. Engines name the parts of a map differently."""
+    """The path of the map's keys. Engines name a map's parts differently."""
     for number in range(len(file.schema)):
         leaf = file.schema.column(number)
         if leaf.max_repetition_level and leaf.path.partition(".")[0] == RESCUED_COLUMN:
@@ -75,17 +75,17 @@ def verify_staged(
         Outputs and rejects, in the order of `staged`.
 
     Raises:
-        StagingError: A count or a column is wrong, or a file is not whole.
+        StagingError: A count or a column is wrong, or a file is incomplete.
     """
     where = f"manifest {manifest.manifest_id}"
     # guard: nothing is decided, and so published, before it was verified
     _check_reports(where, manifest, staged.reports)
-    read = map_ordered if staged.partition_by else map  # of partitions, there may be many
+    read = map_ordered if staged.partition_by else map  # with partitions, there may be many
     outputs = list(read(partial(parquet_facts, store), [output.uri for output in staged.outputs]))
     rejects = [parquet_facts(store, uri) for uri in staged.rejects]
     for output, file in zip(staged.outputs, outputs, strict=True):
         if not staged.schema.continues(output.schema):
-            raise StagingError(f"{where}: {file.uri} has columns that are not the first ones of the schema")
+            raise StagingError(f"{where}: {file.uri} has columns that are not the first ones in the schema")
         columns, types = (planned(output.schema, metadata_columns) for planned in (parquet_columns, parquet_types))
         _check_columns(where, file, columns, types)
     _check_rows(where, "rows", outputs, sum(report.records for report in staged.reports))
@@ -97,7 +97,7 @@ def verify_staged(
 def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]) -> None:
     named, reported = [file.uri for file in manifest.files], [report.uri for report in reports]
     if named != reported:  # guard: every file of the manifest is reported on
-        raise StagingError(f"{where}: {len(reported)} files reported, expected the manifest's {len(named)} in order")
+        raise StagingError(f"{where}: {len(reported)} files reported; expected the manifest's {len(named)} in order")
     for report in reports:
         accounted = report.records + report.rejected_lines + report.blank_lines
         if accounted != report.lines:  # guard: rows, rejects and blank lines of each file are its lines
@@ -130,4 +130,4 @@ def _check_partitions(where: str, staged: Staged, files: Sequence[ParquetFacts])
         if found[values] < rows or (staged.are_partition_rows_exact and found[values] > rows):
             raise StagingError(f"{where}: a partition holds {found[values]} rows, expected {rows}")
     if staged.partition_by and found.keys() - staged.partition_rows.keys():
-        raise StagingError(f"{where}: a partition was staged that no row was counted in")
+        raise StagingError(f"{where}: a partition was staged for which no row was counted")

@@ -1,4 +1,4 @@
-"""The results of the tasks that read the files of a manifest, and what they amount to together."""
+"""The results of the tasks that read a manifest's files, and their totals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ class TaskFile:
 
     Attributes:
         index: Its index in the manifest.
-        new_keys: Keys without a column that no earlier file of the task has, in first-seen order.
+        new_keys: Keys without a column that are new within the task, in first-seen order.
         has_further_keys: Some keys without a column were not collected.
-        readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records, or the
-            task made their rows.
+        readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records, or if
+            the task made its rows.
     """
 
     index: int
@@ -35,7 +35,7 @@ class TaskResult:
     Attributes:
         rejects_uri: The staged Parquet file of all rejects; None if there are none.
         outputs: URIs of the staged Parquet files of rows.
-        rescued_values: Number of values in them that do not fit the type of their column.
+        rescued_values: Number of their values that do not fit their column's type.
     """
 
     files: tuple[TaskFile, ...]
@@ -52,11 +52,11 @@ R = TypeVar("R", bound=TaskResult)
 
 
 class ManifestResults(Generic[R]):
-    """The results of all tasks of a manifest.
+    """The results of all tasks for a manifest.
 
     Attributes:
         files: All files, in the manifest's order.
-        new_keys: The collected keys without a column in first-seen order, with the URI of the first file that has each.
+        new_keys: The collected keys without a column in first-seen order, each with the first file's URI.
         further_from: The first file with keys that were not collected; empty if there is none.
     """
 
@@ -73,7 +73,7 @@ class ManifestResults(Generic[R]):
         return schema.refused(self.new_keys, has_further=bool(self.further_from))
 
     def staged(self, schema: SchemaVersion, outputs: Sequence[StagedOutput], **further: Any) -> Staged:
-        """What an engine returns for these results; `further` has other fields of `Staged`."""
+        """An engine's result for these task results; `further` has other fields of `Staged`."""
         return Staged(
             reports=tuple(file.report for file in self.files),
             schema=schema,

@@ -1,1 +1,1 @@
-"""The native engine, which hands bins of files to the kernel."""
+"""The native engine, which passes bins of files to the kernel."""

@@ -24,14 +24,14 @@ from compactor.schema.schema import NO_NEW_KEYS
 
 
 class BinOutputs:
-    """The output files of one pass over a bin. A context manager that aborts what was not committed.
+    """The output files of one pass over a bin. A context manager that aborts uncommitted files.
 
     Args:
-        name: The prefix of their names, which no other pass uses.
+        name: The prefix of their names, unique to this pass.
 
     Attributes:
-        uris: The files begun so far, in order.
-        finished_bytes: The total length of the finished ones.
+        uris: The files started so far, in order.
+        finished_bytes: The total length of the finished files.
     """
 
     def __init__(self, store: ObjectStore, kernel: Kernel, place: RowsPlace, name: str, target_file_bytes: int) -> None:
@@ -43,7 +43,7 @@ class BinOutputs:
         self._name = name
         self._target_file_bytes = target_file_bytes
         self._current_bytes = 0
-        self._length = 0  # of the open file, and what is not yet written of it
+        self._length = 0  # of the open file, and the part not yet written
         self._writer: ObjectWriter | None = None
         self._open_file = ExitStack()
 
@@ -54,17 +54,17 @@ class BinOutputs:
         self.abort()
 
     def flush(self, done: float) -> None:
-        """Write what the kernel has completed, and finish the file if it has reached its size.
+        """Write the kernel's completed bytes, and finish the file if it has reached its size.
 
         Args:
-            done: The share of the input that has been read, from 0 to 1.
+            done: The share of the input read so far, from 0 to 1.
         """
         self._write_completed()
         length = self._kernel.output_bytes
         if length == self._length:
-            return  # rows are held back: only when they are written do both lengths tell of the same rows
+            return  # rows are held back: the lengths cover the same rows only once they are written
         step, self._length = max(0, length - self._length), length
-        # The kernel leaves out the last batch of rows, which is likely to be as long as the one before.
+        # The kernel omits the last batch of rows, which is probably as long as the previous one.
         if done and closes_file(length + step, self.finished_bytes, done, self._target_file_bytes, step_bytes=step):
             self.commit()
 
@@ -107,26 +107,26 @@ class BinOutputs:
 
 
 BLOCK_BYTES = 1024 * 1024
-"""Bytes that the kernel reads in one call. They fit the CPU cache; larger blocks were measured to be no faster."""
+"""Bytes that the kernel reads per call. They fit the CPU cache; larger blocks were measured to be no faster."""
 
 _INSPECTED = 64
-"""How many refused lines of a block Python inspects as well, to be sure that the kernel refuses no record. Inspecting
-a refused line takes longer than all else together.
-"""
+"""How many refused lines per block Python also inspects, to check that the kernel refuses no records. Inspecting a
+refused line takes longer than everything else together."""
 
 MAX_PASSES = 4
-"""How often a bin may be read: once more without the unreadable files, and again for files that change meanwhile."""
+"""How often a bin may be read: once more without the unreadable files, and again for files that change in the meantime.
+"""
 
 _Walked = WalkedFile[tuple[tuple[str, ...], bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class BinTask:
-    """One bin: the input files, and how their rows are written.
+    """One bin: the input files, and how to write their rows.
 
     Attributes:
         files: Index in the manifest and file, in the manifest's order.
-        stored_bytes: Their total length as stored, as far as it is known.
+        stored_bytes: Their total stored length, as far as known.
         staging: The attempt's folder; ends with `/`.
         number: Distinguishes the tasks of an attempt.
     """
@@ -147,7 +147,7 @@ class BinResult(TaskResult):
     Attributes:
         output_bytes: The total length of the outputs.
         lacks_columns: A key has no column and cannot be rescued, so the outputs must not be used: the bin has to be
-            written again with more columns.
+            rewritten with more columns.
     """
 
     output_bytes: int
@@ -156,15 +156,15 @@ class BinResult(TaskResult):
 
 @scratch_errors()
 def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinResult:
-    """Run a task. A second run of it touches nothing that the first one reported.
+    """Run a task. A second run does not touch files reported by the first.
 
-    A quarantined file is reported as such, and leaves nothing behind but samples of its rejects. If some of its rows
-    were already written, the bin is read again without the unreadable files.
+    A quarantined file is reported, and leaves nothing but samples of its rejects. If some of its rows were already
+    written, the bin is read again without the unreadable files.
 
     Raises:
-        StoreUnavailable: Passing trouble of the store, or of the local disk.
+        StoreUnavailable: A transient failure of the store, or of the local disk.
         AccessError: The store refused access.
-        StagingError: Files change again and again, or the kernel has a fault.
+        StagingError: Files keep changing, or the kernel has a fault.
     """
     unreadable: Mapping[int, _Walked] = {}
     for number in range(MAX_PASSES):
@@ -172,7 +172,7 @@ def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinRe
         if isinstance(outcome, BinResult):
             return outcome
         unreadable = outcome
-    raise StagingError(f"manifest {task.plan.manifest_id}: files of bin {task.number} change again and again")
+    raise StagingError(f"manifest {task.plan.manifest_id}: files of bin {task.number} keep changing")
 
 
 class _Pass:
@@ -184,7 +184,8 @@ class _Pass:
     def __init__(self, store: ObjectStore, task: BinTask, new_kernel: NewKernel, number: int) -> None:
         self._task = task
         self._kernel: Kernel = new_kernel(task.plan)
-        # A task that Spark believes lost may still run beside its repetition: neither may overwrite the other's files.
+        # A task that Spark believes lost may still run alongside its repetition: neither may overwrite the other's
+        # files.
         self._name = f"{task.number:06d}-{number}-{uuid4().hex[:8]}"
         place = task.place or RowsPlace(f"{task.staging}out/")
         self._outputs = BinOutputs(store, self._kernel, place, f"{self._name}-", task.plan.target_file_bytes)
@@ -204,11 +205,11 @@ class _Pass:
         """Read the files and stage their rows and rejects.
 
         Args:
-            unreadable: By index, the files that an earlier pass found unreadable. They are left out, except that files
-                with too many rejects are sampled again.
+            unreadable: Files found unreadable by an earlier pass, by index. They are skipped, except that files with
+                too many rejects are sampled again.
 
         Returns:
-            The result; or the unreadable files by index, if another pass has to leave them out.
+            The result; or the unreadable files by index, if another pass must skip them.
         """
         walked = {index: file for index, file in unreadable.items() if not file.report.reject_rows}
         self._sampled = frozenset(unreadable.keys() - walked.keys())
@@ -258,15 +259,15 @@ class _Pass:
         return counts, (tuple(new_keys), has_further_keys)
 
     def _sample(self, file: OpenedFile, on_reject: Callable[[Reject], None]) -> NoReturn:
-        """Read a file with too many rejects up to that point, for its rejects alone.
+        """Read a file with too many rejects up to the limit, only for its rejects.
 
         Raises:
-            FileError: `too_many_rejects`; or `changed` if it has fewer now.
+            FileError: `too_many_rejects`; or `changed` if it now has fewer.
         """
         with closing(self._walk.decoded(file)) as decoded:
             split = self._walk.splitter(file)
             inspect_lines(decoded, self._task.rules.limits, on_reject=on_reject, split=split, key_limits=NO_NEW_KEYS)
-        raise FileError(FileStatus.CHANGED, "replaced while its manifest was read")
+        raise FileError(FileStatus.CHANGED, "replaced while its manifest was being read")
 
     def _judge(self, block: bytes) -> Judged:
         written = block if self._path_values is None else self._path_values.lines(block)
@@ -295,7 +296,7 @@ def _reason(raw: bytes, start: int, block: bytes) -> str:
     reason = next((reason for _, reason in refusals([raw])), BLANK_LINE)
     if reason == BLANK_LINE:  # guard: a line that inspection takes cannot be refused by the kernel alone
         raise StagingError(
-            f"the native kernel refused a record of {len(raw)} bytes, from byte {start} of {len(block)}; "
-            "expected it to accept the record"
+            f"the native kernel refused a record: {len(raw)} bytes from byte {start} of {len(block)}; expected it "
+            "to accept the record"
         )
     return reason

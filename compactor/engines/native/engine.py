@@ -1,4 +1,4 @@
-"""The native engine: packs a manifest's files into bins of an output file each, which tasks read and write once."""
+"""The native engine: packs a manifest's files into bins, one per output file, which tasks read and write once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,19 +17,19 @@ from compactor.engines.task_results import ManifestResults
 from compactor.ledger.sizing import leeway, planned_files
 from compactor.schema.schema import EMPTY_KEY, SchemaVersion
 
-# Divides the files of a manifest into bins whose output files have the right size. Decisions, no I/O.
+# Divides a manifest's files into bins whose output files are right-sized. Decisions, no I/O.
 #
-# A file is never divided between bins, but a bin may make several output files, which end at any row.
+# A file is never divided between bins, but a bin may make several output files, which may end at any row.
 
 
 T = TypeVar("T")
 
 LEEWAY = 1.01
-"""A bin whose files are expected only at the very edge of the right sizes is joined with another bin."""
+"""A bin is joined with another one if its files are expected only at the very edge of the tolerance."""
 
 
 def bins_of(items: Sequence[T], weight: Callable[[T], int], *, ratio: float, target_file_bytes: int) -> list[list[T]]:
-    """Divide files into one bin for each output file; into fewer bins where large files would make them uneven.
+    """Divide files into one bin per output file; into fewer bins where large files would make them uneven.
 
     Returns:
         Bins with at least one file each.
@@ -55,7 +55,7 @@ _Bin = tuple[int, list[int]]  # the load, and the numbers of the items
 
 
 def _wrong(bins: Sequence[_Bin], is_right: Callable[[int], bool]) -> int:
-    """The load of bins that cannot make files of the right size."""
+    """The load of bins that cannot make right-sized files."""
     return sum(load for load, _ in bins if not is_right(load))
 
 
@@ -82,7 +82,7 @@ class WrittenBin:
 
     @property
     def is_lacking(self) -> bool:
-        """Whether rows are missing because a column is missing. Parquet has no rows without columns."""
+        """Whether rows are missing for lack of a column. Parquet has no rows without columns."""
         return self.result.lacks_columns or (self.result.records > 0 and not self.task.plan.schema.columns)
 
 
@@ -91,21 +91,20 @@ def _results(bins: Sequence[WrittenBin]) -> ManifestResults[BinResult]:
 
 
 ROUNDS = 4
-"""How often a bin may be written: again for new keys, and again if changed files add yet other keys."""
+"""How often a bin may be written: again for new keys, and again if changed files add even more keys."""
 
 SAMPLE_BYTES = 16 * 1024 * 1024
 """Stored bytes to sample from the first manifest, before any commit has measured a ratio. The first 18 MB of 900 MB of
-events predicted it to 3 %, as did the first 29 MB.
-"""
+events predicted it to within 3 %, as did the first 29 MB."""
 
 HELD_BYTES = 16 * 1024 * 1024
 """The most bytes of records to hold back: several files of the usual size."""
 
 PAGES_BYTES = 32 * 1024 * 1024
-"""The most bytes of the pages of all columns, which each task holds in memory."""
+"""The most bytes in the pages of all columns, which each task holds in memory."""
 
 PAGES_PARTS = 4
-"""The pages of all columns, uncompressed, are at most one part in so many of an output file."""
+"""The uncompressed pages of all columns are at most an output file divided by this."""
 
 HELD_PARTS = 8
 """The fewest parts in which an output file is written, so that it can end close to its target size."""
@@ -115,13 +114,13 @@ UNKNOWN_RATIO = 0.25
 
 
 class BinWorkers(Protocol):
-    """Runs the tasks of the engine."""
+    """Runs the engine's tasks."""
 
     def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
         """Run tasks, several at once, and return their results in order.
 
         Raises:
-            CompactorError: The error of a task.
+            CompactorError: A task's error.
         """
 
     def are_healthy(self) -> bool:
@@ -130,10 +129,10 @@ class BinWorkers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeEngine:
-    """Stages manifests in one pass over their bytes.
+    """Stages manifests in a single pass over their bytes.
 
     Attributes:
-        store: Gives the length of files whose manifest does not state it.
+        store: Supplies the length of files whose manifest does not state it.
     """
 
     workers: BinWorkers
@@ -148,9 +147,9 @@ class NativeEngine:
         """Write the rows of all files; write bins with new keys a second time. Ignores `manifests_in_flight`.
 
         Raises:
-            StagingError: Files change again and again.
-            TryAgainError: Passing trouble.
-            OperatorError: A person must act.
+            StagingError: Files keep changing.
+            TryAgainError: A transient failure.
+            OperatorError: An operator must act.
         """
         bins = self._written(request)
         request.on_inspected()
@@ -183,7 +182,7 @@ class NativeEngine:
         lengths = self._stored_bytes(request.manifest)
         ratio = request.stored_ratio
         # Smaller input makes one file whatever the ratio, and rewriting it for new keys costs no more than a sample. A
-        # single file has one task whatever the ratio, and a sample of it would be all of it.
+        # single file has one task whatever the ratio, and its sample would be the whole file.
         is_large = len(lengths) > 1 and sum(lengths) > min(2 * SAMPLE_BYTES, self.rules.target_file_bytes)
         if is_large and (ratio is None or not plan.schema.columns):
             plan, sampled = self._sample(request, plan, lengths)
@@ -197,7 +196,7 @@ class NativeEngine:
         return self._write(request, [self._task(request, plan, numbers, lengths) for numbers in bins], "0/")
 
     def _stored_bytes(self, manifest: Manifest) -> list[int]:
-        """The length of each file according to the manifest or the store; 0 if it does not exist."""
+        """Each file's length from the manifest or the store; 0 if it does not exist."""
         asked = map_ordered(self._asked_bytes, (file for file in manifest.files if file.size_bytes is None))
         return [next(asked) if file.size_bytes is None else file.size_bytes for file in manifest.files]
 
@@ -211,11 +210,10 @@ class NativeEngine:
     def _sample(self, request: StageRequest, plan: RowPlan, lengths: Sequence[int]) -> tuple[RowPlan, float | None]:
         """Find the first keys, and measure the size of their rows, in the first files of a manifest.
 
-        The sample is whole files from the beginning, so that columns have the same order as without sampling.
+        The sample consists of whole files from the beginning, so that columns have the same order as without sampling.
 
         Returns:
-            The plan with columns for the keys of the sample; and Parquet bytes per stored byte, None if it was not
-                measured.
+            The plan with columns for the sampled keys; and Parquet bytes per stored byte, None if not measured.
         """
         ends = list(accumulate(lengths))
         count = min(sum(end < SAMPLE_BYTES for end in ends) + 1, len(ends))
@@ -228,12 +226,12 @@ class NativeEngine:
                 return plan, max(written[0].result.output_bytes, 1) / ends[count - 1]
             results = _results(written)
             if not (results.new_keys or results.further_from):
-                break  # its records have no keys, but those of the rest of the manifest may
+                break  # its records have no keys, but those in the rest of the manifest may
             plan = self._wider_plan(request, written)
         return plan, None
 
     def _wider_plan(self, request: StageRequest, bins: Sequence[WrittenBin]) -> RowPlan:
-        """A plan with the columns that bins lack; with one for the empty key if their records have no keys at all."""
+        """A plan with the columns that bins lack; includes one for the empty key if their records have no keys."""
         results = _results(bins)
         keys = results.new_keys
         if not keys and not results.further_from:
@@ -265,7 +263,7 @@ class NativeEngine:
         )
 
     def _write(self, request: StageRequest, tasks: Sequence[BinTask], folder: str) -> list[WrittenBin]:
-        """Write bins, with a folder of the staging for what does not go to the place of their task."""
+        """Write bins, with a staging folder for files that do not go to their task's place."""
         numbered = [
             replace(task, staging=f"{request.staging}{folder}", number=number) for number, task in enumerate(tasks)
         ]

@@ -1,4 +1,4 @@
-"""The port of the kernel, which turns lines into Parquet."""
+"""The kernel's port; it turns lines into Parquet."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -14,23 +14,23 @@ the block; and the reason, one of `compactor.ndjson.inspection.REASONS`, empty i
 class Kernel(Protocol):
     """Builds the rows of files, one file after the other, and returns the Parquet bytes as they are completed.
 
-    Every call may raise `StagingError`, which means a fault in the kernel.
+    Every call may raise `StagingError`, which means a kernel fault.
     """
 
     @property
     def output_bytes(self) -> int:
-        """The length of the Parquet file so far, without the last batch of rows, but with bytes not yet taken."""
+        """The length of the Parquet file so far, without the last batch of rows, but including bytes not yet taken."""
 
     @property
     def lacks_columns(self) -> bool:
-        """Whether some key has no column and must not be rescued. No rows are built from then on."""
+        """Whether some key has no column and must not be rescued. From then on, no rows are built."""
 
     @property
     def rescued_values(self) -> int:
         """Number of values that do not fit the type of their column, in ended files."""
 
     def begin_file(self, source_uri: str) -> None:
-        """Begin a file. The previous one has been ended or withdrawn."""
+        """Start a file. The previous one has been ended or withdrawn."""
 
     def read(self, block: bytes) -> tuple[int, int, list[RefusedPlace]]:
         """Read a block of whole lines, each with its line feed.
@@ -40,7 +40,7 @@ class Kernel(Protocol):
         """
 
     def withdraw_file(self) -> bool:
-        """Discard the rows of the current file.
+        """Discard the current file's rows.
 
         Returns:
             False if some of them are already in the output; then nothing changes.
@@ -50,8 +50,8 @@ class Kernel(Protocol):
         """End a file that was read completely.
 
         Returns:
-            The collected keys without a column that no earlier file had, in first-seen order; and whether the file has
-                further
+            The collected keys without a column that are new to this output, in first-seen order; and whether the file
+                has other
             keys without a column.
         """
 
@@ -64,7 +64,7 @@ class Kernel(Protocol):
     def finish_output(self) -> None:
         """End the Parquet file and complete all of its bytes.
 
-        Take them all before the next row, which begins a new file.
+        Take them all before the next row, which starts a new file.
         """
 
 

@@ -1,1 +1,1 @@
-"""Partitions the staged rows of any engine as the settings say."""
+"""Partitions any engine's staged rows as configured."""

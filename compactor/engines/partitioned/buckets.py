@@ -1,4 +1,4 @@
-"""Iceberg's bucket hash: Murmur3 of 32 bits with the seed 0, over the bytes that Iceberg defines for a type."""
+"""Iceberg's bucket hash: 32-bit Murmur3 with seed 0, over the bytes that Iceberg defines for a type."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Hashes many texts at once for buckets: those of one length together, a byte of all of them in each step.
+# Hashes many texts at once for buckets: those of equal length together, one byte position per step.
 
 
 _FEWEST = 64
-"""Fewer texts of one length are hashed one by one, which is then faster."""
+"""With fewer texts of equal length, hashing one by one is faster."""
 
 _LONGEST = 256
 """Longer texts are hashed one by one, too."""
@@ -24,7 +24,7 @@ def buckets_of(texts: pa.Array, buckets: int) -> pa.Array:
 
     Args:
         texts: Without nulls.
-        buckets: How many there are.
+        buckets: Number of buckets.
     """
     lengths = pc.binary_length(texts)
     order = pc.sort_indices(lengths)
@@ -42,7 +42,7 @@ def buckets_of(texts: pa.Array, buckets: int) -> pa.Array:
 
 
 def _hashes(texts: pa.Array, length: int) -> pa.Array:
-    """The hash of texts that all have this many bytes; follows `murmur3` step by step."""
+    """The hashes of texts with this many bytes; follows `murmur3` step by step."""
     data = texts.buffers()[2]
     start = texts.offset * length
     octets = pa.Array.from_buffers(pa.uint8(), len(texts) * length + start, [None, data]).slice(start)
@@ -60,7 +60,7 @@ def _hashes(texts: pa.Array, length: int) -> pa.Array:
 
 
 def _block(octets: pa.Array, places: pa.Array, at: int, size: int) -> pa.Array:
-    """The little-endian numbers in some bytes of each text."""
+    """The little-endian numbers in given bytes of each text."""
     found = octets.take(pc.add(places, at)).cast(pa.uint32())
     for number in range(1, size):
         octet = octets.take(pc.add(places, at + number)).cast(pa.uint32())
@@ -81,7 +81,7 @@ def _folded(values: pa.Array, bits: int) -> pa.Array:
 
 
 def _multiplied(values: pa.Array, factor: int) -> pa.Array:
-    return pc.multiply(values, _number(factor))  # it wraps around, as the hash needs it
+    return pc.multiply(values, _number(factor))  # it wraps around, as the hash requires
 
 
 def _added(values: pa.Array, number: int) -> pa.Array:
@@ -102,7 +102,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def bucket_of(value: object, buckets: int) -> int:
-    """The bucket of a value, from 0, the same as every writer of Iceberg assigns.
+    """A value's bucket, from 0, identical for every Iceberg writer.
 
     Raises:
         KeyError: Values of its type have no buckets.
@@ -111,7 +111,7 @@ def bucket_of(value: object, buckets: int) -> int:
 
 
 def murmur3(data: bytes) -> int:
-    """The hash of some bytes, from 0 to 2**32 - 1."""
+    """The hash of bytes, from 0 to 2**32 - 1."""
     found = 0
     whole = len(data) & ~3
     for (block,) in struct.iter_unpack("<I", data[:whole]):

@@ -1,7 +1,7 @@
 """Counts the rows of staged files by partition, and chooses the partitions that get their own files.
 
-Memory is bounded whatever the number of partitions: of too many, those with the fewest rows so far are dropped. So
-partitions that are frequent in all rows are kept, wherever a producer puts rows with unique values.
+Memory is bounded for any number of partitions: when there are too many, those with the fewest rows so far are dropped.
+So the overall most frequent partitions are kept, wherever a producer puts rows with unique values.
 """
 
 from collections import Counter
@@ -24,8 +24,8 @@ class PartitionRules:
 
     Attributes:
         fields: The levels, outermost first.
-        max_partitions: The most partitions of one manifest that get files of their own.
-        target_file_bytes: The size of a file at which the next one of its partition begins.
+        max_partitions: The most partitions per manifest that get their own files.
+        target_file_bytes: The size of a file at which the next one in its partition starts.
     """
 
     fields: tuple[PartitionField, ...]
@@ -35,20 +35,20 @@ class PartitionRules:
 
 
 BATCH_ROWS = 8_192
-"""Rows to read at once. Long values that repeat take little room in a file, but full room in memory."""
+"""Rows to read at once. Long repeated values take little space in a file, but full space in memory."""
 
 _COUNTED = 4  # times as many as may be kept
 
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How the rows of a manifest are partitioned.
+    """How a manifest's rows are partitioned.
 
     Attributes:
-        kept: The partitions that get files of their own, in the order of their files, with the rows of each.
-        is_exact: Whether these numbers of rows are exact, and not lower bounds.
+        kept: The partitions that get their own files, in file order, with their numbers of rows.
+        is_exact: Whether these numbers are exact rather than lower bounds.
         unparsed: Rows with a value that is not a time where one was expected.
-        single: For each staged file the only partition of all its rows; None if it has several.
+        single: For each staged file, the partition of all its rows; None if it has several.
     """
 
     kept: dict[PartitionValues, int]
@@ -81,7 +81,7 @@ def divided(store: ObjectStore, outputs: Sequence[StagedOutput], rules: Partitio
 
 
 def _kept(counts: Counter[PartitionValues], rules: PartitionRules) -> dict[PartitionValues, int]:
-    """The partitions with the most rows, in the order of their values; always with the one of rows without values."""
+    """The partitions with the most rows, ordered by value; always includes the one for rows without values."""
     short = Counter({values: rows for values, rows in counts.items() if fits(rules.fields, values)})
     none = without_values(rules.fields)
     own = [values for values, _ in short.most_common(rules.max_partitions)]
@@ -97,7 +97,7 @@ def _order(values: PartitionValues) -> list[tuple[bool, str]]:
 def _batches(
     store: ObjectStore, output: StagedOutput, fields: tuple[PartitionField, ...]
 ) -> Iterator[tuple[dict[PartitionValues, int], int]]:
-    """Yield the partitions of each batch of rows with their numbers of rows, and how many rows have no time."""
+    """Yield each batch's partitions with their numbers of rows, and the number of rows without a time."""
     file, _ = open_parquet(store, output.uri)
     partitions = RowPartitions(fields, output.schema)
     if not partitions.columns:  # no row has a value
@@ -111,4 +111,4 @@ def _batches(
             numbers = zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
             yield {codes.values[at]: number for at, number in numbers}, codes.unparsed
     except (pa.ArrowInvalid, OSError) as exc:
-        raise StagingError(f"{output.uri}: {exc}; expected a whole Parquet file") from exc
+        raise StagingError(f"{output.uri}: {exc}; expected a complete Parquet file") from exc

@@ -1,4 +1,4 @@
-"""An engine whose staged files have the rows of one partition each."""
+"""An engine whose staged files each have rows of a single partition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ from compactor.engines.partitioned.splitting import PartitionSplitter
 from compactor.engines.rows_place import RowsPlace
 from compactor.ndjson.files.scratch import scratch_errors
 
-_AT_ONCE = 2  # files that are sent once more, of each of which memory holds some parts
+_AT_ONCE = 2  # files copied at the same time, with some parts of each in memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionedEngine:
-    """Has another engine stage the rows, and partitions them in this process.
+    """Lets another engine stage the rows, and partitions them in this process.
 
-    A staged file whose rows are of one partition stays as it is. The partition of a file is known only after all of its
-    rows are, so the engine always stages its files; only the partitioned files are written in place.
+    A staged file with rows of one partition stays as it is. A file's partition is known only after all of its rows, so
+    the engine always stages its files; only the partitioned files are written in place.
     """
 
     engine: Engine
@@ -36,10 +36,10 @@ class PartitionedEngine:
         return self.engine.is_healthy()
 
     def stage(self, request: StageRequest) -> Staged:
-        """Make one attempt; see `Engine.stage`. The caller verifies the rows of each partition by the footers.
+        """Make one attempt; see `Engine.stage`. The caller verifies each partition's rows from the footers.
 
         Raises:
-            StagingError: Rows were lost or doubled.
+            StagingError: Rows were lost or duplicated.
         """
         staged = self.engine.stage(replace(request, place=""))
         place = RowsPlace(f"{request.staging}partitions/out/")

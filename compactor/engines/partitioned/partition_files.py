@@ -1,4 +1,4 @@
-"""Writes the rows of one partition to Parquet files of the right size."""
+"""Writes the rows of one partition to right-sized Parquet files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.rows_place import RowsPlace, writing
 
 ROW_GROUP_BYTES = 64 * 1024 * 1024
-"""Values of a row group. Memory holds them as they are and encoded. In small files it is half a file."""
+"""The size of values per row group. Memory holds them both raw and encoded. In small files it is half a file."""
 
 _PAGES_BYTES = 32 * 1024 * 1024
 _PAGE_BYTES = (8 * 1024, 1024 * 1024)
@@ -19,7 +19,7 @@ _DICTIONARY_BYTES = 256 * 1024
 
 
 class _Sink:
-    """Presents a writer of the store to pyarrow as a file."""
+    """Presents a store writer to pyarrow as a file."""
 
     closed = False
 
@@ -37,14 +37,14 @@ class _Sink:
         return self.length
 
     def flush(self) -> None:
-        """Nothing is held back here."""
+        """Do nothing: no bytes are buffered here."""
 
     def close(self) -> None:
-        """The store ends the object."""
+        """Do nothing: the store finishes the object."""
 
 
 class _Buffer:
-    """A writer in memory."""
+    """An in-memory writer."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -53,12 +53,12 @@ class _Buffer:
         self.parts.append(data)
 
     def abort(self) -> None:
-        """Nothing is left behind."""
+        """Do nothing: there is no object to discard."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFiles:
-    """Writes files of one schema, one after another. The columns have field ids."""
+    """Writes files of one schema, one after another, with field ids."""
 
     store: ObjectStore
     schema: pa.Schema
@@ -67,7 +67,7 @@ class PartitionFiles:
     place: RowsPlace
 
     def write(self, pieces: Iterable[pa.Table], new_uri: Iterator[str]) -> Iterator[tuple[str, int]]:
-        """Write rows; yield the URI of each file with its number of rows.
+        """Write rows; yield each file's URI and number of rows.
 
         Raises:
             StoreUnavailable: A file could not be written.
@@ -89,7 +89,7 @@ class PartitionFiles:
             yield uri, rows
 
     def encoded(self, pieces: Iterable[pa.Table]) -> tuple[bytes, int]:
-        """Encode rows as one file in memory; return it with their number, which is 0 for no file."""
+        """Encode rows as one in-memory file; return it with its number of rows, which is 0 for no file."""
         data, rows = _Buffer(), 0
         with self._parquet(_Sink(data)) as parquet:
             for group in _row_groups(pieces, ROW_GROUP_BYTES):
@@ -104,7 +104,7 @@ class PartitionFiles:
             pa.PythonFile(sink, mode="w"),
             self.schema,
             compression=self.compression,
-            store_schema=False,  # Parquet's own schema tells the types
+            store_schema=False,  # Parquet's own schema has the types
             data_page_size=page,
             dictionary_pagesize_limit=min(page, _DICTIONARY_BYTES),
         )

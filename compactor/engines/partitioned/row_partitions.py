@@ -1,7 +1,7 @@
-"""Finds the partition of each row from its columns, a batch at a time. No I/O.
+"""Finds each row's partition from its columns, one batch at a time. No I/O.
 
-Each distinct value of a batch is examined once. Before that, valid texts of times are cut: in UTC after the day or the
-hour, and else after the minute, because the rest cannot change the hour in UTC.
+Each distinct value of a batch is examined once. Valid time texts are truncated first: in UTC after the day or the hour,
+and otherwise after the minute, because the rest cannot change the UTC hour.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,11 +27,11 @@ _DATE, _TIMESTAMP = ColumnType("date"), ColumnType("timestamp")
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The partitions of the rows of one batch.
+    """The partitions of one batch's rows.
 
     Attributes:
         values: The distinct partitions.
-        rows: For each row the position of its partition in `values`.
+        rows: For each row, the index of its partition in `values`.
         unparsed: Number of rows with a value that is not a time where one was expected.
     """
 
@@ -42,9 +42,9 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class RowPartitions:
-    """The partitions of rows with the columns of one schema version.
+    """The partitions of rows with one schema version's columns.
 
-    A key without a column there has no value in any row. Its values may be in the rescued data, which does not count.
+    A key without a column has no value in any row. It may have values in the rescued data, which do not count.
     """
 
     fields: tuple[PartitionField, ...]
@@ -62,7 +62,7 @@ class RowPartitions:
         return [name for name, _ in self._columns.values()]
 
     def of(self, batch: pa.RecordBatch) -> Codes:
-        """The partitions of the rows of a batch, which has at least `columns`."""
+        """The partitions of a batch's rows; it has at least `columns`."""
         values: list[PartitionValues] = [()]
         rows, unparsed = pa.repeat(0, batch.num_rows), 0
         for each in self.fields:
@@ -77,7 +77,7 @@ class RowPartitions:
         return Codes(values, rows, unparsed)
 
     def _texts(self, each: PartitionField, batch: pa.RecordBatch) -> tuple[list[str], pa.Array]:
-        """The distinct values of a field as text, and which of them each row has, or null."""
+        """The distinct values of a field as text, and each row's index into them, or null."""
         named = self._columns.get(each.key)
         if named is None:
             return [], pa.nulls(batch.num_rows, pa.int32())
@@ -107,7 +107,7 @@ def _floored(column: pa.Array, each: PartitionField) -> pa.Array:
 
 
 def _cut(column: pa.Array, each: PartitionField) -> pa.Array:
-    """Cut texts that have the form of a time to what is needed. All others stay."""
+    """Truncate time texts to the relevant part. All others stay unchanged."""
     is_plain = pc.match_substring_regex(column, _PLAIN_UTC)
     characters, ending = _KEPT[each.transform]
     kept = pc.binary_join_element_wise(pc.utf8_slice_codeunits(column, 0, characters), ending, "")
@@ -126,19 +126,19 @@ def _unparsed(
 
 
 def _text_of(each: PartitionField, column_type: ColumnType) -> Callable[[Value], str | None]:
-    """Returns a function from a value of a column, in Python's type, to the value of a partition."""
+    """Return a function from a column's Python value to the partition value."""
     if each.transform in ("day", "hour"):
         return lambda value: _time_text(each, _time_of(each, value, column_type))
     if each.transform == "identity":
         return lambda value: canonical_text(value, column_type)
     if column_type.kind in BUCKETED_TYPES:
         return lambda value: str(bucket_of(value, each.buckets))
-    # Iceberg has no buckets of fractions and truth values; their text has some.
+    # Iceberg has no buckets for fractions and booleans; their text has.
     return lambda value: str(bucket_of(canonical_text(value, column_type), each.buckets))
 
 
 def _time_of(each: PartitionField, value: Value, column_type: ColumnType) -> datetime | date | None:
-    if isinstance(value, date):  # a datetime is one, too
+    if isinstance(value, date):  # a datetime is a date, too
         return value
     text = value if isinstance(value, str) else canonical_text(value, column_type)
     if isinstance(value, Decimal | float | int) and each.epoch is None:
@@ -158,5 +158,5 @@ def _time_text(each: PartitionField, value: datetime | date | None) -> str | Non
 
 
 def without_values(fields: Sequence[PartitionField]) -> PartitionValues:
-    """The partition of rows without any value."""
+    """The partition of rows without any values."""
     return (None,) * len(fields)

@@ -1,4 +1,4 @@
-"""Splits the rows of staged files into files of one partition each."""
+"""Splits staged rows into files of one partition each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,16 +21,16 @@ from compactor.engines.partitioned.partition_files import PartitionFiles
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
 from compactor.engines.rows_place import RowsPlace
 
-# Sorts rows by partition in bounded memory: a run at a time, all but the last of which go to a scratch file.
+# Sorts rows by partition in bounded memory, one run at a time; all runs but the last go to a scratch file.
 #
-# Any number of partitions costs the same: rows of one are read from all runs, then those of the next.
+# The cost is independent of the number of partitions: rows of one are read from all runs, then those of the next.
 
 
 RUN_BYTES = 64 * 1024 * 1024
-"""Values of the rows that are sorted in memory at once."""
+"""Size of values sorted in memory at once."""
 
 CHUNK_BYTES = 512 * 1024
-"""Values in one block of the scratch file. Memory holds a block of each run while partitions are read in turn."""
+"""Size of values per block of the scratch file. Memory holds one block per run while partitions are read in turn."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Run:
     Attributes:
         ranges: First row and end of each partition.
         rows: The rows in memory; None if they are in the file.
-        held: The last block that was read, with its number.
+        held: The last block read, with its number.
     """
 
     ranges: dict[int, tuple[int, int]]
@@ -52,11 +52,11 @@ class _Run:
 
 @dataclass(slots=True)
 class SortedRows:
-    """Takes rows with the number of their partition, and returns them by partition.
+    """Takes rows with their partition numbers, and returns them by partition.
 
     Attributes:
         path: The scratch file, written only if the rows do not fit into memory.
-        spilled_bytes: Values that went to the scratch file, before compression.
+        spilled_bytes: Size of the values that went to the scratch file, before compression.
     """
 
     path: Path
@@ -73,7 +73,7 @@ class SortedRows:
     _reader: Any = None
 
     def add(self, batch: pa.RecordBatch, codes: pa.Array) -> None:
-        """Take the rows of a batch.
+        """Add the rows of a batch.
 
         Raises:
             OSError: The scratch file cannot be written.
@@ -95,13 +95,13 @@ class SortedRows:
             self._reader = pa.ipc.open_file(pa.OSFile(str(self.path)))
 
     def bytes_of(self, code: int) -> int:
-        """About how many bytes the values of a partition have, after `finish`."""
+        """The approximate size of a partition's values, after `finish`."""
         ranges = (run.ranges.get(code, (0, 0)) for run in self._runs)
         rows, size = self._total
         return sum(end - start for start, end in ranges) * size // max(rows, 1)
 
     def rows_of(self, code: int) -> Iterator[pa.Table]:
-        """The rows of a partition, after `finish`."""
+        """A partition's rows, after `finish`."""
         for run in self._runs:
             start, end = run.ranges.get(code, (0, 0))
             if run.rows is not None and end > start:
@@ -146,12 +146,12 @@ _BATCH_BYTES = 8 * 1024 * 1024
 _AT_ONCE = 8
 
 SMALL_BYTES = 2 * 1024 * 1024
-"""A partition with fewer bytes of values is encoded in memory, and stored while the next ones are encoded."""
+"""A partition with smaller values is encoded in memory, and stored while the next ones are encoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file of the partition with this number; with its bytes if they are not stored yet."""
+    """A file of the partition with this number; includes its bytes until they are stored."""
 
     code: int
     uri: str
@@ -161,10 +161,10 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSplitter:
-    """Partitions the rows of one manifest.
+    """Partitions one manifest's rows.
 
     Attributes:
-        kept: The partitions that get files of their own. All other rows share files without values.
+        kept: The partitions that get their own files. All other rows share files without values.
     """
 
     store: ObjectStore
@@ -175,12 +175,12 @@ class PartitionSplitter:
     small_bytes: int = SMALL_BYTES
 
     def split(self, outputs: Sequence[StagedOutput]) -> Iterator[StagedOutput]:
-        """Split staged files. Those with the same columns are split together, for fewer files.
+        """Split staged files. Files with the same columns are split together, for fewer files.
 
         Raises:
             StagingError: A file cannot be read, or the number of written rows is wrong.
             StoreUnavailable: A file could not be written.
-            OSError: Trouble of the scratch folder.
+            OSError: The scratch folder failed.
         """
         numbers = count()
         versions = sorted({output.schema.version for output in outputs})
@@ -211,7 +211,7 @@ class PartitionSplitter:
         return without_values(self.rules.fields) if code == len(self.kept) else self.kept[code]
 
     def _files(self, rows: SortedRows, files: PartitionFiles, numbers: Iterator[int]) -> Iterator[_File]:
-        """Yield the files in order. Small ones are stored by the caller, several at once, because a store is slow."""
+        """Yield the files in order. The caller stores small ones, several at once, because stores are slow."""
         for code in range(len(self.kept) + 1):
             partition = folders(self.rules.fields, self._values(code))
             new_uri = (self.place.uri(f"{number:06d}", partition) for number in numbers)
@@ -237,7 +237,7 @@ class PartitionSplitter:
                 targets = pa.array([numbers.get(values, len(self.kept)) for values in codes.values], pa.int64())
                 rows.add(batch, targets.take(codes.rows))
         except pa.ArrowInvalid as exc:
-            raise StagingError(f"{output.uri}: {exc}; expected a whole Parquet file") from exc
+            raise StagingError(f"{output.uri}: {exc}; expected a complete Parquet file") from exc
 
 
 def _batch_rows(file: StoredParquet) -> int:

@@ -1,1 +1,1 @@
-"""The parts of the Spark engine that need no Spark; the engine itself is in `adapters/spark`."""
+"""The parts of the Spark engine that do not need Spark; the engine itself is in `adapters/spark`."""

@@ -1,7 +1,7 @@
-"""Completes footers of Parquet files with what Spark does not write: the ids of the rescued data's keys and values.
+"""Adds to Parquet footers what Spark omits: the ids of the rescued data's keys and values.
 
-Readers that find columns by id take a map without ids for null. Ids are only in the footer, so the file is copied with
-a different footer, a few bytes longer. Offsets in a footer count from the beginning of the file, so they stay valid.
+Readers that find columns by id treat a map without ids as null. Ids are only in the footer, so the file is copied with
+a new footer that is a few bytes longer. Footer offsets count from the start of the file, so they stay valid.
 """
 
 from collections import deque
@@ -15,11 +15,11 @@ from compactor.schema.field_ids import RESCUED_KEY_ID, RESCUED_VALUE_ID
 from compactor.schema.schema import RESCUED_COLUMN
 
 COPY_BYTES = 8 * 1024 * 1024
-"""Bytes of a file that are read and written at once."""
+"""Bytes per read and write."""
 
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8  # the end of a file: the length of the footer, and the magic
-_ENTRIES = ["key_value", "key", "value"]  # what is below a map, by Parquet's specification
+_ENTRIES = ["key_value", "key", "value"]  # the children of a map, by Parquet's specification
 _SCHEMA = 2  # of `FileMetaData` in Parquet's Thrift definition
 _NAME, _CHILDREN, _FIELD_ID = 4, 5, 9  # of `SchemaElement`
 _I32 = 5  # a type of Thrift's compact protocol
@@ -38,25 +38,25 @@ class WholeFooterTask:
 
 
 def copy_with_whole_footer(store: ObjectStore, task: WholeFooterTask) -> str:
-    """Copy a staged file, with all that Spark did not write.
+    """Copy a staged file, adding what Spark omitted.
 
     Returns:
-        The URI of the copy, which no other run of the task writes; the file's own if it lacks nothing.
+        The URI of the copy, which no other run of the task writes; the file's own URI if nothing is missing.
 
     Raises:
-        StagingError: It is not a whole Parquet file.
+        StagingError: It is not a complete Parquet file.
     """
     info = store.stat(task.uri)
     size_bytes = info.size_bytes if info is not None else 0
     tail = store.read_range(task.uri, max(0, size_bytes - _TAIL_BYTES), _TAIL_BYTES) if info is not None else b""
     start = size_bytes - _TAIL_BYTES - int.from_bytes(tail[:4], "little")
     if tail[4:] != _MAGIC or start < len(_MAGIC):
-        raise StagingError(f"{task.uri}: no footer; expected a whole Parquet file")
+        raise StagingError(f"{task.uri}: no footer; expected a complete Parquet file")
     footer = store.read_range(task.uri, start, size_bytes - _TAIL_BYTES - start)
     try:
         renewed = _with_ids(footer)
     except (LookupError, ValueError) as exc:
-        raise StagingError(f"{task.uri}: its footer cannot be read; expected a whole Parquet file") from exc
+        raise StagingError(f"{task.uri}: unreadable footer; expected a complete Parquet file") from exc
     if renewed == footer:
         return task.uri
     copy = f"{task.folder}{task.uri.rpartition('/')[2].removesuffix('.parquet')}-{uuid4().hex[:8]}.parquet"
@@ -77,7 +77,7 @@ class _Field:
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """A column, or a group of columns, in the list of the schema. A group precedes its children."""
+    """A column, or a group of columns, in the schema list. A group precedes its children."""
 
     start: int
     end: int
@@ -91,7 +91,7 @@ class _Element:
 
 
 def _with_ids(footer: bytes) -> bytes:
-    """Add the missing ids of the rescued data. A key may have the name of the column, but then it is not a group."""
+    """Add the missing ids of the rescued data. A key may have that column's name, but then it is not a group."""
     elements = list(_elements(footer))
     at = 1
     while at < len(elements) and not (elements[at].name == RESCUED_COLUMN and elements[at].children):
@@ -112,7 +112,7 @@ def _with_ids(footer: bytes) -> bytes:
 
 
 def _behind(elements: list[_Element], at: int) -> int:
-    """The index of the next column that this one does not contain."""
+    """The index of the next column outside this one."""
     is_open = 1
     while is_open:
         is_open += elements[at].children - 1
@@ -121,7 +121,7 @@ def _behind(elements: list[_Element], at: int) -> int:
 
 
 def _with_id(footer: bytes, element: _Element, number: int) -> bytes:
-    """The element with one more field. The header of each field has its distance from the previous one."""
+    """The element with one more field. Each field's header has its distance from the previous one."""
     values = [(field.number, field.kind, footer[field.start : field.end]) for field in element.fields]
     found, last = bytearray(), 0
     for field, kind, value in sorted([*values, (_FIELD_ID, _I32, _varint(2 * number))]):
@@ -180,13 +180,13 @@ class _Reader:
         return self._data[self.at - length : self.at]
 
     def list_header(self) -> tuple[int, int]:
-        """The number of elements of a list, and their type."""
+        """The number and type of a list's elements."""
         header = self._byte()
         count = header >> 4
         return (self.varint() if count == 0xF else count), header & 0xF  # noqa: PLR2004 - a long list
 
     def fields(self) -> Iterator[_Field]:
-        """Yield the fields of a struct; the reader is at its end afterwards."""
+        """Yield the fields of a struct; afterwards the reader is at its end."""
         number = 0
         while header := self._byte():
             delta, kind = header >> 4, header & 0xF
@@ -196,9 +196,9 @@ class _Reader:
             yield _Field(number, kind, start, self.at)
 
     def _skip(self, kind: int, *, in_list: bool = False) -> None:
-        """Skip a value of one of the types that footers have."""
+        """Skip a value of one of the types used in footers."""
         match kind:
-            case 1 | 2:  # a truth value, which is in the header of a field
+            case 1 | 2:  # a boolean, stored in the field header
                 self.at += in_list
             case 3:  # a byte
                 self.at += 1

@@ -26,13 +26,13 @@ _WRITE_BUFFER_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class InspectTask:
-    """The files that one executor task inspects.
+    """The files inspected by one executor task.
 
     Attributes:
         files: Index in the manifest and file, in the manifest's order.
         staging: The attempt's folder; ends with `/`.
-        refused: By file index, the records, stripped of white space, to reject as `parsers_disagree`. A file in here
-            always gets a repaired copy.
+        refused: Records to reject as `parsers_disagree`, stripped of white space, by file index. Such a file always
+            gets a repaired copy.
         key_limits: Which other keys to collect.
         rows: How to make rows of all records, for keys and columns that stay; None to leave that to Spark.
     """
@@ -64,10 +64,10 @@ class InspectTaskResult(TaskResult):
 def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
     """Inspect files of a manifest. Repeating a task writes the same content under the same names.
 
-    A quarantined file is reported as such, and leaves nothing behind but samples of its rejects.
+    A quarantined file is reported, and leaves nothing but samples of its rejects.
 
     Raises:
-        StoreUnavailable: Passing trouble of the store, or of the local disk.
+        StoreUnavailable: A transient failure of the store, or of the local disk.
         AccessError: The store refused access.
     """
     rules = task.rules
@@ -93,10 +93,10 @@ class _Inspector:
     collected: dict[str, None] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
     copied_bytes: Counter[int] = field(default_factory=Counter)
-    copies: list[tuple[Path, str]] = field(default_factory=list)  # to make rows of, each with the file it is from
+    copies: list[tuple[Path, str]] = field(default_factory=list)  # to make rows from, each with its source file
 
     def make_rows(self) -> tuple[tuple[str, ...], int]:
-        """Make the rows of all files that were read to their end; return URIs, and the number of rescued values."""
+        """Make the rows of all files that were read completely; return URIs, and the number of rescued values."""
         if self.task.rows is None:
             return (), 0
         rows = PythonRows(self.task.rows)
@@ -127,7 +127,7 @@ class _Inspector:
         return inspected, (tuple(new_keys[:room]), has_further_keys, readable_uri)
 
     def _keys(self, file: OpenedFile, inspected: Inspected) -> tuple[tuple[str, ...], bool]:
-        """The keys of a file without a column, those of its path first; and whether there are others."""
+        """The keys of a file without a column, those from its path first; and whether there are more."""
         if file.path_values is None or not inspected.records:
             return inspected.keys, inspected.has_further_keys
         keys = NewKeys(self.task.known_keys, self.task.key_limits)
@@ -152,7 +152,7 @@ class _Inspector:
                 return inspected, uri
             again = inspect(lambda _: None, copy)
             if again != inspected:
-                raise ObjectChanged(f"{uri}: a second reading found {again.lines} lines, not {inspected.lines}")
+                raise ObjectChanged(f"{uri}: a second read found {again.lines} lines, expected {inspected.lines}")
         copy_uri = f"{self.task.staging}repaired/{file.index:06d}.ndjson"
         self.store.upload(copy_uri, copy)
         return inspected, copy_uri
@@ -187,5 +187,5 @@ class _Inspector:
 
 
 def _as_in_file(file: OpenedFile, refused: frozenset[bytes]) -> frozenset[bytes]:
-    """Translate lines that Spark found in the copy into the lines of the file."""
+    """Translate lines that Spark found in the copy to the file's lines."""
     return refused if file.path_values is None else frozenset(map(file.path_values.original, refused))

@@ -1,4 +1,4 @@
-"""How Spark's file source treats a URI: what it skips or misreads, how to escape it, and how Spark displays it."""
+"""How Spark's file source treats a URI: what it skips or misreads, how to escape it, and how Spark shows it."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ from compactor.core.layout import base_name, canonical
 from compactor.ndjson.inspection import Inspected
 
 CODEC_EXTENSIONS = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".snappy", ".lz4", ".deflate")
-"""Endings by which Hadoop decides that a file is compressed, whatever its content."""
+"""Suffixes by which Hadoop considers a file compressed, whatever its content."""
 
 _SINK_METADATA = "_spark_metadata"  # Spark silently finds no rows at any depth below such a folder
 _GLOB = re.compile(r"([\\*?\[\]{}])")
@@ -44,7 +44,7 @@ def spark_path(uri: str) -> str:
 
 
 def hadoop_encoded(uri: str) -> str:
-    """How Spark names a file, in `input_file_name()` and `_metadata.file_path`: its URI, quoted as by `java.net.URI`.
+    """Spark's name for a file in `input_file_name()` and `_metadata.file_path`: its URI, quoted as by `java.net.URI`.
 
     Legal ASCII stays; all other ASCII, including `%`, is percent-encoded. Beyond ASCII, only spaces and control
     characters are (observed with Java 17).

@@ -1,7 +1,7 @@
-"""Makes rows of records in Python, at a cost that depends only on the values that exist.
+"""Makes rows from records in Python, at a cost that depends only on the values that exist.
 
-Spark's JVM takes 0.1 µs for each null: most of its time, if a record has few of thousands of columns. It also has to be
-told each key by name, so records with very many keys without a column come here, too.
+Spark's JVM takes 0.1 µs per null: most of its time, if a record uses a few of thousands of columns. It also needs each
+key by name, so records with very many keys without a column come here, too.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,15 +27,15 @@ from compactor.schema.schema import FILE_DATE, METADATA_TYPES, metadata_names
 CELLS_PER_BYTE = 1
 """From this many cells per decoded byte, Python is faster than the JVM: with 200 columns, two to three times."""
 
-_MOST_ROWS = 2**15 - 1  # of a table: places of values have 16 bits
-_CELL_BYTES = 2.25  # such a place, and whether there is a value
-_LINE_BYTES = 16 * 1024 * 1024  # of the records of a table; one may be longer
+_MOST_ROWS = 2**15 - 1  # per table: value indices have 16 bits
+_CELL_BYTES = 2.25  # such an index, and whether there is a value
+_LINE_BYTES = 16 * 1024 * 1024  # records per table; a single one may be longer
 _PLACE = pa.int16()
 
 
 @dataclass(slots=True)
 class _Column:
-    """The values of a column that are not in an array yet: the row and the value of each."""
+    """The values of a column that are not in an array yet: each value with its row."""
 
     arrow: pa.Field
     value: Callable[[str], Any]
@@ -43,7 +43,7 @@ class _Column:
     values: list[Any] = field(default_factory=list)
 
     def take(self, rows: int) -> pa.Array:
-        """Return all values so far as a column of this many rows, and start over."""
+        """Return all values so far as a column with this many rows, and start over."""
         kind, places, values = self.arrow.type, self.rows, self.values
         if not places:
             return pa.nulls(rows, kind)
@@ -62,7 +62,7 @@ class PythonRows:
     """Makes rows.
 
     Attributes:
-        rescued_values: The values so far that do not fit the type of their column.
+        rescued_values: The values so far that do not fit their column's type.
     """
 
     def __init__(self, plan: RowPlan) -> None:
@@ -71,7 +71,7 @@ class PythonRows:
         metadata = metadata_names(plan.metadata_columns)
         columns = len(metadata) + len(plan.schema.columns)
         self._most_rows = max(1, min(_MOST_ROWS, int(ROW_GROUP_BYTES / _CELL_BYTES) // columns))
-        # A table of as many rows as there can be shares its row group with others, whose values have other places.
+        # A table with the maximum number of rows shares its row group with others, whose values have other indices.
         self._text = pa.string() if self._most_rows == _MOST_ROWS else pa.dictionary(_PLACE, pa.string())
         self._metadata = {name: self._column(name, METADATA_TYPES[name], METADATA_IDS[name], str) for name in metadata}
         self._columns = {
@@ -85,10 +85,10 @@ class PythonRows:
         """Write the rows of files to Parquet files of the target size; return their URIs.
 
         Args:
-            store: Receives them.
-            folder: Their folder; ends with `/`.
+            store: Destination of the files.
+            folder: The destination folder; ends with `/`.
             number: Distinguishes the tasks of an attempt.
-            files: Local files of records, each with the URI of its input file.
+            files: Local files of records, each with its input file's URI.
         """
         place, run = RowsPlace(folder), uuid4().hex[:8]
         schema = pa.schema([each.arrow for each in self._all()])
@@ -142,12 +142,12 @@ class PythonRows:
 
 
 def _value_of(column_type: ColumnType) -> Callable[[str], Any]:
-    """Returns a function from a text to its value, or None if the text does not fit the type."""
+    """Return a function from a text to its value, or None if the text does not fit the type."""
     return str if column_type.kind == "string" else partial(value_of, column_type=column_type)
 
 
 def _indices(rows: Iterable[int], places: Iterable[int], length: int) -> pa.Array:
-    """The place of the value of each row; null in all other rows."""
+    """The index of each row's value; null in all other rows."""
     data, known = bytearray(2 * length), bytearray(-(-length // 8))
     with memoryview(data).cast("h") as at:
         for row, place in zip(rows, places, strict=True):

@@ -229,7 +229,7 @@ def test_a_missing_file_is_reported(store):
         gone = [ManifestFile(uri="s3://raw/gone"), ManifestFile(uri="s3://raw/gone-2", etag="1")]
         result = run(store, *gone, uri, on_changed_file=on_changed_file)
         assert [file.report.status for file in result.files] == ["missing", "missing", "compacted"]
-        assert result.files[0].report.detail == "there is no such object; expected the file that the manifest names"
+        assert result.files[0].report.detail == "no such object; expected the file from the manifest"
 
 
 @pytest.mark.parametrize("by", ["etag", "size"])
@@ -269,7 +269,7 @@ def test_a_file_that_is_always_replaced_is_given_up(store):
         store.before_read[uri, number] = lambda: store.put(uri, LARGE)
     (file,) = run(store, uri, on_changed_file="read").files
     assert (file.report.status, file.readable_uri, staged(store)) == ("changed", None, [])
-    assert file.report.detail.startswith("replaced while it was read")
+    assert file.report.detail.startswith("replaced while being read")
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_a_file_with_too_many_rejects_leaves_samples(store):
     result = run(store, *uris, limits=replace(LIMITS, rejects=RejectLimits(max_lines=2_000)))
     bad, good = (file.report for file in result.files)
     assert (bad.status, bad.reject_rows, bad.rejected_lines, bad.lines) == (FileStatus.TOO_MANY_REJECTS, 1_000, 0, 0)
-    assert bad.detail.startswith("line 2,001: 2,001 lines of 6,003 bytes are rejected up to here (invalid_json)")
+    assert bad.detail.startswith("line 2,001: 2,001 lines of 6,003 bytes rejected so far (invalid_json)")
     assert (good.status, good.rejected_lines, good.reject_rows) == (FileStatus.COMPACTED, 1, 1)
     rows = rejects(store, result)
     assert [row["line_number"] for row in rows] == [*range(1, 1_001), 2]
@@ -472,7 +472,7 @@ def test_lines_that_only_spark_refuses_are_never_only_counted(store):
     refused = dict.fromkeys((0, 1), frozenset({b'{"b":2}'}))
     late, early = (file.report for file in run(store, *uris, limits=limits, refused=refused).files)
     assert (late.status, late.records) == (FileStatus.TOO_MANY_REJECTS, 0)
-    assert late.detail.startswith("line 3: 2 lines of 10 bytes are rejected up to here (parsers_disagree)")
+    assert late.detail.startswith("line 3: 2 lines of 10 bytes rejected so far (parsers_disagree)")
     assert (early.status, early.records, early.unkept_rejects) == (FileStatus.COMPACTED, 1, {"invalid_json": 1})
 
 

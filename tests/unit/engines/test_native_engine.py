@@ -161,7 +161,7 @@ def test_a_schema_file_that_contradicts_the_record_is_told_without_new_keys():
     compact(harness, "a", b'{"n":1}\n')
     harness.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "double"\n')
     app = harness.app()
-    with pytest.raises(SettingsError, match="which it has had"):
+    with pytest.raises(SettingsError, match="as it has been"):
         streaming.scheduler(app, engines.native_engine(app, ThreadBinWorkers(app.store))).run(
             [harness.deliver("b", b'{"n":2}\n')]
         )

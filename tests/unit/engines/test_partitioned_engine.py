@@ -188,7 +188,7 @@ def test_a_file_in_place_takes_no_place_of_another(name: str) -> None:
     other = f"{IN_PLACE}ts_day=2025-09-01/who_value=a/{name}.zstd.parquet"
     store.put(other, b"other")
     outputs = [staged_file(store, "one", some(1, 1)), staged_file(store, "two", some(1, 2))]
-    with pytest.raises(StoreUnavailable, match="another object is there"):
+    with pytest.raises(StoreUnavailable, match="another object exists"):
         stage(store, outputs, rules(), IN_PLACE)
     assert store.read(other) == b"other"
 

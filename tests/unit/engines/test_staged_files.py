@@ -121,7 +121,7 @@ def test_a_file_of_another_line_of_versions_is_refused(store: MemoryStore) -> No
     other = extend(EMPTY_SCHEMA, {"b": "/r/1"}, names="safe", max_columns=9, manifest_id="other", now=NOW)
     store.put("/s/out/0", parquet(2, ("b",)))
     outputs = (StagedOutput("/s/out/0", other), StagedOutput("/s/out/1", NEWER))
-    with pytest.raises(StagingError, match="not the first ones of the schema"):
+    with pytest.raises(StagingError, match="not the first ones in the schema"):
         verify_staged(store, MANIFEST, staged(schema=NEWER, outputs=outputs), ())
 
 
