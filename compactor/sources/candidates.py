@@ -1,4 +1,4 @@
-"""What plans take files from, and which objects are input. Decisions, no I/O."""
+"""The sources of plans, and which objects are input. Decisions, no I/O."""
 
 import re
 from collections.abc import Container, Sequence
@@ -13,33 +13,33 @@ from compactor.core.ports import ObjectInfo
 from compactor.sources.claiming import claim_key
 
 NOT_DATA = {
-    "outside_allowed_prefixes": "below none of input.allowed_prefixes",
+    "outside_allowed_prefixes": "in none of input.allowed_prefixes",
     "folder_marker": "its name ends in /",
     "job_marker": "Spark marker (such as _SUCCESS, _started_1 or a file below _temporary)",
-    "empty": "holds no bytes",
-    "excluded": "matches a pattern of input.exclude",
-    "bad_name": "no manifest can name it: it is not Unicode, contains a NUL, has . or .. as a folder, or is too long",
+    "empty": "has no bytes",
+    "excluded": "matches a pattern in input.exclude",
+    "bad_name": "invalid in a manifest: not Unicode, contains a NUL, has . or .. as a folder, or is too long",
 }
 """Why an object is not input: each reason with its meaning."""
 
 LINKS = {
     "linked_folder": "a symbolic link to a folder, which is not followed",
-    "outside_link": "a symbolic link that leads out of input.allowed_prefixes",
-    "dangling_link": "a symbolic link that leads nowhere",
+    "outside_link": "a symbolic link that points outside input.allowed_prefixes",
+    "dangling_link": "a broken symbolic link",
 }
-"""Symbolic links that are not planned, each reason with its meaning."""
+"""Symbolic links that are not planned: each reason with its meaning."""
 
 SKIP_REASONS = {
     **NOT_DATA,
     "too_old": "written before the given time",
-    "other_date": "belongs to another date than the given one",
+    "other_date": "belongs to a different date than the given one",
     **LINKS,
-    "linked_file": "a symbolic link to a file that is input under its own name",
-    "unsettled": "written within the last seconds, so it may be incomplete",
-    "other_stream": "belongs to another stream of the settings, which has a longer prefix",
-    "hidden": "its name, or that of a folder, begins with _ or .; --hidden takes it",
+    "linked_file": "a symbolic link to a file that is input itself",
+    "unsettled": "written seconds ago, so it may be incomplete",
+    "other_stream": "belongs to a different stream in the settings, which has a longer prefix",
+    "hidden": "its name, or a folder's name, begins with _ or .; --hidden takes it",
 }
-"""Objects that are not planned, each reason with its meaning."""
+"""Objects that are not planned: each reason with its meaning."""
 
 _JOB_MARKER_NAME = re.compile(r"_SUCCESS|_(started|committed)_\d+")
 _JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
@@ -47,11 +47,11 @@ _JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a plan may put into a manifest, whole: the version of a file, or a pending part.
+    """A unit that a plan puts into a manifest as a whole: a file version, or a pending part.
 
     Attributes:
-        key: What is claimed for the manifest.
-        files: One, or those of a part.
+        key: The key to claim for the manifest.
+        files: One file, or those of a part.
         searched_at: When manifests were searched for it; None if claims alone decide whether one has it.
     """
 
@@ -70,8 +70,8 @@ class Group:
     """Candidates for one manifest.
 
     Attributes:
-        candidates: With at most one version of each object.
-        is_full: Whether they are enough for a manifest.
+        candidates: At most one version of each object.
+        is_full: Whether they suffice for a manifest.
     """
 
     date: str
@@ -91,18 +91,18 @@ class Group:
         return [each.key for each in self.candidates]
 
     def only(self, keys: Container[str]) -> "Group":
-        """The group with those of its candidates that have one of these keys."""
+        """The group reduced to its candidates with one of these keys."""
         return replace(self, candidates=[each for each in self.candidates if each.key in keys])
 
 
 def is_settled(info: ObjectInfo, now: datetime, settle_seconds: float) -> bool:
-    """Return whether a file was last written long enough ago."""
-    # A time in the future only means that clocks differ, so the file need not wait.
+    """Whether a file's last write is long enough ago."""
+    # A future time only means that clocks differ, so the file need not wait.
     return abs((now - info.modified_at).total_seconds()) >= settle_seconds
 
 
 def is_hidden(uri: str, folders: Sequence[str]) -> bool:
-    """Return whether a name below one of some folders begins with `_` or `.`. Spark and Hive skip such files."""
+    """Whether a name below one of some folders begins with `_` or `.`. Spark and Hive skip such files."""
     path = canonical(uri)
     places = [folder(canonical(each)) for each in folders]
     below = next((path.removeprefix(each) for each in places if path.startswith(each)), "")
@@ -110,13 +110,13 @@ def is_hidden(uri: str, folders: Sequence[str]) -> bool:
 
 
 def skip_reason(uri: str, size_bytes: int, folders: Sequence[str], *, is_hidden: bool) -> str | None:
-    """Return why an object is not planned: one of `NOT_DATA`, or `hidden` if hidden objects are left out; else None."""
+    """Why an object is not planned: one of `NOT_DATA`, or `hidden` if hidden objects are excluded; else None."""
     reason = not_data_reason(uri, size_bytes, folders)
     return "hidden" if is_hidden and reason in {None, "empty"} else reason
 
 
 def not_data_reason(uri: str, size_bytes: int, allowed_prefixes: Sequence[str]) -> str | None:
-    """Return why an object is not input, one of `NOT_DATA`; None if it is. A prefix may be a single file."""
+    """Why an object is not input, one of `NOT_DATA`; None if it is. A prefix may be a single file."""
     path = canonical(uri)
     if any(path == canonical(each) for each in allowed_prefixes):  # a single file
         return None if size_bytes else "empty"

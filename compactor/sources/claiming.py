@@ -1,12 +1,12 @@
-"""Claims each file version for exactly one manifest, also after a crash or when two claimants run at once.
+"""Claims each file version for exactly one manifest, even after a crash or with concurrent claimants.
 
-A claimant claims files for an id, writes the manifest of that id, and then binds the id to it in the ledger. If the
-claimant dies or is held up, its lease runs out, and the next claimant settles the id: it binds the id if the manifest
-was written, and revokes it if not. Binding and revoking exclude each other, so a manifest that is written under a
-revoked id never takes effect, and its files can be taken over. A claimant that finds its id revoked starts again before
-it acknowledges the files.
+A claimant claims files for an id, writes the manifest with that id, and then binds the id to it in the ledger. If the
+claimant dies or is delayed, its lease expires, and the next claimant settles the id: it binds the id if the manifest
+was written, and revokes it if not. Binding and revoking exclude each other, so a manifest written under a revoked id
+never takes effect, and its files can be taken over. A claimant that finds its id revoked starts again before it
+acknowledges the files.
 
-Pending parts are claimed in the same way for the manifest that they are sealed into.
+Pending parts are claimed in the same way for the manifest into which they are sealed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,9 +27,9 @@ Fate = Literal["exists", "revoked", "unwritten"]
 Kind = Literal["manifest", "part"]
 KINDS: tuple[Kind, ...] = ("manifest", "part")
 ClaimState = Literal["free", "taken", "held"]
-"""`free` may be taken over, `taken` is bound for good, `held` may still become either."""
+"""`free` may be taken over, `taken` is permanently bound, `held` may still become either."""
 
-_HOLDER_CHARACTERS = 180  # leaves room for more in an id
+_HOLDER_CHARACTERS = 180  # leaves room for suffixes
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Claimed:
 
     Attributes:
         won: The claimant holds them.
-        taken: Bound to another manifest or part for good.
+        taken: Permanently bound to a different manifest or part.
         held: Claimed by a holder that may still write; each with the end of its lease.
     """
 
@@ -52,7 +52,7 @@ class Claimer:
     """Claims keys, and takes them over from holders that did not write in time.
 
     Attributes:
-        neighbour: Returns the claimer of another stream, which knows the fates of its ids; None without streams.
+        neighbour: Returns a different stream's claimer, which can settle its ids; None without streams.
     """
 
     state: State
@@ -62,7 +62,7 @@ class Claimer:
     _settled_fates: dict[str, Fate] = field(default_factory=dict, init=False)
 
     def claim(self, keys: Sequence[str], holder: str) -> Claimed:
-        """Claim keys (`claim_key`, `part_key`) for the id that is written next; takes over those of expired leases."""
+        """Claim keys (`claim_key`, `part_key`) for the id to be written next; takes over expired leases."""
         now = self.state.clock.now()
         claimed = Claimed()
         claims = self.claims.claim(keys, holder, now=now, lease_seconds=self.lease_seconds)
@@ -81,7 +81,7 @@ class Claimer:
         return claimed
 
     def release_claims(self, keys: Sequence[str]) -> None:
-        """Give up the claims of files of which their manifests have no rows, so that they can be planned again."""
+        """Release the claims on files for which their manifests have no rows, so that they can be planned again."""
         now = self.state.clock.now()
         claims = self.claims.get_many(keys)
         for holder in {claim.holder for claim in claims.values()}:
@@ -91,24 +91,24 @@ class Claimer:
             self._take_over(held, holder, released, now)
 
     def hand_over(self, keys: Sequence[str], holder: str, manifest_id: str) -> None:
-        """Move claims from one id to a manifest that has their files by now."""
+        """Move claims from an id to a manifest that now has their files."""
         self._take_over(keys, holder, manifest_id, self.state.clock.now())
 
     def revoke(self, holder: str) -> None:
-        """Revoke an id of this caller, so that others need not wait for the end of its lease."""
+        """Revoke one of this caller's ids, so that others need not wait for its lease."""
         self._revoke(holder, self.state.clock.now())
 
     def states(self, keys: Sequence[str]) -> dict[str, tuple[ClaimState, datetime]]:
-        """The state of each claimed key, with the end of its lease. Keys that are not claimed are left out."""
+        """The state of each claimed key, with the end of its lease. Omits unclaimed keys."""
         claims = self.claims.get_many(keys)
         fates, now = self._fates(claims.values()), self.state.clock.now()
         return {key: (_state(claim, fates, now), claim.lease_until) for key, claim in claims.items()}
 
     def bind(self, manifest: Manifest, kind: Kind) -> bool:
-        """Bind an id to the manifest or part that was written under it, so that it can no longer be revoked.
+        """Bind an id to the manifest or part written under it, so that it can no longer be revoked.
 
         Returns:
-            False if the id was revoked before: what was written never takes effect.
+            False if the id was already revoked: what was written never takes effect.
         """
         return self._bound(manifest, manifest.to_json(), kind) == "exists"
 
@@ -126,12 +126,12 @@ class Claimer:
         claimer.state.ledger.accept(record)
 
     def _settling(self, holder: str) -> "tuple[Claimer, str]":
-        """The claimer that knows the fate of an id, and the id as its ledger has it; see `neighbour`."""
+        """The claimer that can settle an id, and the id as its ledger has it; see `neighbour`."""
         stream, separator, plain = holder.rpartition(":")
         if not separator:
             return self, holder
         if self.neighbour is None:
-            expected = f"expected settings with [[streams]], of which one is {stream}: input files are claimed by it"
+            expected = f"expected settings with [[streams]], including {stream}: input files are claimed by it"
             raise SettingsError([f"streams: none -> {expected}"])
         return self.neighbour(stream), plain  # guard: the fate of an id is known to the ledger of its own stream
 
@@ -140,7 +140,7 @@ class Claimer:
         return dict(zip(holders, map_ordered(self._fate, holders), strict=True))
 
     def _fate(self, holder: str) -> Fate:
-        """What became of the manifest or part that a claim was for. Only `unwritten` can still change."""
+        """The state of a claim's manifest or part. Only `unwritten` can still change."""
         if holder not in self._settled_fates:
             claimer, plain = self._settling(holder)
             record = claimer.state.ledger.accepted(plain)
@@ -151,7 +151,7 @@ class Claimer:
         return self._settled_fates[holder]
 
     def fate_of_unbound(self, holder: str) -> Fate:
-        """Bind what was written and is not bound yet: until then it could still be revoked."""
+        """Bind a written but unbound manifest or part, which could otherwise still be revoked."""
         for kind in KINDS:
             try:
                 data = self.state.store.read(self._place(holder, kind))
@@ -160,7 +160,7 @@ class Claimer:
             manifest = Manifest.read(data, self._place(holder, kind), f"a {kind} of the id {holder}")
             # guard: what is written is not taken for safe before it is bound
             return self._bound(manifest, data, kind)
-        record = self.state.ledger.accepted(holder)  # it may have been archived, or sealed, in between
+        record = self.state.ledger.accepted(holder)  # it may have been archived, or sealed, in the meantime
         return "unwritten" if record is None else _fate_by(record)
 
     def _place(self, holder: str, kind: Kind) -> str:
@@ -168,7 +168,7 @@ class Claimer:
 
 
 def bind(state: State, manifest: Manifest, data: bytes, uri: str, kind: Kind = "manifest") -> Accepted:
-    """Bind the id of a manifest or part to its bytes, unless it is bound already; return the record that holds."""
+    """Bind a manifest's or part's id to its bytes, unless it is bound already; return the valid record."""
     return state.ledger.accept(
         Accepted(
             manifest_id=manifest.manifest_id,
@@ -197,12 +197,12 @@ def _state(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> ClaimState
 
 
 def state_of(claimed: Mapping[str, tuple[ClaimState, datetime]], key: str) -> ClaimState:
-    """The state of a key by `Claimer.states`, also of one that is not claimed."""
+    """A key's state from `Claimer.states`, also for an unclaimed one."""
     return claimed[key][0] if key in claimed else "free"
 
 
 def claim_key(file: ManifestFile) -> str:
-    """The key of a file version. Every version has its own key, also one of which only some lines are taken."""
+    """The key of a file version. Every version has its own key, even if only some of its lines are taken."""
     key = f"{canonical(file.uri)}#{file.etag}"
     is_all = file.grown is None or file.grown.to_byte == length_of(file.etag or "")
     return key if is_all or file.grown is None else f"{key}@{file.grown.to_byte}"
@@ -214,7 +214,7 @@ def part_key(part_id: str) -> str:
 
 
 def manifests_of(claims: ClaimTable, holders: Iterable[str]) -> dict[str, str]:
-    """The manifest of each holder: for a part, the one that it was sealed into; any other holder is its own."""
+    """The manifest of each holder: for a part, the one into which it was sealed; any other holder is itself."""
     distinct = list(dict.fromkeys(holders))
     sealed = claims.get_many([part_key(holder) for holder in distinct])
     return {each: sealed[part_key(each)].holder if part_key(each) in sealed else each for each in distinct}

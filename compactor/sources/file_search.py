@@ -20,7 +20,7 @@ MANIFESTS_AT_ONCE = 8
 """Fewer threads than for other records: a manifest may name 20,000 files, which take 20 MB."""
 
 FileState = Literal["compacted", "quarantined", "dead_lettered", "in_work", "waiting"]
-"""What became of a file in a manifest that names it."""
+"""The state of a file in a manifest that names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Naming:
     Attributes:
         etag: The version that it names or has read; None if unknown.
         state: The file's state in that manifest.
-        date: Of the manifest; empty if it waits.
-        size_bytes: The length of that version, of a range up to its end; 0 if unknown.
-        lines: How many lines these bytes have.
+        date: The manifest's date; empty if it waits.
+        size_bytes: The version's length, or the end of a range; 0 if unknown.
+        lines: How many lines these bytes contain.
         is_text: Whether lines may be appended: it is neither compressed nor JSON documents.
-        range: What the manifest has of a file that grew.
-        named_at: When the manifest was decided, else when it was made; None if unknown.
+        range: The manifest's range of a grown file.
+        named_at: When the manifest was decided, else when it was created; None if unknown.
     """
 
     manifest_id: str
@@ -51,11 +51,11 @@ class Naming:
     named_at: datetime | None = None
 
     def may_have(self, etag: str | None) -> bool:
-        """Return whether this manifest made rows of a version of the file, or still may."""
+        """Whether this manifest made rows from a version of the file, or still may."""
         return self._is_version(etag) and self.state in {"compacted", "in_work", "waiting"}
 
     def has_had(self, etag: str | None) -> bool:
-        """Return whether this manifest covers a version of the file, with any result."""
+        """Whether this manifest covers a version of the file, with any result."""
         was_there = self.state != "quarantined" or self.etag is not None
         return was_there and self._is_version(etag)
 
@@ -65,13 +65,13 @@ class Naming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSearch:
-    """Searches manifests for the files that they name.
+    """Searches manifests for files.
 
     Attributes:
-        skip_unreadable: Skip records and manifests that cannot be read. Only safe where a missed one does no harm.
-        versions: Versions of local files that are wanted under any name.
+        skip_unreadable: Skip unreadable records and manifests. Only safe where missing one does no harm.
+        versions: Versions of local files to find under any name.
         also: Returns whether a file of a commit is wanted, whatever its name and version.
-        passed: URIs of waiting manifests, and ids on record, to skip; the search adds what it read. None to skip
+        passed: URIs of waiting manifests, and ids on record, to skip; the search adds those that it reads. None to skip
             nothing.
     """
 
@@ -83,7 +83,7 @@ class FileSearch:
     passed: set[str] | None = None
 
     def on_dates(self, uris_by_date: Mapping[str, Container[str]]) -> Iterator[Naming]:
-        """Yield the manifests of dates that name one of the files wanted for their date, the greatest ids first.
+        """Yield the manifests of dates that name a file wanted for their date, the greatest ids first.
 
         Args:
             uris_by_date: The files, canonical.
@@ -100,12 +100,12 @@ class FileSearch:
         yield from self.on_dates(dict.fromkeys(self.state.ledger.dates(), uris))
 
     def of_manifests(self, keys: Iterable[ManifestKey], uris: Container[str]) -> Iterator[Naming]:
-        """Yield those of some manifests that name one of the files or versions."""
+        """Yield the given manifests that name one of the files or versions."""
         for found in map_ordered(partial(self._on_record, uris=uris), map(Listed, keys), threads=MANIFESTS_AT_ONCE):
             yield from found
 
     def waiting(self, uris: Container[str]) -> Iterator[Naming]:
-        """Yield the manifests of the watched prefix that name one of the files; `uris` are canonical."""
+        """Yield the manifests in the watched prefix that name one of the files; `uris` are canonical."""
         infos = self.state.store.list(self.state.layout.manifests_folder)
         new = (info for info in infos if is_delivery(info.uri) and self._is_new(info.uri))
         for found in map_ordered(partial(self._delivered, uris=uris), new, threads=MANIFESTS_AT_ONCE):
@@ -146,7 +146,7 @@ class FileSearch:
             raise
         found = self._namings(manifest.key, manifest.files, uris, "waiting", manifest.created_at)
         accepted = self.state.ledger.accepted(manifest.manifest_id) if found else None
-        # The records know more than the object that is still in the prefix.
+        # The records are more complete than the object that is still in the prefix.
         return found if accepted is None else self._on_record(Listed(accepted.key), uris=uris)
 
     def _namings(

@@ -1,4 +1,4 @@
-"""Cuts candidates into groups the size of a manifest. Decisions, no I/O."""
+"""Cuts candidates into groups of manifest size. Decisions, no I/O."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterable
@@ -13,18 +13,18 @@ from compactor.sources.candidates import Candidate, Group
 T = TypeVar("T")
 
 MAX_FILES = 20_000
-"""The most files that one manifest should name, however small: about 5 MB of names."""
+"""The most files per manifest, however small: about 5 MB of names."""
 
 _JSON_CHARACTER_MAX_BYTES = 6  # of a control character in a name, as in \u0001
-_JSON_FILE_MAX_BYTES = 1024  # of a file without its name
+_JSON_FILE_MAX_BYTES = 1024  # of a file entry without its name
 
 
 @dataclass(slots=True)
 class Packing:
-    """Cuts the candidates of one date into groups as they come; with no file twice, as if it had all of them at once.
+    """Cuts one date's candidates into groups as they arrive; no file twice, as if all were known from the start.
 
     Attributes:
-        target_bytes: How many stored bytes a manifest should name.
+        target_bytes: The target size of a manifest, in stored bytes.
     """
 
     date: str
@@ -32,13 +32,13 @@ class Packing:
     _rest: list[Candidate] = field(default_factory=list, init=False)
 
     def add(self, candidates: Iterable[Candidate]) -> list[Group]:
-        """The groups that further candidates fill. What does not fill one waits for more."""
+        """The groups completed by new candidates. The rest waits for more."""
         groups = self._grouped([*self._rest, *candidates])
         self._rest = [each for group in groups if not group.is_full for each in group.candidates]
         return [group for group in groups if group.is_full]
 
     def end(self) -> list[Group]:
-        """The groups of what waits."""
+        """The groups of the rest."""
         groups, self._rest = self._grouped(self._rest), []
         return groups
 
@@ -56,8 +56,8 @@ class Packing:
 
 
 def weight(files: Iterable[ManifestFile], target_bytes: float) -> float:
-    """What files take of the target: their stored bytes, or more if they are so many or have such long names."""
-    # `cut` fills a manifest up to twice its target, so a file takes its share of half of what a manifest may hold.
+    """Files' share of the target: their stored bytes, or more if they are many or have long names."""
+    # `cut` fills a manifest up to twice its target, so a file takes its share of half of a manifest's capacity.
     least = target_bytes / MAX_FILES
     return sum(
         max(file.size_bytes or 0, least, target_bytes * _json_bytes(file) * 2 / MAX_MANIFEST_BYTES) for file in files
@@ -70,14 +70,14 @@ def _json_bytes(file: ManifestFile) -> int:
 
 
 def new_manifest_id(date: str) -> str:
-    """A unique id for a manifest of a date."""
+    """A unique manifest id for a date."""
     return f"{date}-{secrets.token_hex(8)}"
 
 
 def cut(items: Iterable[T], target_weight: float, weight: Callable[[T], float]) -> tuple[list[list[T]], list[T]]:
     """Cut a sequence into runs. Each run ends at the item that brings its weight closest to the target.
 
-    An item that is as heavy as the target is a run of its own. The order is kept.
+    An item as heavy as the target is a run on its own. The order is kept.
 
     Returns:
         The full runs, and the remaining items, which do not fill one.

@@ -1,4 +1,4 @@
-"""What came of a plan, in figures. Their size does not depend on the number of files."""
+"""The result of a plan, in figures. Its size does not depend on the number of files."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from compactor.sources.claiming import Claimed, ClaimState, Kind
 from compactor.sources.file_search import Naming
 
 MAX_MANIFESTS_PER_PLAN = 10_000
-"""The most manifests that one plan writes: about 10 TiB of input, if manifests have their usual size."""
+"""The most manifests per plan: about 10 TiB of input with manifests of the usual size."""
 
 
 @as_document(shows=("bytes",), omits=("size_bytes",))
@@ -23,7 +23,7 @@ MAX_MANIFESTS_PER_PLAN = 10_000
 class PlannedManifest:
     """A manifest that was written, or would be."""
 
-    manifest_id: str | None  # its id; null in a dry run, which takes none
+    manifest_id: str | None  # its id; null in a dry run
     date: str  # date of the manifest
     files: int  # number of files it names
     size_bytes: int
@@ -40,7 +40,7 @@ class PlannedManifest:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file or folder that was not taken and needs attention."""
+    """A file or folder that was left out and needs attention."""
 
     uri: str
     # replaced, unfinished, forbidden, unsettled, undecided, changed, bad_name, or why a link was not followed
@@ -53,8 +53,8 @@ class Replacement:
     """A file with rows of an earlier version.
 
     Attributes:
-        hindrance: Why its rows cannot be made again; empty if they can.
-        why: If the file begins with its previous version, why it has not simply grown; else empty.
+        hindrance: Why its rows cannot be rebuilt; empty if they can.
+        why: If the file begins with its previous version, why it did not count as grown; else empty.
     """
 
     file: ManifestFile
@@ -64,18 +64,20 @@ class Replacement:
 
     @property
     def detail(self) -> str:
-        """Both versions in words."""
+        """A description of both versions."""
         was, now = (described_version(self.file.uri, each.etag) for each in (self.earlier, self.file))
-        others = " with other contents" if was == now else ""
-        why = f", and begins with these: {self.why}" if self.why else ""
+        others = "with different content" if was == now else ""
+        why = f", and begins with its earlier content: {self.why}" if self.why else ""
         did = "compacted" if self.earlier.state == "compacted" else "planned"
-        name = "" if self.earlier.uri == canonical(self.file.uri) else f" as {self.earlier.uri}, which is gone"
+        name = (
+            "" if self.earlier.uri == canonical(self.file.uri) else (f"as {self.earlier.uri}, which no longer exists")
+        )
         return f"manifest {self.earlier.manifest_id} has {did} {was}{name}; now it is {now}{others}{why}"
 
 
 @dataclass(frozen=True, slots=True)
 class DatedFiles:
-    """The planned files that one rule dated.
+    """The planned files dated by one rule.
 
     Attributes:
         rule: The rule, as one word.
@@ -98,14 +100,14 @@ class DatedFiles:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of one group.
+    """The result for one group.
 
     Attributes:
-        group: The candidates that were to be claimed.
+        group: The candidates to claim.
         manifest: What was written and can no longer be revoked; None if nothing was.
         kind: Whether that is a manifest or a pending part.
-        claimed: What became of the claims.
-        failed: By claim key, why a candidate is in no manifest yet.
+        claimed: The result of claiming.
+        failed: Why a candidate is in no manifest yet, by claim key.
     """
 
     group: Group
@@ -124,27 +126,27 @@ class Plan:
         dry_run: Whether nothing is claimed or written.
         manifests: Manifests that were written, or would be.
         parts: Pending parts that were written.
-        candidates: Files that might have been planned, each version once.
+        candidates: Files considered, each version once.
         candidate_bytes: Their stored size.
-        skipped: Objects that are no data, by reason.
-        examples: By reason, the first object of `skipped`.
-        left_out: Files and folders that were not taken and need attention.
-        planned_before: Files that are in a manifest already.
-        touched: Those of them with the same bytes and a different time.
-        renamed: Those of them that are in a manifest under another name, which no longer exists.
-        grown: Files that were appended to, of which only the new lines are planned.
-        replaced: Files with another version in a manifest.
-        replacements: Those of them whose rows can be made again.
-        held: Number of files that another planner has claimed.
+        skipped: Objects that are not data, by reason.
+        examples: The first object of `skipped`, by reason.
+        left_out: Files and folders that were left out and need attention.
+        planned_before: Files that are already in a manifest.
+        touched: Of these, files with the same bytes and a different time.
+        renamed: Of these, files that are in a manifest under an earlier name that no longer exists.
+        grown: Files that were appended to; only the new lines are planned.
+        replaced: Files with a different version in a manifest.
+        replacements: Of these, files whose rows can be rebuilt.
+        held: Number of files claimed by another planner.
         held_until: End of the last of those leases; None if nothing is held.
         first_held: The claim key of one of them; empty if there is none.
-        failed: By claim key, why a candidate is in no manifest yet, where others went on without it.
-        misdated: Planned files that take their arrival date, because the date in their name is outside the window.
+        failed: Why a candidate is in no manifest yet, by claim key, if others continued without it.
+        misdated: Planned files that get their arrival date, because the date in their name is outside the window.
         first_misdated: The URI of one of them; empty if there is none.
-        left_manifests: Manifests that were not begun, beyond a bound; those of dates that were not read are estimated.
+        left_manifests: Manifests beyond a limit that were not started; estimated for dates that were not read.
         left_files: Files in these, and in dates that were not read.
-        target_bytes: How many stored bytes a manifest names.
-        is_over: Whether nothing more is to be written.
+        target_bytes: The target size of a manifest, in stored bytes.
+        is_over: Whether planning should write nothing more.
         stalled: Whether planning ended early because the job did not keep up.
     """
 
@@ -177,7 +179,7 @@ class Plan:
 
     @property
     def files(self) -> int:
-        """Planned files, without those of parts."""
+        """Planned files, without those in parts."""
         return sum(each.files for each in self.manifests)
 
     @property
@@ -187,7 +189,7 @@ class Plan:
 
     @property
     def dated(self) -> list[DatedFiles]:
-        """Planned files by the rule that dated them, in the order in which the rules are tried."""
+        """Planned files by the rule that dated them, in the order of the rules."""
         return [
             DatedFiles(rule, words, found.files, len(found.days), min(found.days), max(found.days), found.example)
             for rule, words in RULES.items()
@@ -195,20 +197,20 @@ class Plan:
         ]
 
     def skip(self, reason: str, uri: str = "", files: int = 1) -> None:
-        """Count objects that are no input; `uri` is the first of them."""
+        """Count objects that are not input; `uri` is the first of them."""
         if files:
             self.skipped[reason] += files
             self.examples.setdefault(reason, uri)
 
     def count_claimed(self, claimed: Mapping[str, tuple[ClaimState, datetime]]) -> list[str]:
-        """Count files by their claims; returns the keys of those for which another planner may still write."""
+        """Count files by their claims; return the keys for which another planner may still write."""
         self.planned_before += sum(state == "taken" for state, _ in claimed.values())
         held = {key: until for key, (state, until) in claimed.items() if state == "held"}
         self._hold(held)
         return list(held)
 
     def add(self, written: Written) -> None:
-        """Count what came of a group."""
+        """Count a group's result."""
         self.planned_before += len(written.claimed.taken)
         self._hold(written.claimed.held)
         self.failed.update(written.failed)
@@ -219,7 +221,7 @@ class Plan:
             added.append(PlannedManifest.of(manifest.date, manifest.files, manifest.manifest_id))
 
     def count_dates(self, date: str, files: Sequence[ManifestFile]) -> None:
-        """Count files of a date by the rules that dated them."""
+        """Count a date's files by the rules that dated them."""
         for file in files:
             if file.dated_by is not None:
                 dated = self._dated.setdefault(file.dated_by, _Dated(file.uri))
@@ -227,7 +229,7 @@ class Plan:
                 dated.days.add(date)
 
     def leave(self, group: Group) -> None:
-        """Count a group that was not begun."""
+        """Count a group that was not started."""
         self.left_manifests += 1
         self.left_files += len(group.files)
 

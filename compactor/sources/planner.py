@@ -1,7 +1,7 @@
-"""Puts candidates into manifests: each into exactly one, also after a crash, or with several planners at once.
+"""Puts candidates into manifests: each into exactly one, even after a crash, or with several concurrent planners.
 
-It claims candidates for an id, writes the manifest of that id, and binds the id to it; see `claiming`. A planner that
-dies or is held up leaves its candidates to the next one.
+It claims candidates for an id, writes the manifest with that id, and binds the id to it; see `claiming`. A planner that
+dies or is delayed leaves its candidates to the next one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,22 +24,22 @@ from compactor.sources.plan import Plan, PlannedManifest, Written
 from compactor.telemetry.logs import log_event
 
 PAGE_FILES = 20_000
-"""How many candidates are in memory at once, in addition to those of one manifest. Each takes about 1 kB."""
+"""How many candidates are in memory at once, in addition to one manifest's. Each takes about 1 kB."""
 
 TARGET_SECONDS = 300.0
 """How long a target size is valid. A back-fill may last for days."""
 
-_LATE = "not reached in time; the other groups of the batch came first"
+_LATE = "not reached in time; the batch's other groups came first"
 
 
 class Source:
-    """What a plan takes candidates from, and what it does with those that it groups. A subclass says what differs.
+    """A plan's source of candidates, and how it treats the grouped ones. Subclasses define the differences.
 
     Attributes:
-        rest: What a group becomes that is not full.
+        rest: What to write for a group that is not full.
         is_listing: Whether manifests record when their files were listed, as no event announced them.
-        fails_alone: Whether trouble with a group fails its candidates only, or the plan.
-        dates_files: Whether it dates its files. Those of pending parts were dated, and counted, before.
+        fails_alone: Whether a failed group fails only its candidates, or the plan.
+        dates_files: Whether it dates its files. Those of pending parts were already dated and counted.
     """
 
     rest: Kind = "manifest"
@@ -48,22 +48,22 @@ class Source:
     dates_files = True
 
     def candidates(self, plan: Plan) -> Iterator[Candidate]:
-        """Yield what may be planned, those of one date together. Counts everything else in the plan."""
+        """Yield the candidates, grouped by date. Counts everything else in the plan."""
         raise NotImplementedError
 
     def in_order(self, groups: Sequence[Group]) -> Sequence[Group]:
-        """The groups to write, in the order in which they begin. Groups that are not due are left out."""
+        """The groups to write, in starting order. Omits groups that are not due."""
         return groups
 
     def ready(self, group: Group) -> Group:
-        """The group without what is no longer to be planned. Called right before its claims, from several threads."""
+        """The group without candidates no longer to plan. Called right before claiming, from several threads."""
         return group
 
     def settle(self, group: Group, written: Written) -> None:
-        """Do what follows a group, given as it was before `ready`. Called from several threads."""
+        """Follow up on a group, given as it was before `ready`. Called from several threads."""
 
     def unread(self) -> Sequence[tuple[int, int]]:
-        """For each date that was not read to its end, how many files are left, and their stored size."""
+        """For each incompletely read date, the number of files left, and their stored size."""
         return ()
 
 
@@ -77,17 +77,17 @@ class Gate(Protocol):
             most: How many the caller has.
 
         Returns:
-            1 to `most`; 0 if it is no use to wait any longer.
+            1 to `most`; 0 if waiting longer is useless.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner:
-    """Writes manifests. Any number of planners may work at once, on the same files.
+    """Writes manifests. Any number of planners may work concurrently on the same files.
 
     Attributes:
-        target_bytes: Returns how many stored bytes a manifest should name.
-        page_files: How many candidates are in memory at once, in addition to those of one manifest.
+        target_bytes: Returns the target size of a manifest, in stored bytes.
+        page_files: How many candidates are in memory at once, in addition to one manifest's.
     """
 
     state: State
@@ -107,11 +107,11 @@ class Planner:
         begins_until: datetime | None = None,
         plan: Plan | None = None,
     ) -> Plan:
-        """Write manifests for the candidates of a source.
+        """Write manifests for a source's candidates.
 
         Args:
-            source: Has the candidates.
-            limit: The most manifests to write, of the earliest dates; None for any number.
+            source: Source of the candidates.
+            limit: The most manifests to write, earliest dates first; None for no limit.
             dry_run: Claim and write nothing.
             gate: Holds manifests back; None to hold none back.
             begins_until: When it begins no further groups.
@@ -195,7 +195,7 @@ class Planner:
         return written if source.fails_alone else replace(written, failed={})
 
     def _claimed(self, source: Source, group: Group, manifest_id: str, target_bytes: float) -> Written:
-        """Claim a group, and write what was won."""
+        """Claim a group, and write the claimed candidates."""
         claimed = self.claimer.claim(group.keys, manifest_id)
         self.on_crash_point(PlanCrashPoint.CLAIMED, manifest_id)
         # guard: a message whose file another planner may still write comes again

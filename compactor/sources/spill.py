@@ -1,4 +1,4 @@
-"""Files of a listing or an inventory that planning keeps outside memory."""
+"""Files from a listing or an inventory that planning keeps outside memory."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,10 +17,10 @@ class SpilledFile(NamedTuple):
     """A file to plan.
 
     Attributes:
-        uri: In its canonical spelling.
+        uri: Canonical.
         modified_us: Time of its last write, in microseconds since 1970.
         rule: Which of `compactor.core.inputs.dates.RULES` gave its date.
-        stamp: As of `ObjectInfo`.
+        stamp: As in `ObjectInfo`.
     """
 
     date: str
@@ -33,7 +33,7 @@ class SpilledFile(NamedTuple):
 
     @classmethod
     def of(cls, date: str, file: ManifestFile) -> "SpilledFile":
-        """A file of a date, as manifests name it, without the columns of its path."""
+        """A file of a date, from a manifest entry without path columns."""
         modified_us = _microseconds(file.event_time or _EPOCH)
         rule = file.dated_by or ARRIVAL
         return cls(date, canonical(file.uri), file.size_bytes or 0, file.etag or "", modified_us, rule)
@@ -50,7 +50,7 @@ class SpilledFile(NamedTuple):
         return ObjectInfo(self.uri, self.size_bytes, self.etag, modified_at, self.stamp)
 
     def as_named(self) -> ManifestFile:
-        """The file as manifests name it, without the columns of its path."""
+        """The file as a manifest entry, without path columns."""
         return ManifestFile(
             uri=self.uri,
             size_bytes=self.size_bytes,
@@ -61,32 +61,32 @@ class SpilledFile(NamedTuple):
 
 
 class FileSpill(Container[str], Protocol):
-    """Files outside memory, sorted by date and URI. `in` tests whether a URI is among the sorted ones."""
+    """Files outside memory, sorted by date and URI. `in` tests for a URI among the sorted ones."""
 
     def add(self, files: Iterable[SpilledFile]) -> None:
         """Add files, which count once they are sorted."""
 
     def sort(self) -> int:
-        """Replace the sorted files with those that were added since; of several at one URI, keep the last written.
+        """Replace the sorted files with those added since; for duplicate URIs, keep the last written.
 
         Returns:
-            How many were dropped, because their URIs were there more than once.
+            How many duplicates were dropped.
         """
 
     def dates(self) -> list[tuple[str, int, int]]:
-        """Each date in order, with the number of its files and their size in bytes."""
+        """Each date in order, with the number and total size of its files."""
 
     def pages(self, files: int, date: str | None = None) -> Iterator[list[SpilledFile]]:
-        """The files of a date, or all, in order of date and URI, up to so many at a time."""
+        """The files of a date, or all, ordered by date and URI, in pages of limited size."""
 
     def get(self, uri: str) -> SpilledFile | None:
         """The sorted file at a canonical URI."""
 
     def note(self, namings: Iterable[Naming]) -> None:
-        """Keep which manifests name files."""
+        """Record which manifests name files."""
 
     def noted(self, uris: Sequence[str]) -> Iterator[Naming]:
-        """What was noted for some files."""
+        """The recorded namings of some files."""
 
     def close(self) -> None:
         """Free the space."""

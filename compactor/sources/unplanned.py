@@ -24,7 +24,7 @@ from compactor.sources.planner import PAGE_FILES, Source
 from compactor.sources.spill import FileSpill, SpilledFile
 
 FRESH_SECONDS = 300.0
-"""How long a search of the watched prefix and of the records of a date is valid."""
+"""How long a search of the watched prefix and of a date's records is valid."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _NAMINGS_AT_ONCE = 10_000
@@ -33,11 +33,11 @@ _PROBES = 3
 
 @dataclass(slots=True, kw_only=True)
 class Unplanned(Source):
-    """Files without a claim or a manifest. A second pass has those that another planner had claimed in the first.
+    """Files without a claim or a manifest. A second pass has those that another planner had claimed during the first.
 
     Attributes:
-        found: Yields the files that are input, and counts all others in the plan.
-        spill: Sorts them, and keeps which manifests name them.
+        found: Yields the input files, and counts all others in the plan.
+        spill: Sorts them, and records which manifests name them.
         may_be_gone: Whether files may have been deleted or replaced since they were found.
         page_files: How many files are in memory at once.
     """
@@ -82,7 +82,7 @@ class Unplanned(Source):
         return [each for each in self._unread.values() if each[0]]
 
     def ready(self, group: Group) -> Group:
-        """The group without files that were named, deleted or replaced while they were held back."""
+        """The group without files that were named, deleted or replaced while being held back."""
         with self._lock:
             # While the search that checked the files is valid, a new one would find nothing more.
             if not self._is_fresh() or any(each.searched_at != self._searched_at for each in group.candidates):
@@ -98,14 +98,14 @@ class Unplanned(Source):
         return group.only({key for key, trouble in zip(group.keys, troubles, strict=True) if not trouble})
 
     def settle(self, group: Group, written: Written) -> None:
-        """Keep what others hold for later. The new manifest need not be searched, as its files are claimed."""
+        """Keep files held by others for later. The new manifest need not be searched, as its files are claimed."""
         self._keep([file for each in group.candidates if each.key in written.claimed.held for file in each.files])
         if (manifest := written.manifest) is not None:
             with self._lock:
                 self._passed |= {manifest.manifest_id, self.state.layout.manifest(manifest.manifest_id)}
 
     def _unclaimed(self, page: Sequence[SpilledFile]) -> list[ManifestFile]:
-        """The files of a page that are not claimed; counts the others."""
+        """The unclaimed files of a page; counts the others."""
         files = {
             claim_key(file): file for file in (self.state.rules.with_path_columns(each.as_named()) for each in page)
         }
@@ -118,14 +118,14 @@ class Unplanned(Source):
         self.spill.add(SpilledFile.of(date_of_file(file.uri, file.event_time or _EPOCH).date, file) for file in held)
 
     def _unnamed(self, files: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """The files that no manifest covers, by what the search found; counts the others."""
+        """The files that no manifest covers, by the search; counts the others."""
         by_uri = {canonical(file.uri): file for file in files}
         covered, with_rows = set[str](), set[str]()
         for naming in self.spill.noted(list(by_uri)):
             if naming.has_had(by_uri[naming.uri].etag):
                 covered.add(naming.uri)
                 with_rows |= {naming.uri} if naming.may_have(naming.etag) else set()
-        # Where a manifest made no rows, the claim knows more: a redrive may have claimed the file, and given it up.
+        # If a manifest made no rows, the claim knows more: a redrive may have claimed the file, and released it.
         undone = {claim_key(by_uri[uri]): uri for uri in covered - with_rows}
         claimed = self.claimer.states(list(undone)) if undone else {}
         covered -= {undone[key] for key, (state, _) in claimed.items() if state == "free"}
@@ -150,12 +150,12 @@ class Unplanned(Source):
         self._dates |= dates
 
     def _note(self, found: Iterator[Naming]) -> None:
-        # In batches: each note takes the lock of the spill, which the searching threads need, too.
+        # In batches: each note takes the spill's lock, which the searching threads need, too.
         while some := list(islice(found, _NAMINGS_AT_ONCE)):
             self.spill.note(some)
 
     def _troubles(self, files: Sequence[ManifestFile]) -> list[str]:
-        """Why each file can no longer be read, else empty. If a sample of them can be, all count as readable."""
+        """Why each file can no longer be read, else empty. If a sample of them is readable, all count as readable."""
         if any(map(self._trouble, files[:: max(1, len(files) // _PROBES)])):
             return list(map_ordered(self._trouble, files))
         return [""] * len(files)
@@ -186,8 +186,8 @@ class FileScope:
 
     Attributes:
         since: Only files written at this time or later.
-        settle_seconds: Only files that were last written at least this long ago.
-        hidden: Also files if their names, or those of folders, begin with `_` or `.`.
+        settle_seconds: Only files last written at least this long ago.
+        hidden: Include files if their names, or those of folders, begin with `_` or `.`.
     """
 
     date: str | None = None
@@ -196,7 +196,7 @@ class FileScope:
     hidden: bool = False
 
     def reason(self, date: str, info: ObjectInfo, now: datetime | None = None) -> str | None:
-        """Return why a file of a date is left out; without a time, all files count as settled."""
+        """Why a file of a date is left out; without a time, all files count as settled."""
         if self.date is not None and date != self.date:
             return "other_date"
         since = self.since
@@ -212,7 +212,7 @@ EVERYTHING = FileScope()
 def listed_below(
     state: State, prefix: str, scope: FileScope, is_of_other_stream: Callable[[str], bool], plan: Plan
 ) -> Iterator[SpilledFile]:
-    """The files below a prefix that are input; counts all other objects."""
+    """The input files in a prefix; counts all other objects."""
 
     def reason_of(uri: str, size_bytes: int) -> str | None:
         reason = skip_reason(uri, size_bytes, [prefix], is_hidden=not scope.hidden and is_hidden(uri, [prefix]))
@@ -237,11 +237,11 @@ def check_prefix(state: State, prefix: str, allowed_prefixes: Sequence[str]) -> 
     """Check that a prefix may be planned.
 
     Raises:
-        SettingsError: It is not within the allowed ones, or is a file.
+        SettingsError: It is outside the allowed ones, or is a file.
     """
     # guard: nothing outside the allowed prefixes is planned
     if not any(is_within(folder(prefix), each) for each in allowed_prefixes):
         allowed = ", ".join(allowed_prefixes)
         raise SettingsError([f"plan: {prefix} -> expected a folder within input.allowed_prefixes: {allowed}"])
     if not prefix.endswith("/") and state.store.stat(prefix) is not None:
-        raise SettingsError([f"plan: {prefix} -> is a file, expected the folder that it is in"])
+        raise SettingsError([f"plan: {prefix} -> is a file, expected its folder"])

@@ -21,12 +21,12 @@ from compactor.sources.planner import Planner, Source
 from compactor.telemetry.logs import log_event
 
 BUILD_SECONDS = 60.0
-"""How long a call of the builder begins new groups: half of the function's time-out, so that the last groups finish."""
+"""How long a builder call starts new groups: half of the function's time-out, so that the last groups finish."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedFiles(Source):
-    """The files that messages announce for one stream.
+    """The files announced for one stream.
 
     Attributes:
         files: By claim key.
@@ -53,20 +53,20 @@ class AnnouncedFiles(Source):
         yield from sorted(found, key=lambda each: each.date)
 
     def in_order(self, groups: Sequence[Group]) -> Sequence[Group]:
-        """Full groups, then the largest, so that many small ones do not delay volume."""
+        """Full groups, then the largest, so that many small ones do not delay the bulk."""
         return sorted(groups, key=lambda each: (not each.is_full, -each.size_bytes))
 
 
 @dataclass(slots=True)
 class Built:
-    """The plans of a batch of messages.
+    """The plans for a batch of messages.
 
     Attributes:
-        skipped: Objects and records that are no input of any stream, by reason.
-        unrouted: Files below the watched places that belong to no stream; no manifest names them.
-        first_unrouted: The URI of one of them; empty if there is none.
-        failed: By message id, why a message has to be delivered again.
-        failed_by: How many messages each stream failed; under an empty name those that belong to none.
+        skipped: Objects and records that are not input of any stream, by reason.
+        unrouted: Files in the watched places that belong to no stream; no manifest names them.
+        first_unrouted: One of their URIs; empty if there is none.
+        failed: Why each failed message has to be redelivered, by message id.
+        failed_by: How many messages each stream failed; an empty name counts those of no stream.
     """
 
     messages: int = 0
@@ -79,7 +79,7 @@ class Built:
 
     @property
     def figures(self) -> dict[str, dict[str, float]]:
-        """The figures of each stream for the metrics; under an empty name of what belongs to none."""
+        """Each stream's figures for the metrics; an empty name has those of no stream."""
         found: dict[str, dict[str, float]] = {
             stream: {
                 "FilesAnnounced": plan.candidates,
@@ -112,20 +112,20 @@ class Built:
 
 
 _Announced = dict[str, tuple[ManifestFile, list[str]]]
-"""Files by claim key, each with the messages that announce it."""
+"""Files by claim key, each with the messages that announced it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """Works through batches of messages.
+    """Processes batches of messages.
 
-    The streams of a batch are built at the same time, so that a flood of one does not delay the others. A stream whose
-    store or records are in trouble fails only its own messages.
+    The streams of a batch are built concurrently, so that a flood in one does not delay the others. A stream whose
+    store or records fail only fails its own messages.
 
     Attributes:
         watched: The folders whose objects are announced, routed or not.
-        routes: Which stream an object belongs to; None without streams: then the only one has an empty name.
-        read_body: Parses the body of a message; raises `EventError` if it cannot.
+        routes: Which stream an object belongs to; None without streams: the only one then has an empty name.
+        read_body: Parses a message body; raises `EventError` if it cannot.
     """
 
     planner_of: Callable[[str], Planner]
@@ -136,13 +136,13 @@ class Builder:
     read_body: Callable[[str | bytes], Announcement] = parse_body
 
     def build(self, messages: Mapping[str, str | bytes]) -> Built:
-        """Take in a batch of messages.
+        """Process a batch of messages.
 
-        A message succeeds once each file that it announces is in a manifest or a pending part, whichever builder wrote
-        it. Any other message fails, and has to be delivered again.
+        A message succeeds once each announced file is in a manifest or a pending part, whichever builder wrote it. Any
+        other message fails and has to be redelivered.
 
         Raises:
-            OperatorError: A person must act, and there are no streams. No message may be acknowledged.
+            OperatorError: An operator must act, and there are no streams. No message may be acknowledged.
         """
         report = Built(messages=len(messages))
         streams: dict[str, _Announced] = {} if self.routes is not None else {"": {}}
@@ -161,7 +161,7 @@ class Builder:
         return report
 
     def _announced(self, message_id: str, body: str | bytes, report: Built) -> Iterable[tuple[str, ManifestFile]]:
-        """The files of one message, each with its stream; counts what belongs to none."""
+        """The files of one message, each with its stream; counts those of no stream."""
         try:
             announcement = self.read_body(body)
         except EventError as exc:
@@ -181,14 +181,14 @@ class Builder:
                 report.first_unrouted = report.first_unrouted or file.uri
 
     def _built(self, streams: Mapping[str, _Announced], until: datetime, stream: str) -> tuple[Plan, Mapping[str, str]]:
-        """What came of the files of a stream, and why each of its failed messages has to be delivered again."""
+        """The plan for a stream's files, and why each of its failed messages has to be redelivered."""
         announced = streams[stream]
         try:
             plan = self._planned(stream, announced, until, groups_at_once=max(1, THREADS // len(streams)))
         except CompactorError as exc:
             if self.routes is None:
                 raise
-            # The other streams need not wait until a person has acted.
+            # The other streams need not wait for the operator.
             failed = {id_: f"stream {stream}: {exc}" for _, ids in announced.values() for id_ in ids}
             log_event("stream.not_built", stream=stream, messages=len(failed), error=exc)
             return Plan(), failed

@@ -1,7 +1,7 @@
-"""Reads S3 events from the bodies of queue messages, in each of their shapes.
+"""Reads S3 events from queue message bodies, in all of their shapes.
 
-Shapes: a notification of S3 itself with any number of records, the same wrapped by SNS, an event of EventBridge, and
-the test event that S3 sends when a notification is set up [S3 user guide, "Event message structure"].
+Shapes: S3's own notification with any number of records, the same wrapped by SNS, an EventBridge event, and the test
+event that S3 sends when a notification is set up [S3 user guide, "Event message structure"].
 """
 
 import json
@@ -25,12 +25,12 @@ _SNS_LEVELS = 3  # a topic may be subscribed to another topic's queue; deeper ne
 
 
 class EventError(InputError):
-    """A body that cannot be parsed. Its message fails, so that the queue moves it to its dead letters."""
+    """A body that cannot be parsed. Its message fails, so that the queue moves it to its dead-letter queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """The files that one message body announces.
+    """The files announced by one message body.
 
     Attributes:
         files: Created objects, each at the announced version.
@@ -59,17 +59,17 @@ def parse_body(body: str | bytes) -> Announcement:
     if "detail-type" in document:
         return _announcement(iter([_bridged(document)]))
     raise EventError(
-        f"neither Records nor detail-type in it, expected an event of S3; its keys are {_shown(list(document))}"
+        f"neither Records nor detail-type in it, expected an S3 event; its keys are {_shown(list(document))}"
     )
 
 
 def _unwrapped(body: str | bytes) -> dict[str, Any]:
-    """The document inside the wrapping of SNS."""
+    """The document inside the SNS envelopes."""
     document = _document(body, "the body")
     for _ in range(_SNS_LEVELS):
         if document.get("Type") != "Notification" or "Message" not in document:
             return document
-        document = _document(document["Message"], "the Message of SNS")
+        document = _document(document["Message"], "the SNS Message")
     raise EventError(f"wrapped by SNS more than {_SNS_LEVELS} times")
 
 
@@ -97,14 +97,14 @@ def _announcement(found: Iterator[ManifestFile | None]) -> Announcement:
 
 
 def _notified(record: object, where: str) -> ManifestFile | None:
-    """The object of one record of S3's own notifications; None if it announces nothing new."""
+    """The object in one record of S3's own notifications; None if it announces nothing new."""
     record = _table(record, where)
     source, version = record.get("eventSource"), record.get("eventVersion")
     if source != "aws:s3":
         raise EventError(f'{where}.eventSource is {_shown(source)}, expected "aws:s3"')
-    # A minor version adds fields; a new major one may mean something else by the same names [S3 user guide].
+    # A minor version adds fields; a new major version may redefine existing names [S3 user guide].
     if not isinstance(version, str) or version.partition(".")[0] != "2":
-        raise EventError(f'{where}.eventVersion is {_shown(version)}, expected "2" and any minor version')
+        raise EventError(f'{where}.eventVersion is {_shown(version)}, expected "2" with any minor version')
     name = _text(record, "eventName", where)
     if not name.removeprefix("s3:").startswith("ObjectCreated:"):
         return None
@@ -122,7 +122,7 @@ def _notified(record: object, where: str) -> ManifestFile | None:
 
 
 def _bridged(document: dict[str, Any]) -> ManifestFile | None:
-    """The object of an event of EventBridge, whose key is not encoded; None if it announces nothing new."""
+    """The object in an EventBridge event, whose key is not encoded; None if it announces nothing new."""
     source = document.get("source")
     if source != "aws.s3":
         raise EventError(f'source is {_shown(source)}, expected "aws.s3"')
@@ -151,7 +151,7 @@ def _file(
         raise EventError(f"{where}.key is {_shown(key)}, expected at most {_KEY_MAX_BYTES} bytes")
     # Otherwise intake would refuse the whole manifest because of this file.
     if not version or len(version) > _ETAG_MAX_CHARACTERS or not is_etag(version):
-        raise EventError(f"{where}.{etag[0]} is {_shown(etag[1])}, expected the version of the object")
+        raise EventError(f"{where}.{etag[0]} is {_shown(etag[1])}, expected the object's version")
     return ManifestFile(uri=f"s3://{bucket}/{key}", size_bytes=size_bytes, etag=version, event_time=event_time)
 
 
@@ -160,7 +160,7 @@ def _decoded(key: str, where: str) -> str:
     try:
         return unquote_plus(key, errors="strict")
     except UnicodeDecodeError as exc:
-        raise EventError(f"{where} is {_shown(key)}, expected UTF-8 once it is decoded") from exc
+        raise EventError(f"{where} is {_shown(key)}, expected UTF-8 after decoding") from exc
 
 
 def _table(value: object, where: str) -> dict[str, Any]:

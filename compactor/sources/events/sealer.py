@@ -1,7 +1,7 @@
-"""Seals pending parts into manifests, by size or by age, so that no announced file waits for ever.
+"""Seals pending parts into manifests, by size or age, so that no announced file waits forever.
 
-The sealer first binds each part, in case its builder died before that, so that it can no longer be revoked. Then it
-plans the parts as builders plan files. Last, it deletes the parts.
+The sealer first binds each part, in case its builder died before doing so, so that it can no longer be revoked. Then it
+plans the parts as builders plan files. Finally, it deletes the parts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,28 +26,28 @@ from compactor.telemetry.logs import log_event
 T = TypeVar("T")
 
 FILES_AT_ONCE = 100_000
-"""How many files of parts are read before these parts are sealed. A file takes about 1.7 kB, so they take a sixth of
-the function's memory. Only after an outage do more wait."""
+"""How many files of parts are read before these parts are sealed. A file takes about 1.7 kB, so they use a sixth of the
+function's memory. Only after an outage are there more."""
 
 PARTS_AT_ONCE = 5_000
-"""How many parts are read before they are sealed. Each takes some requests, and the function has 240 seconds: one that
-ends before it has sealed anything would never get further."""
+"""How many parts are read before they are sealed. Each takes some requests, and the function has 240 seconds: a call
+that ends before sealing anything would never make progress."""
 
 SEAL_INTERVAL_SECONDS = 60
-"""How often the sealer is called; a part that would be too old at the next call is sealed at this one."""
+"""How often the sealer is called; a part that would be too old at the next call is sealed in this one."""
 
 
 @dataclass(slots=True)
 class SealedParts(Plan):
-    """The plan of one call of the sealer.
+    """The plan of one sealer call.
 
     Attributes:
         sealed_parts: How many parts went into its manifests.
         waiting_parts: How many parts still wait.
         oldest_seconds: Age of the oldest waiting part; 0 if there is none.
         discarded: How many parts were deleted because their ids were revoked.
-        unreadable: Pending parts that cannot be read, or have a damaged record: each URI with the fault. Operators have
-            to check them.
+        unreadable: Pending parts that are unreadable, or have a damaged record: each URI with the fault. They need an
+            operator.
     """
 
     sealed_parts: int = 0
@@ -58,7 +58,7 @@ class SealedParts(Plan):
 
     @property
     def figures(self) -> dict[str, float]:
-        """By their names in the metrics."""
+        """The figures by metric name."""
         return {
             "ManifestsBuilt": len(self.manifests),
             "PartsPending": self.waiting_parts,
@@ -68,7 +68,7 @@ class SealedParts(Plan):
 
 
 def log_sealed(plans: Sequence[SealedParts]) -> dict[str, int]:
-    """Log one call of the sealer, for one or several streams; returns its counts."""
+    """Log one sealer call, for one or several streams; return its counts."""
     counts = {
         "manifests": sum(len(each.manifests) for each in plans),
         "sealed_parts": sum(each.sealed_parts for each in plans),
@@ -89,12 +89,12 @@ def log_sealed(plans: Sequence[SealedParts]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingParts(Source):
-    """Some pending parts.
+    """Some of the pending parts.
 
     Attributes:
-        old_until: Older parts are sealed in any case.
-        unreadable: Gets the URIs of parts with a damaged record, each with the fault.
-        sealed: The claim keys of those that this plan sealed.
+        old_until: Older parts are always sealed.
+        unreadable: Receives the URIs of parts with a damaged record, each with the fault.
+        sealed: The claim keys of the parts that this plan sealed.
         settled: Those that no longer wait.
     """
 
@@ -118,7 +118,7 @@ class PendingParts(Source):
         return (Candidate(key, part.date, part.files) for key, part in in_order if key in sound)
 
     def _sound(self, part: tuple[str, Manifest]) -> tuple[str, bool]:
-        """Whether a part is sound. An old one with a damaged record would make young ones due each time."""
+        """Whether a part is sound, as a sort key. An old damaged part would make young ones due each time."""
         key, found = part
         is_young = found.created_at > self.old_until
         return key, is_young or self._is_readable(key, partial(self.state.ledger.accepted, found.manifest_id))
@@ -131,19 +131,19 @@ class PendingParts(Source):
         return [each for _, each in sorted(due, key=lambda each: each[0])]
 
     def ready(self, group: Group) -> Group:
-        """The parts that are bound. A damaged record holds up only its own part."""
+        """The bound parts. A damaged record delays only its own part."""
         readable = {key for key in group.keys if self._is_readable(key, partial(self._bind, key))}
         return group.only(readable - self.revoked)  # guard: a revoked part is never sealed
 
     def _bind(self, key: str) -> None:
-        """Bind a part, unless its id was revoked and another claimant took its files over."""
+        """Bind a part, unless its id was revoked and a different claimant took its files over."""
         is_bound = self.claimer.bind(self.parts[key], "part")
         self.on_crash_point(PlanCrashPoint.PART_BOUND, self.parts[key].manifest_id)
         if not is_bound:
             self.revoked.add(key)
 
     def settle(self, group: Group, written: Written) -> None:
-        """Delete the parts that are revoked, or in a manifest for good, perhaps of an interrupted sealer."""
+        """Delete the parts that are revoked, or permanently in a manifest, possibly of an interrupted sealer."""
         claimed, manifest = written.claimed, written.manifest
         settled = (claimed.won | claimed.taken | self.revoked) & {*group.keys}
         self.state.store.delete([self.uri(key) for key in settled])
@@ -152,7 +152,7 @@ class PendingParts(Source):
         self.settled.update(settled)
 
     def _is_readable(self, key: str, call: Callable[[], object]) -> bool:
-        """Make a call about a part; return whether it found no damaged record."""
+        """Call a function on a part; return whether it found no damaged record."""
         found = _or_fault(call)
         if isinstance(found, Exception):
             self.unreadable[self.uri(key)] = _told(self.uri(key), found)
@@ -164,7 +164,7 @@ class PendingParts(Source):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sealer:
-    """Seals pending parts. Safe to run twice at once.
+    """Seals pending parts. Safe to run concurrently.
 
     Attributes:
         max_wait_seconds: How long a part may wait.
@@ -179,7 +179,7 @@ class Sealer:
         """Seal the parts that are large enough together, or have waited long enough.
 
         Raises:
-            AccessError: The store refuses parts, and not one part could be read.
+            AccessError: The store denies access, and no part could be read.
         """
         sealed, now, waiting = SealedParts(), self.planner.state.clock.now(), dict[str, datetime]()
         not_due = dict[str, Manifest]()
@@ -208,7 +208,7 @@ class Sealer:
         )
 
     def _at_once(self, parts: Iterable[Manifest]) -> Iterator[dict[str, Manifest]]:
-        """Divide parts, by claim key, into what fits into the memory and the time of a call."""
+        """Divide parts, by claim key, to fit the memory and time of a call."""
         gathered, files = dict[str, Manifest](), 0
         for part in parts:
             gathered[part_key(part.manifest_id)] = part
@@ -248,16 +248,16 @@ class Sealer:
 
 
 def _or_fault(call: Callable[[], T]) -> T | StuckError | AccessError:
-    """What a call about one part returns, or an error that concerns only this part."""
+    """The result of a call on one part, or an error that concerns only this part."""
     try:
         return call()
-    except CredentialsRefused:  # no part is to blame
+    except CredentialsRefused:  # cannot be the fault of any part
         raise
     except (StuckError, AccessError) as exc:
         return exc
 
 
 def _told(uri: str, error: Exception) -> str:
-    """Log that a part cannot be read; returns the fault."""
+    """Log that a part is unreadable; return the fault."""
     log_event("part.unreadable", uri=uri, error=error)
     return str(error)

@@ -1,1 +1,1 @@
-"""Plans the files of sources, whatever happened to them since the last call."""
+"""Plans the files in sources, whatever happened to them since the last call."""

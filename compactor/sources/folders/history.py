@@ -1,8 +1,8 @@
-"""Searches everything that was ever planned for files, without reading the records of closed dates again.
+"""Searches everything ever planned for files, without rereading the records of closed dates.
 
 The first search after a date was closed reads its records once more, and remembers which manifest names which file.
-Later searches read the manifests that are in no summary, and those of closed dates that name a wanted file. They find
-what a reading of all records finds.
+Later searches read the manifests in no summary, and those of closed dates that name a wanted file. The result is the
+same as from reading all records.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -19,11 +19,11 @@ from compactor.sources.file_search import FileSearch, Naming
 
 
 class Known(NamedTuple):
-    """How far the log of closed dates is remembered.
+    """How much of the log of closed dates is remembered.
 
     Attributes:
         place: The place of the last summary whose files are remembered; 0 if there is none.
-        fingerprint: That of the summary, which shows whether another log has taken its place.
+        fingerprint: That summary's fingerprint, which shows whether the log was replaced.
     """
 
     place: int
@@ -31,7 +31,7 @@ class Known(NamedTuple):
 
 
 class Shorter(NamedTuple):
-    """A version with rows whose bytes another file may begin with."""
+    """A version with rows whose bytes may be the beginning of a longer file."""
 
     uri: str
     etag: str
@@ -39,28 +39,28 @@ class Shorter(NamedTuple):
 
 
 class SummarisedFiles(Protocol):
-    """Remembers, place by place in the log, which manifests name which files. A cache, which may be lost."""
+    """Remembers, place by place in the log, which manifests name which files. A cache that may be lost."""
 
     def known(self) -> Known | None:
-        """How far it reaches; None if it cannot be used."""
+        """How far it reaches; None if it is unusable."""
 
     def forget(self) -> None:
-        """Forget everything."""
+        """Clear the cache."""
 
     def add(self, namings: Sequence[Naming]) -> bool:
-        """Remember files, also those that are remembered already; False if that fails."""
+        """Remember files, including ones already remembered; False on failure."""
 
     def reach(self, known: Known) -> None:
-        """Declare that all files of a summary were added. No effect if the one before it is forgotten."""
+        """Declare that all files of a summary were added. No effect if the previous one is missing."""
 
     def naming(self, uris: Iterable[str], versions: Iterable[str]) -> set[ManifestKey] | None:
-        """The manifests that name one of these files, or one of these versions; None if it cannot be used."""
+        """The manifests that name one of these files or versions; None if it is unusable."""
 
     def shorter(self, size_bytes: int) -> Iterator[Shorter]:
-        """The versions of at most this length that were not passed over; see `SeenFiles.pass_over`.
+        """The versions up to this length that were not passed over; see `SeenFiles.pass_over`.
 
         Raises:
-            LookupError: It cannot be used.
+            LookupError: The cache is unusable.
         """
 
 
@@ -68,7 +68,7 @@ _FILES_AT_ONCE = 10_000
 
 
 class _Everything:
-    """Has each name."""
+    """Contains every name."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -76,11 +76,11 @@ class _Everything:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistorySearch:
-    """Searches manifests of all dates.
+    """Searches the manifests of all dates.
 
     Attributes:
-        files: Remembers those of closed dates; None where nothing does.
-        may_learn: Whether `files` may learn more.
+        files: Remembers the files of closed dates; None for no cache.
+        may_learn: Whether to add to `files`.
     """
 
     search: FileSearch
@@ -90,12 +90,12 @@ class HistorySearch:
     def everywhere(
         self, uris: Collection[str], *, size_bytes: int, is_wanted: Callable[[Shorter], bool]
     ) -> Iterator[Naming]:
-        """Yield all manifests, waiting ones included, that name one of the files or versions of the search.
+        """Yield all manifests, including waiting ones, that name one of the files or versions in the search.
 
         Args:
             uris: The files, canonical.
-            size_bytes: Versions up to this length are wanted, too, whatever their names.
-            is_wanted: Decides which of those; a version that it refuses may still be yielded.
+            size_bytes: Versions up to this length are candidates, too, whatever their names.
+            is_wanted: Selects among those; a refused version may still be yielded.
         """
         # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
         yield from self.search.waiting(uris)
@@ -116,14 +116,14 @@ class HistorySearch:
             unknown = self._learn(files, found.totals)
             shorter = {each.key for each in files.shorter(size_bytes) if is_wanted(each)}
             named = files.naming(uris, self.search.versions)
-        except (LookupError, RecordUnreadable):  # a search of all records meets the damaged one again, and reports it
+        except (LookupError, RecordUnreadable):  # a search of all records finds the damaged one again, and reports it
             return None
         if named is None or unknown is None:
             return None
         return sorted({*found.keys, *unknown, *shorter, *named}, key=lambda key: f"{key.date}/{key.id}/")
 
     def _learn(self, files: SummarisedFiles, totals: ClosedTotals) -> list[ManifestKey] | None:
-        """Remember the files of new summaries; returns the members of those that are not remembered."""
+        """Remember the files of new summaries; return the members of the summaries that are not remembered."""
         dates = ClosedDates(self.search.state.store, self.search.state.layout)
         known = files.known()
         if known is not None and known.place and not _is_of(dates, totals, known):
@@ -151,7 +151,7 @@ class HistorySearch:
 
 
 def known_at(dates: ClosedDates, place: int) -> Known:
-    """What is known once the files of a summary and of all earlier ones are remembered."""
+    """The state of knowledge once the files of a summary and of all earlier ones are remembered."""
     return Known(place, dates.read(place).fingerprint)
 
 

@@ -1,4 +1,4 @@
-"""Reads what manifests have of the files of sources, present or deleted, and decides what became of each."""
+"""Reads what manifests contain about the files in sources, present or deleted, and classifies each file."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,40 +21,40 @@ from compactor.sources.folders.matching import Matches, Matching, is_of
 from compactor.sources.spill import FileSpill, SpilledFile
 
 Version = tuple[str, str]
-"""The canonical URI of a file, and an etag."""
+"""A file's canonical URI and etag."""
 
 
 class SeenFiles(Protocol):
-    """Remembers files of a local disk: their bytes, and whether they were rewritten without a change of time."""
+    """Remembers local files: their bytes, and whether they were rewritten without a change of time."""
 
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
-        """The URIs of files that were written since they were remembered, with the same length and time."""
+        """The URIs of files rewritten since they were remembered, with the same length and time."""
 
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
-        """The versions of files as they were remembered, by canonical URI."""
+        """The remembered versions of files, by canonical URI."""
 
     def digest(self, file: ObjectInfo) -> str:
-        """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
+        """The digest of a file's bytes, as in `FileReport.digest`; empty where the store has other means.
 
         Raises:
             TryAgainError: The file changed since it was listed, or the store failed.
-            AccessError: The file may not be read.
+            AccessError: Access to the file is denied.
         """
 
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
-        """Which of some beginnings a file has; none where the store has other means. Raises as `digest`."""
+        """The given beginnings that a file has; none where the store has other means. Raises as `digest`."""
 
     def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
-        """The beginning of a file up to the end of its last whole line; None if no line begins at byte `start`.
+        """A file's beginning up to the end of its last complete line; None if no line starts at byte `start`.
 
-        It ends at `start` if no whole line follows. Raises as `digest`.
+        It ends at `start` if no complete line follows. Raises as `digest`.
         """
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
-        """Which of some versions were given to `pass_over` since they were last there."""
+        """The versions that were given to `pass_over` since they last existed."""
 
     def pass_over(self, versions: Iterable[Version]) -> None:
-        """Remember versions that no longer exist, and that no current file begins with."""
+        """Remember versions that no longer exist, and with which no current file begins."""
 
     def remember(self, files: Sequence[ObjectInfo]) -> None:
         """Remember the files as they are now."""
@@ -64,7 +64,7 @@ _NAMINGS_AT_ONCE = 10_000
 
 
 class Listed(NamedTuple):
-    """A file as it was listed, and as manifests name it."""
+    """A listed file, with its name in manifests."""
 
     listed: SpilledFile
     file: ManifestFile
@@ -72,14 +72,14 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFiles:
-    """Decides what became of the files of one listing.
+    """Classifies the files of one listing.
 
     Attributes:
-        seen: Remembers files of a local disk.
+        seen: Remembers local files.
         listed: All files that may be planned.
         summarised: Remembers the files of closed dates.
-        may_learn: Whether `summarised` may learn more.
-        unread: Files whose beginnings were needed and could not be read.
+        may_learn: Whether to add to `summarised`.
+        unread: Files whose beginnings were needed but unreadable.
     """
 
     state: State
@@ -92,7 +92,7 @@ class KnownFiles:
     unread: list[str] = field(default_factory=list, init=False)
 
     def of(self, files: Mapping[str, Listed], suspects: frozenset[str]) -> Matches:
-        """What became of files, by canonical URI, that are in no manifest or whose bytes may differ (suspects)."""
+        """Classify files, by canonical URI, that are in no manifest or whose bytes may differ (suspects)."""
         if not files:
             return Matches()
         remembered = self.seen.remembered(files)
@@ -124,7 +124,7 @@ class KnownFiles:
         return matching.matches()
 
     def _may_be_gone(self, longest: int, version: FileReport | Naming) -> bool:
-        """Whether a file may begin with a version that the listing does not show."""
+        """Whether a file may begin with a version that is missing from the listing."""
         length = version.size_bytes if isinstance(version, Naming) else version.end_byte
         if not version.digest or not 0 < length <= longest:
             return False
@@ -135,7 +135,7 @@ class KnownFiles:
         return there is None or there.etag != etag
 
     def _may_have_left(self, version: Shorter) -> bool:
-        """Whether a version was in one of the sources, and the listing does not show it."""
+        """Whether a version was in one of the sources and is missing from the listing."""
         return self._is_not_there(version.uri, version.etag) and is_of(self.sources, version.uri)
 
     def _with_passed(self, namings: Iterable[Naming]) -> Iterator[tuple[Naming, bool]]:
@@ -178,7 +178,7 @@ class KnownFiles:
             self.unread.append(file.uri)
             return str(exc)
         if found is None:
-            return "these did not end with a line feed"
+            return "the earlier lines did not end with a line feed"
         return FileRange(
             continues=version.uri,
             from_byte=version.size_bytes,
@@ -196,6 +196,6 @@ class KnownFiles:
         return info.etag if info else None
 
     def _info_at(self, uri: str) -> ObjectInfo | None:
-        """What is at a place: as it was listed, or as it is now if it is in no source."""
+        """The object at a place: as listed, or as it is now if it is in no source."""
         listed = self.listed.get(uri)
         return listed.info if listed is not None else self.state.store.stat(uri)

@@ -1,6 +1,6 @@
-"""Decides what became of listed files by their manifests: known, touched, renamed, replaced or new. No I/O.
+"""Classifies listed files by their manifests: known, touched, renamed, replaced or new. No I/O.
 
-A version of a file is its length and time. If the time or the name changed, the digest of the bytes decides.
+A file's version is its length and time. If the time or the name changed, the digest of its bytes decides.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,39 +23,38 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 class FilesNow(Protocol):
-    """What is at the places of files now."""
+    """The current files at given places."""
 
     def digest_of(self, file: ManifestFile) -> str:
-        """The digest of the bytes of a file; empty if it was not read, or not to its end."""
+        """The digest of a file's bytes; empty if it was not read completely."""
 
     def version_at(self, uri: str) -> str | None:
         """The version at a place; None if there is no file."""
 
     def beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterable[set[Beginning]]:
-        """For each file, which of some beginnings it has; none of a file that cannot be read."""
+        """The given beginnings that each file has; none for an unreadable file."""
 
     def range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
-        """The whole lines that follow the bytes of a version in a file that begins with it, or a fault."""
+        """The complete lines after a version's bytes in a file that begins with it, or a fault."""
 
 
 def is_of(sources: Sequence[SourcePlace], uri: str) -> bool:
-    """Return whether a file is in one of the sources."""
+    """Whether a file is in one of the sources."""
     return any(is_within(uri, source.folder) and source.takes(uri) for source in sources)
 
 
 @dataclass(slots=True)
 class Matches:
-    """What became of files, by canonical URI. A file that is in none of these is new.
+    """The classification of files, by canonical URI. A file in none of these is new.
 
     Attributes:
         known: In a manifest, at this version.
-        touched: In a manifest with the same bytes and another time.
-        renamed: In a manifest under another name, which no longer exists; with that name.
-        grown: Begin with all bytes of a version that has rows; with the whole lines that follow these.
-        unfinished: Those of known or grown files, and of others that only begin a line, that end amid a line; with the
-            byte where it begins.
-        replaced: Rows of another version exist.
-        undecided: A manifest that is not done may have it under another name, which no longer exists.
+        touched: In a manifest with the same bytes and a different time.
+        renamed: In a manifest under an earlier name that no longer exists; with that name.
+        grown: Begin with all bytes of a version with rows; with the complete lines after these.
+        unfinished: Known, grown or one-line files that end inside a line; with the offset of that line.
+        replaced: Rows of a different version exist.
+        undecided: An unfinished manifest may have it under an earlier name that no longer exists.
         passed: Versions that no longer exist, and that no file has or begins with.
     """
 
@@ -69,27 +68,27 @@ class Matches:
     passed: list[Naming] = field(default_factory=list)
 
     def has(self, uri: str) -> bool:
-        """Return whether a file is not to be taken with all its lines."""
+        """Whether a file should not be taken with all its lines."""
         return uri in self.known or uri in self.touched or self.has_moved(uri) or self.has_begun(uri)
 
     def has_moved(self, uri: str) -> bool:
-        """Return whether a file may be in a manifest under another name."""
+        """Whether a file may be in a manifest under an earlier name."""
         return uri in self.renamed or uri in self.undecided
 
     def has_begun(self, uri: str) -> bool:
-        """Return whether rows of another version of a file exist."""
+        """Whether rows of a different version of a file exist."""
         return uri in self.grown or uri in self.unfinished or uri in self.replaced
 
 
 class Matching:
-    """Decides what became of files.
+    """Classifies files.
 
     Args:
         files: The files by canonical URI.
         namings: The manifests that name them, or their versions under other names.
-        now: What is there now.
+        now: The current files.
         suspects: Files whose bytes may differ although length and time are the same.
-        remembered: The versions that files had when they were last planned, by canonical URI.
+        remembered: The files' versions when they were last planned, by canonical URI.
         gone: Versions that may have left their places. A file that begins with one was renamed and grew.
     """
 
@@ -107,16 +106,16 @@ class Matching:
         self._namings = sorted(namings, key=lambda each: each.named_at or _EARLIEST)
         self._gone = {each: None for each in gone if self._has_left(each)}
         self._found = Matches()
-        self._left: dict[str, list[Naming]] = {}  # for files that are not decided yet, the versions with rows
+        self._left: dict[str, list[Naming]] = {}  # the versions with rows for each undecided file
         self._used = set[Naming]()  # each version belongs to one file: a second file is a copy
-        self._others = set[str]()  # the suspects that have other bytes
+        self._others = set[str]()  # the suspects with different bytes
         self._by_uri: dict[str, list[Naming]] = {}
         self._by_version: dict[str, list[Naming]] = {}
         for each in self._namings:
             self._by_uri.setdefault(each.uri, []).append(each)
             if (each.state == "compacted" and each.digest) or each.state in _NOT_DONE:
                 self._by_version.setdefault(each.etag or "", []).append(each)
-        # A longer file that begins with a continued version, but not with the range that followed, has lost lines.
+        # A longer file that begins with a continued version, but not with the range after it, has lost lines.
         self._continued = _continued(self._namings)
         self._beginnings: dict[Beginning, list[Naming]] = {}
         self._of_length: dict[int, list[Naming]] = {}
@@ -133,7 +132,7 @@ class Matching:
         # guard: a log whose earlier lines went on under another name is no replaced file
         elsewhere = self._used | _continued(self._namings, under_other_names=True)
         for uri, rows in self._left.items():
-            # A version that moved to another name was not replaced: log files are rotated like this.
+            # A version that moved to a new name was not replaced: log rotation does this.
             is_there = found.has_begun(uri) or found.has_moved(uri)
             if not is_there and rows and (rows[-1] not in elsewhere or uri in self._others):
                 found.replaced[uri] = Replacement(self._files[uri], rows[-1], self._hindrance(uri, rows))
@@ -143,7 +142,7 @@ class Matching:
         return found
 
     def _by_own_name(self, uri: str, file: ManifestFile) -> None:
-        """Decide by what manifests have under the current or an earlier name of a file."""
+        """Classify by the manifests under a file's current or earlier name."""
         found, named = self._found, self._by_uri.get(uri) or self._under_earlier_name(uri, file)
         rows = [each for each in named if each.may_have(each.etag)]
         # guard: the rewritten bytes of a file of the same length and time are noticed
@@ -163,9 +162,9 @@ class Matching:
             self._left[uri] = rows
 
     def _under_earlier_name(self, uri: str, file: ManifestFile) -> list[Naming]:
-        """The namings of a version that a file had, by its earlier name, which no longer has that version.
+        """The namings of a version that a file had under an earlier name, where that version is no longer found.
 
-        A file that was renamed since it was compacted has no manifest under its current name.
+        A file that was renamed after it was compacted has no manifest under its current name.
         """
         etag = self._remembered.get(uri)
         if etag is None or etag == file.etag:
@@ -173,7 +172,7 @@ class Matching:
         return [each for each in self._by_version.get(etag, ()) if each.digest and self._has_left(each)]
 
     def _by_version_elsewhere(self, uri: str) -> None:
-        """Find the version of another name that a file is, if that name no longer has it."""
+        """Find the version under a different name that a file is, if that name no longer has it."""
         file = self._files[uri]
         for each in self._by_version.get(file.etag or "", ()):
             # guard: a version under two names is that of one file
@@ -232,12 +231,12 @@ class Matching:
         self._begins_with.update(zip(unread, self._now.beginnings_of(unread, asked), strict=True))
 
     def _begun(self, uri: str) -> Iterator[Naming]:
-        """The versions that a file begins with, and is longer than, the longest first."""
+        """The versions that are a proper beginning of a file, the longest first."""
         for beginning in sorted(self._begins_with.get(uri, ()), reverse=True):
             yield from self._beginnings[beginning]
 
     def _of_another_name(self, uri: str) -> Naming | None:
-        """The version of another name that a file is or begins with, if that name no longer has it."""
+        """The version under a different name that a file is or begins with, if that name no longer has it."""
         for version in (*self._same(uri), *self._begun(uri)):
             if version in self._gone and version not in self._used and version.uri != uri:
                 self._read([version.uri])
@@ -247,7 +246,7 @@ class Matching:
         return None
 
     def _same(self, uri: str) -> Iterator[Naming]:
-        """The versions with the bytes of a file. If the other file was removed, this may still be a new one."""
+        """The versions with a file's bytes. If the other file was removed, this may still be a new one."""
         file = self._files[uri]
         for version in self._of_length.get(self._size(uri), ()):
             # guard: a file with the bytes of one that was removed is a new one
@@ -266,13 +265,13 @@ class Matching:
             return
         behind: FileRange | str
         if version.uri != uri and self._now.version_at(version.uri) is None and version not in own:
-            behind = "another file has not taken that name yet"
+            behind = "no other file has taken that name yet"
         elif version in self._continued:  # guard: a version that was continued is not continued again
-            behind = "the lines that followed these are missing"
+            behind = "the lines after the earlier ones are missing"
         else:
             behind = self._now.range_behind(file, version)
         if isinstance(behind, str):
-            went_on = "another manifest has the lines that followed" if version in self._continued else ""
+            went_on = "another manifest has the lines after the earlier ones" if version in self._continued else ""
             found.replaced[uri] = Replacement(file, version, went_on or self._hindrance(uri, [version]), behind)
             return
         if behind.size_bytes:
@@ -292,21 +291,21 @@ class Matching:
         return may_have and self._now.digest_of(file) == naming.digest
 
     def _is_other(self, file: ManifestFile, rows: Sequence[Naming]) -> bool:
-        """Whether a file of the same length and time is known to have other bytes."""
+        """Whether a file with the same length and time is known to have different bytes."""
         same = [each for each in rows if each.etag and each.etag == (file.etag or "") and each.digest]
         return bool(same) and all(self._now.digest_of(file) not in {"", each.digest} for each in same)
 
     def _hindrance(self, uri: str, rows: Sequence[Naming]) -> str:
-        """Why the rows of a file cannot be made again; empty if they can."""
+        """Why a file's rows cannot be rebuilt; empty if they can."""
         if len({each.manifest_id for each in rows}) > 1:
-            return "several manifests have rows of it, so none can be made again alone"
+            return "several manifests have rows of it, so none can be rebuilt alone"
         if rows[-1].uri != uri:
-            return f"it was {rows[-1].uri} then, and its rows can only be made again under that name"
-        return "its earlier version is there under another name" if rows[-1] in self._used else ""
+            return f"it was {rows[-1].uri} then, and its rows can only be rebuilt under that name"
+        return "its earlier version exists under a different name" if rows[-1] in self._used else ""
 
 
 def _continued(namings: Sequence[Naming], *, under_other_names: bool = False) -> set[Naming]:
-    """The versions that ranges with rows, or which may get some, continue; of all files, or only of others."""
+    """The versions continued by ranges with rows or pending rows; of all files, or only of others."""
     ranges = [(each.uri, each.range) for each in namings if each.range is not None and each.may_have(None)]
     ends = {
         (part.continues, part.from_byte, part.digest_before)

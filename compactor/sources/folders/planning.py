@@ -1,4 +1,4 @@
-"""Plans the files of sources: each version once, whatever happened to the files between two calls."""
+"""Plans the files in sources: each version once, whatever happened to the files between two calls."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -24,7 +24,7 @@ from compactor.sources.planner import Planner, Source
 from compactor.sources.spill import FileSpill, SpilledFile
 
 Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
-"""Lists the files below a source, and reports what it cannot list."""
+"""Lists the files in a source, and reports what it cannot list."""
 
 
 def source_files(
@@ -35,7 +35,7 @@ def source_files(
     excludes: Callable[[str], bool],
     with_hidden: bool = False,
 ) -> Iterator[ObjectInfo]:
-    """Yield the files that are input; counts all others, and what could not be listed, in a plan."""
+    """Yield the input files; counts all others, and listing failures, in a plan."""
 
     def reason_for(source: SourcePlace, found: ObjectInfo | LeftOut) -> str:
         reason = _reason(source, found, with_hidden=with_hidden)
@@ -61,7 +61,7 @@ def source_files(
 
 
 def _is_meant(source: SourcePlace, found: ObjectInfo | LeftOut) -> bool:
-    """Whether a source names a file, or a folder above some of its files."""
+    """Whether a source selects a file, or a folder above some of its files."""
     is_meant = source.takes if isinstance(found, ObjectInfo) else source.reaches
     return canonical(found.uri).startswith(folder(canonical(source.folder))) and is_meant(found.uri)
 
@@ -75,9 +75,9 @@ def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bo
 
 
 def changed_files(commits: Iterable[Commit], claimer: Claimer) -> list[LeftOut]:
-    """The files of some commits that changed before they were read. Gives up their claims.
+    """The files of some commits that changed before they were read. Releases their claims.
 
-    The next plan takes the version that is there by then, even if it is the one that was listed.
+    The next plan takes the version that exists by then, even if it is the one that was listed.
     """
     left_out: list[LeftOut] = []
     for commit in commits:
@@ -90,17 +90,17 @@ def changed_files(commits: Iterable[Commit], claimer: Claimer) -> list[LeftOut]:
 
 
 OnReplaced = Literal["quarantine", "rebuild", "append"]
-"""What to do with a file whose earlier version has rows: leave it out, make the rows again, or take all its lines."""
+"""What to do with a file whose earlier version has rows: leave it out, rebuild the rows, or take all its lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderPlanner:
-    """Plans everything in some sources.
+    """Plans all files in some sources.
 
     Attributes:
-        listing: Lists one of them.
-        new_spill: Makes what keeps the listing of one plan.
-        summarised: Remembers the files of closed dates; None where nothing does.
+        listing: Lists one source.
+        new_spill: Creates the storage for one plan's listing.
+        summarised: Remembers the files of closed dates; None for no cache.
     """
 
     planner: Planner
@@ -118,10 +118,10 @@ class FolderPlanner:
         return self.planner.state
 
     def plan(self, *, settle_seconds: float = 0, dry_run: bool = False) -> Plan:
-        """Write manifests for all files that are in none. Memory grows only with the number of these.
+        """Write manifests for all files that are in none. Memory grows only with their number.
 
         Args:
-            settle_seconds: Take only files that were last written at least this long ago.
+            settle_seconds: Take only files last written at least this long ago.
             dry_run: Claim and write nothing.
         """
         with closing(self.new_spill()) as listed:
@@ -132,7 +132,7 @@ class FolderPlanner:
             return plan
 
     def with_rows(self, uris: Collection[str]) -> set[str]:
-        """Which of some files (canonical URIs) have rows in any version; all if that is not known."""
+        """Which of some files (canonical URIs) have rows in any version; all if unknown."""
         search = FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes)
         history = HistorySearch(search=search, files=self.summarised, may_learn=False)
         try:
@@ -142,14 +142,14 @@ class FolderPlanner:
         return {each.uri for each in namings if each.state == "compacted"}
 
     def data(self, plan: Plan) -> Iterator[ObjectInfo]:
-        """The files that are input, planned or not; counts all others in a plan."""
+        """The input files, planned or not; counts all others in a plan."""
         excludes = self.state.rules.excludes
         return source_files(self.listing, self.sources, plan, excludes=excludes, with_hidden=self.with_hidden)
 
 
 @dataclass(slots=True)
 class _NewFiles(Source):
-    """The files of sources that are new, were appended to, or are to be taken anew."""
+    """The files in sources that are new, appended to, or to be taken anew."""
 
     of: FolderPlanner
     listed: FileSpill
@@ -180,12 +180,12 @@ class _NewFiles(Source):
                 yield Candidate.of_file(each.listed.date, each.file)
 
     def remember(self, plan: Plan) -> None:
-        """Remember the files as they are now, after they are planned."""
+        """Remember the files as they are now, after planning them."""
         seen = self.of.seen
-        left = self._found.replaced.keys() - self._taken  # for the next plan, too, these are replaced
+        left = self._found.replaced.keys() - self._taken  # these remain replaced for the next plan
         for page in self.listed.pages(self.of.planner.page_files):
             seen.remember([each.info for each in page if each.uri not in left])
-        if self._is_all_read and "unsettled" not in plan.skipped:  # else one of these may be found to have grown
+        if self._is_all_read and "unsettled" not in plan.skipped:  # otherwise one of these may turn out to have grown
             seen.pass_over([(each.uri, each.etag or "") for each in self._found.passed])
 
     def _open_ones(self, plan: Plan) -> tuple[dict[str, Listed], set[str]]:
@@ -228,13 +228,13 @@ class _NewFiles(Source):
             yield SpilledFile.listed(dated.date, info, dated.rule)
 
     def _sorted(self, plan: Plan, found: Matches, suspects: set[str]) -> set[str]:
-        """Decide what is done with replaced files; returns those to take with all their lines."""
+        """Decide how to treat replaced files; return those to take with all their lines."""
         plan.replaced = len(found.replaced)
         for uri, naming in found.undecided.items():
             detail = f"manifest {naming.manifest_id} names it as {naming.uri}, and is not done"
             plan.left_out.append(LeftOut(uri, "undecided", detail))
         for uri, end in found.unfinished.items():
-            detail = f"its last line, from byte {end:,} on, has no line feed; expected one behind it"
+            detail = f"its last line, from byte {end:,} on, has no line feed; expected one at its end"
             plan.left_out.append(LeftOut(uri, "unfinished", detail))
         taken: set[str] = set()
         for uri, each in found.replaced.items():
@@ -248,5 +248,5 @@ class _NewFiles(Source):
 
 
 def left_out(replacement: Replacement, why: str = "") -> LeftOut:
-    """A replaced file that was not taken; `why` says what prevents making its rows again."""
+    """A replaced file that was not taken; `why` says what prevents rebuilding its rows."""
     return LeftOut(replacement.file.uri, "replaced", f"{replacement.detail}{f'; {why}' if why else ''}")

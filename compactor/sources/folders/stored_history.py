@@ -16,15 +16,15 @@ from compactor.sources.folders.history import Known, Shorter
 class StoredSummarisedFiles:
     """A `compactor.sources.folders.history.SummarisedFiles`. It finds files only by name.
 
-    A row of the index has the summary that a manifest is in, and the manifest's number there.
+    An index row has the summary that contains a manifest, and the manifest's number there.
     """
 
     store: ObjectStore
     layout: Layout
     _index: RunLevels = field(init=False)
     _digests: "array[int]" = field(default_factory=lambda: array("Q"), init=False)
-    _owners: "array[int]" = field(default_factory=lambda: array("I"), init=False)  # of each digest, as numbered next
-    _numbers: dict[str, int] = field(default_factory=dict, init=False)  # of the manifests that were added
+    _owners: "array[int]" = field(default_factory=lambda: array("I"), init=False)  # of each digest, by next number
+    _numbers: dict[str, int] = field(default_factory=dict, init=False)  # of the added manifests
 
     def __post_init__(self) -> None:
         self._index = RunLevels(self.store, self.layout.closed_names)
@@ -42,13 +42,13 @@ class StoredSummarisedFiles:
         return True
 
     def reach(self, known: Known) -> None:
-        """Write what was added since the last call, as that of the next summary."""
+        """Write what was added since the last call as the next summary's entry."""
         if known.place == self._index.upto + 1:
             self._index.add(known.place, self._rows(known.place), known.fingerprint)
         self._digests, self._owners, self._numbers = array("Q"), array("I"), {}
 
     def naming(self, uris: Iterable[str], versions: Iterable[str]) -> set[ManifestKey] | None:
-        """The manifests that may name one of these files; None if versions are asked for."""
+        """The manifests that may name one of these files; None if versions are given."""
         if any(True for _ in versions):
             return None
         found: dict[int, set[int]] = {}
@@ -58,10 +58,10 @@ class StoredSummarisedFiles:
         return {key for place, members in found.items() for key in self._keys(place, members)}
 
     def shorter(self, size_bytes: int) -> Iterator[Shorter]:
-        """Nothing, as no file on S3 is compared with shorter versions.
+        """Nothing: files on S3 are not compared with shorter versions.
 
         Raises:
-            LookupError: A file of a local disk is to be compared.
+            LookupError: A local file is to be compared.
         """
         if size_bytes:
             raise LookupError(size_bytes)

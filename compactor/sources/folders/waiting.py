@@ -11,21 +11,21 @@ from compactor.sources.plan import Plan
 from compactor.telemetry.logs import log_event
 
 SETTLE_SECONDS = 2.0
-"""A local file that was written to more recently may be incomplete. On S3 an object appears whole."""
+"""A local file written more recently may be incomplete. On S3 an object appears as a whole."""
 
 SETTLING = "files that are being written"
 
 FIRST_PAUSE_SECONDS = 0.5
 MAX_ROUNDS = 10
-"""The pauses double, so together they last longer than any lease."""
+"""The pauses double, so together they outlast any lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSurvey:
-    """What a scan of the sources found.
+    """The result of a scan of the sources.
 
     Attributes:
-        is_fresh: Whether some input files were written just now.
+        is_fresh: Whether some input files have just been written.
     """
 
     has_data: bool
@@ -35,7 +35,7 @@ class SourceSurvey:
 
 @dataclass(frozen=True, slots=True)
 class PatientPlanner:
-    """Plans everything in the sources.
+    """Plans all files in the sources.
 
     Attributes:
         on_wait: Called before each wait, with its cause and its length in seconds.
@@ -61,7 +61,7 @@ class PatientPlanner:
     def plan(self, survey: SourceSurvey, *, dry_run: bool = False) -> Plan:
         """Write manifests for all files that are in none.
 
-        Files that are still being written after the wait are left to the next call, and counted as `unsettled`.
+        Files still being written after the wait are left to the next call, and counted as `unsettled`.
         """
         settle_seconds = self._settle_seconds
         if survey.is_fresh:

@@ -1,1 +1,1 @@
-"""Plans manifests from an S3 Inventory: reads it whole, sorts its objects by date on disk, and releases them slowly."""
+"""Plans from an S3 Inventory: reads it completely, sorts its objects by date on disk, and releases manifests slowly."""

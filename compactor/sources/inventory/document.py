@@ -1,4 +1,4 @@
-"""Parses the manifest.json of an S3 Inventory: which data files it has, and what their columns are. No I/O."""
+"""Parses the manifest.json of an S3 Inventory: its data files, and their columns. No I/O."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ NEEDED = {
     "lastmodifieddate": "LastModifiedDate",
     "etag": "ETag",
 }
-"""The columns that planning needs, by `column_name`, each as the configuration of an inventory calls it."""
+"""The columns that planning needs, by `column_name`, with their names in an inventory configuration."""
 
 WANTED = (*NEEDED, "islatest", "isdeletemarker", "storageclass", "intelligenttieringaccesstier")
 """All columns that planning reads, if the inventory has them."""
@@ -37,7 +37,7 @@ _SCHEMAS = {
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file of an inventory, with the MD5 of its bytes in hexadecimal digits."""
+    """A file of an inventory, with its MD5 in hexadecimal."""
 
     uri: str
     size_bytes: int
@@ -46,14 +46,14 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What the manifest.json of an inventory says.
+    """The content of an inventory's manifest.json.
 
     Attributes:
-        uri: That of the manifest.json.
+        uri: The URI of the manifest.json.
         source_bucket: The bucket whose objects it lists.
-        created_at: When S3 began to list them. What was written, replaced or deleted later may be missing.
+        created_at: When S3 started listing them. Objects written, replaced or deleted later may be missing.
         file_format: CSV, ORC or Parquet.
-        columns: All columns in order, each as `column_name` spells it.
+        columns: All columns in order, as spelled by `column_name`.
     """
 
     uri: str
@@ -65,15 +65,15 @@ class Inventory:
 
 
 def column_name(name: str) -> str:
-    """One spelling of a column's name: `LastModifiedDate` in CSV is `last_modified_date` in ORC and Parquet."""
+    """Normalise a column's name: `LastModifiedDate` in CSV is `last_modified_date` in ORC and Parquet."""
     return name.replace("_", "").lower()
 
 
 def parse_inventory(data: bytes, uri: str) -> Inventory:
-    """Parse the manifest.json of an inventory at a URI. S3 writes the data files into the same bucket.
+    """Parse an inventory's manifest.json, given its URI. S3 writes the data files into the same bucket.
 
     Raises:
-        InventoryError: It names every fault.
+        InventoryError: It is malformed; the message lists every fault.
     """
     try:
         document: Any = orjson.loads(data)
@@ -84,7 +84,7 @@ def parse_inventory(data: bytes, uri: str) -> Inventory:
     faults: list[str] = []
     take = partial(_taken, document, faults)
     file_format = take("fileFormat", lambda each: each if each in _SCHEMAS else None, "CSV, ORC or Parquet")
-    bucket = take("sourceBucket", lambda each: each if _BUCKET.fullmatch(each) else None, "the name of a bucket")
+    bucket = take("sourceBucket", lambda each: each if _BUCKET.fullmatch(each) else None, "a bucket name")
     created_at = take("creationTimestamp", _moment, "milliseconds since 1970, as text")
     columns = take("fileSchema", partial(_columns, file_format), "the columns of its data files")
     missing = [NEEDED[each] for each in NEEDED if columns and each not in columns]
@@ -97,7 +97,7 @@ def parse_inventory(data: bytes, uri: str) -> Inventory:
 
 
 def _taken(document: dict[str, Any], faults: list[str], key: str, read: Callable[[Any], Any], expected: str) -> Any:
-    """A value of the document; None, with one more fault, if it is missing or wrong."""
+    """A value from the document; None, and one more fault, if it is missing or wrong."""
     try:
         value = read(document[key])
     except (KeyError, TypeError, ValueError, OverflowError):
@@ -119,7 +119,7 @@ def _columns(file_format: str | None, schema: str) -> tuple[str, ...] | None:
 
 
 def _files(listed: Any, uri: str, faults: list[str]) -> list[DataFile]:
-    """The data files; adds a fault for what is none."""
+    """The data files; adds a fault for each invalid entry."""
     if not isinstance(listed, list) or not listed or len(listed) > MAX_FILES:
         faults.append(f"expected files to be a list of 1 to {MAX_FILES:,} data files")
         return []
@@ -136,12 +136,12 @@ def _files(listed: Any, uri: str, faults: list[str]) -> list[DataFile]:
         found.append(DataFile(_place(key, uri), size_bytes, md5))
     places = {each.uri for each in found}
     if len(places) < len(found):
-        faults.append("files names a data file twice; expected each once")
+        faults.append("files lists a data file twice; expected each once")
     return found
 
 
 def _place(key: str, uri: str) -> str:
-    """The URI of a data file: in the bucket of the document; for a local copy, in the folder `data` next to its own."""
+    """A data file's URI: in the document's bucket; for a local copy, in the folder `data` next to the document's."""
     if is_s3(uri):
         bucket = uri.partition("://")[2].partition("/")[0]
         return f"s3://{bucket}/{key}"

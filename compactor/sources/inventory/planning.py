@@ -1,4 +1,4 @@
-"""Plans what an S3 Inventory lists: which folders, how fast, and again after the leases of dead planners."""
+"""Plans from an S3 Inventory: which folders, how fast, and again after the leases of dead planners."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ MAX_ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How fast planned manifests are released.
+    """The release rate of planned manifests.
 
     Attributes:
         is_paced: Whether they wait until the watched prefix has room.
-        per_hour: The most in an hour; None for any number.
+        per_hour: The most per hour; None for no limit.
     """
 
     is_paced: bool = True
@@ -36,7 +36,7 @@ class Rate:
 def gate_of(
     settings: Settings, state: State, rate: Rate, on_wait: Callable[[str], None], sleep: Callable[[float], None]
 ) -> Gate | None:
-    """Make what holds manifests back at a rate; None if nothing does."""
+    """Make the gate that limits a rate; None for no limit."""
     if not rate.is_paced:
         return None
     stream, control = settings.stream, settings.control
@@ -66,7 +66,7 @@ def planned_in_rounds(
     dry_run: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Plan:
-    """Write manifests for files. Those that a dead planner has claimed follow at the end of its lease."""
+    """Write manifests for files. Files claimed by a dead planner follow after its lease."""
     plan = Plan(dry_run=dry_run)
     for number in range(MAX_ROUNDS):
         planner.plan(files, limit=limit, gate=gate, plan=plan)
@@ -78,20 +78,20 @@ def planned_in_rounds(
 
 
 def check_can_plan(settings: Settings) -> None:
-    """Check that files of an inventory may be planned.
+    """Check that files from an inventory may be planned.
 
     Raises:
         SettingsError: The job reads any version of a file, so that a replaced file could be compacted twice.
     """
     if settings.input.on_changed_file != "skip":
-        why = "a file may be replaced since, and the event of its new version plans it, too"
+        why = "a file may have been replaced since, and the event of its new version plans it, too"
         raise SettingsError([f'input.on_changed_file: "read" -> expected "skip" for --inventory: {why}'])
 
 
 def prefixes_to_plan(
     state: State, allowed_prefixes: Sequence[str], inventory: Inventory, prefix: str | None
 ) -> tuple[str, ...]:
-    """The folders of an inventory to plan: the given one, else all allowed ones that are in its bucket.
+    """The folders of an inventory to plan: the given one, else all allowed ones in its bucket.
 
     Raises:
         SettingsError: None is in its bucket, or the given one is not allowed.
@@ -109,17 +109,17 @@ def prefixes_to_plan(
 
 @dataclass(slots=True)
 class Pace:
-    """Keeps a few manifests waiting for the job, and fewer where they wait too long.
+    """Keeps a few manifests waiting for the job, and fewer if they wait too long.
 
-    A live manifest finds at most as many planned ones before it as may wait. That number grows by one when a slot of
-    the job has nothing to do, falls by one when more than one manifest waits in addition to those in work, and is
-    halved when a manifest gets too old. So it settles where the job just stays busy.
+    A live manifest finds at most this many planned ones ahead of it. The limit grows by one when a slot of the job is
+    idle, falls by one when more than one manifest waits in addition to those in progress, and is halved when a manifest
+    gets too old. So it settles where the job just stays busy.
 
     Attributes:
         slots: Manifests that the job processes at once.
-        most_waiting: Manifests in the watched prefix up to which planned ones are added, those in work included.
-        most_age_seconds: Age of the oldest of them up to which planned ones are added.
-        per_hour: The most manifests to release in an hour; None for any number.
+        most_waiting: Planned manifests are added up to this many in the watched prefix, including those in progress.
+        most_age_seconds: Planned manifests are added up to this age of the oldest one.
+        per_hour: The most manifests to release per hour; None for no limit.
     """
 
     slots: int
@@ -134,7 +134,7 @@ class Pace:
         self._width = min(self.slots + 1, self.most_waiting)
 
     def is_late(self, backlog: WaitingManifests) -> bool:
-        """Whether the oldest manifest has waited too long for others to be added."""
+        """Whether the oldest manifest has waited too long for more to be added."""
         return backlog.oldest_seconds > self.most_age_seconds
 
     def allowed(self, backlog: WaitingManifests, now: datetime) -> int:
@@ -166,8 +166,8 @@ class PacedGate:
     """A `planner.Gate` that lists the watched prefix before each release. For one thread.
 
     Attributes:
-        poll_seconds: Time between two listings.
-        stall_seconds: It gives up after this long in which the job finished no manifest, or was always late.
+        poll_seconds: Time between listings.
+        stall_seconds: It gives up after this long if the job finished no manifest, or was always late.
         on_wait: Called at the start of each wait, with its cause.
     """
 

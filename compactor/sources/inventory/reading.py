@@ -1,4 +1,4 @@
-"""Reads an S3 Inventory from its store: its manifest.json, and each data file with its MD5 verified."""
+"""Reads an S3 Inventory from its store: its manifest.json, and each data file, verified by MD5."""
 
 import hashlib
 import tempfile
@@ -25,16 +25,16 @@ class InventoryReader:
     store: ObjectStore
 
     def open(self, uri: str) -> Inventory:
-        """Read the manifest.json of an inventory, and verify it by manifest.checksum.
+        """Read an inventory's manifest.json, and verify it by manifest.checksum.
 
         Raises:
-            InventoryError: It is missing, damaged, or something else.
+            InventoryError: It is missing, damaged, or not an inventory.
         """
         if base_name(uri) != _NAME:
-            raise InventoryError(f"{uri}: expected the {_NAME} of an S3 Inventory, beside its manifest.checksum")
+            raise InventoryError(f"{uri}: expected the {_NAME} of an S3 Inventory, next to its manifest.checksum")
         info = self.store.stat(uri)
         if info is None:
-            raise InventoryError(f"{uri}: there is no such object; expected the {_NAME} of an S3 Inventory")
+            raise InventoryError(f"{uri}: no such object; expected the {_NAME} of an S3 Inventory")
         if info.size_bytes > MAX_DOCUMENT_BYTES:
             raise InventoryError(f"{uri}: {info.size_bytes:,} bytes; expected at most {MAX_DOCUMENT_BYTES:,}")
         data = self.store.read(uri, etag=info.etag)
@@ -46,7 +46,7 @@ class InventoryReader:
         try:
             expected = self.store.read(checksum).decode("ascii", "replace").strip()
         except ObjectNotFound as exc:
-            raise InventoryError(f"{checksum}: there is no such object; S3 writes it last: wait, or copy it") from exc
+            raise InventoryError(f"{checksum}: no such object; S3 writes it last: wait, or copy it") from exc
         found = hashlib.md5(data, usedforsecurity=False).hexdigest()
         if found != expected.lower():
             raise InventoryError(f"{uri}: its MD5 is {found}; expected that of manifest.checksum")
@@ -55,7 +55,7 @@ class InventoryReader:
         """Yield the rows of all data files, one file after the other, each verified before its first row.
 
         Raises:
-            InventoryError: A file is missing, is not the one that S3 wrote, or has a row of another bucket.
+            InventoryError: A file is missing, is not the one that S3 wrote, or has a row for a different bucket.
         """
         from compactor.sources.inventory.tables import read_rows  # noqa: PLC0415 - pyarrow is slow to load
 
@@ -64,7 +64,7 @@ class InventoryReader:
                 for row in read_rows(file, inventory.file_format, inventory.columns, each.uri):
                     if row.bucket != inventory.source_bucket:
                         raise InventoryError(
-                            f"{each.uri}: lists an object of another bucket; expected all of {inventory.source_bucket}"
+                            f"{each.uri}: lists an object in another bucket; expected all in {inventory.source_bucket}"
                         )
                     yield row
 
@@ -74,8 +74,8 @@ class InventoryReader:
         info = self.store.stat(file.uri)
         if info is None:
             raise InventoryError(
-                f"{file.uri}: there is no such object; expected each data file of manifest.json "
-                "(S3 writes to other names if the prefix of the destination ends in /)"
+                f"{file.uri}: no such object; expected each data file of manifest.json (S3 writes to other names "
+                "if the destination prefix ends in /)"
             )
         if info.size_bytes != file.size_bytes:
             raise InventoryError(f"{file.uri}: {info.size_bytes:,} bytes; expected {file.size_bytes:,}")
@@ -96,7 +96,7 @@ class InventoryReader:
             except OSError as exc:
                 place, needed = tempfile.gettempdir(), f"{file.size_bytes:,} bytes"
                 raise ScratchFull(
-                    f"{place}: {exc.strerror}; expected {needed} there, or set TMPDIR to another"
+                    f"{place}: {exc.strerror}; expected {needed} there, or set TMPDIR to a different place"
                 ) from exc
         copy.seek(0)
         return digest.hexdigest()

@@ -17,28 +17,28 @@ from compactor.sources.unplanned import FileScope
 INVENTORY_REASONS = {
     "delete_marker": "a delete marker",
     "old_version": "not the latest version of its object",
-    "other_prefix": "below no prefix that is planned",
-    "archived": "in an archive storage class, which has to be restored before it can be read",
-    "gone": "deleted since the inventory was made",
-    "replaced": "replaced since the inventory was made, which is announced by an event of its own",
-    "repeated": "listed more than once by the inventory",
+    "other_prefix": "in none of the planned prefixes",
+    "archived": "in an archive storage class; must be restored before it can be read",
+    "gone": "deleted after the inventory was made",
+    "replaced": "replaced after the inventory was made; the new version has its own event",
+    "repeated": "listed more than once in the inventory",
 }
 """Why objects of an inventory are not planned, in addition to `candidates.SKIP_REASONS`: reasons with meanings."""
 
-_ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})  # GLACIER_IR can be read at once
+_ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})  # GLACIER_IR is readable at once
 _ARCHIVE_TIERS = frozenset({"ARCHIVE", "DEEP_ARCHIVE"})
 
 
 class InventoryRow(NamedTuple):
-    """One object, or one version of it, as an inventory lists it.
+    """One object, or one version of it, in an inventory.
 
     Attributes:
-        key: Decoded.
+        key: The decoded key.
         etag: Without quotes; empty for a delete marker.
         modified_at: Time of its last write, UTC.
         is_latest: True also if the inventory lists only latest versions.
         storage_class: Empty if the inventory has no such column.
-        access_tier: Of intelligent tiering; empty if the inventory has no such column.
+        access_tier: The intelligent tiering tier; empty if the inventory has no such column.
     """
 
     bucket: str
@@ -53,7 +53,7 @@ class InventoryRow(NamedTuple):
 
 
 def _row_reason(row: InventoryRow, uri: str, prefixes: tuple[str, ...], *, hidden: bool = False) -> str | None:
-    """Why a row is no file to plan: one of `INVENTORY_REASONS` or `SKIP_REASONS`; None if it is one."""
+    """Why a row is not a file to plan: one of `INVENTORY_REASONS` or `SKIP_REASONS`; None if it is."""
     if not uri.startswith(prefixes):
         return "other_prefix"
     if row.is_delete_marker:
@@ -75,10 +75,10 @@ def files_in_scope(
     rules: ManifestRules,
     plan: Plan,
 ) -> Iterator[SpilledFile]:
-    """Yield the files of an inventory that are to be planned; counts all other objects.
+    """Yield the files of an inventory that should be planned; counts all other objects.
 
     Raises:
-        InventoryError: No object is below a prefix.
+        InventoryError: No object is in any of the prefixes.
     """
     is_any_below = False
     for row in rows:
@@ -98,6 +98,6 @@ def files_in_scope(
     if not is_any_below:
         elsewhere = plan.skipped["other_prefix"]
         raise InventoryError(
-            f"{inventory.uri}: lists {elsewhere:,} objects, none of them below {', '.join(prefixes)}; expected an "
+            f"{inventory.uri}: lists {elsewhere:,} objects, but none in {', '.join(prefixes)}; expected an "
             "inventory of this place"
         )

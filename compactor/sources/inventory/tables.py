@@ -1,4 +1,4 @@
-"""Reads the rows of a data file of an S3 Inventory, in bounded memory: CSV with gzip, ORC or Parquet."""
+"""Reads the rows of an S3 Inventory's data file in bounded memory: CSV with gzip, ORC or Parquet."""
 
 import csv
 import gzip
@@ -27,7 +27,7 @@ _TYPES = {
     "islatest": pa.bool_(),
     "isdeletemarker": pa.bool_(),
 }
-"""The types of the columns that are not text."""
+"""The types of the non-text columns."""
 
 _DEFAULTS: Mapping[str, Any] = {
     "size": 0,
@@ -35,20 +35,20 @@ _DEFAULTS: Mapping[str, Any] = {
     "islatest": True,
     "isdeletemarker": False,
 }
-"""For columns without a value. A delete marker has neither size nor ETag."""
+"""Values for missing columns. A delete marker has neither size nor ETag."""
 
 
 def read_rows(file: IO[bytes], file_format: str, columns: Sequence[str], where: str) -> Iterator[InventoryRow]:
     """Yield the rows of one data file.
 
     Args:
-        file: Its bytes, which can be read at any place.
+        file: Its bytes, seekable.
         file_format: CSV, ORC or Parquet.
-        columns: The columns by the manifest.json; only CSV files need them.
-        where: The file, for messages.
+        columns: The columns in the manifest.json; only CSV files need them.
+        where: The file's name for messages.
 
     Raises:
-        InventoryError: It is not in its format, or lacks a column.
+        InventoryError: It has a wrong format, or lacks a column.
     """
     if file_format == "CSV":
         return _csv_rows(file, columns, where)
@@ -65,13 +65,13 @@ def _arrow_rows(
                 _check(row, where)
                 yield _row(row)
     except (pa.ArrowException, OSError, OverflowError) as exc:
-        raise InventoryError(f"{where}: cannot be read; expected an inventory in {file_format}") from exc
+        raise InventoryError(f"{where}: unreadable; expected an inventory in {file_format}") from exc
 
 
 def _parquet_batches(file: IO[bytes], where: str) -> Iterator[Mapping[str, Any]]:
     parquet = pq.ParquetFile(file)
     names = _named(parquet.schema_arrow.names, where)
-    # Arrow's own threads would call Python, perhaps during shutdown.
+    # Arrow's own threads would call Python, possibly during shutdown.
     for batch in parquet.iter_batches(_BATCH_ROWS, columns=list(names.values()), use_threads=False):
         yield {name: batch.column(each) for name, each in names.items()}
 
@@ -91,7 +91,7 @@ def _named(own: Sequence[str], where: str) -> dict[str, str]:
     names = {column_name(each): each for each in own if column_name(each) in WANTED}
     missing = [NEEDED[each] for each in NEEDED if each not in names]
     if missing:
-        raise InventoryError(f"{where}: has no column {', '.join(missing)}; expected those of its manifest.json")
+        raise InventoryError(f"{where}: has no column {', '.join(missing)}; expected those in its manifest.json")
     return names
 
 
@@ -99,7 +99,7 @@ def _values(column: Any, name: str, rows: int) -> list[Any]:
     default = _DEFAULTS.get(name, "")
     if column is None:
         return [default] * rows
-    if name == "lastmodifieddate":  # pyarrow would look for pandas for every single value
+    if name == "lastmodifieddate":  # pyarrow would look up pandas for every single value
         milliseconds = column.cast(_MILLISECONDS, safe=False).cast(pa.int64()).to_pylist()
         return [default if each is None else _EPOCH + timedelta(milliseconds=each) for each in milliseconds]
     values = column.cast(_TYPES.get(name, pa.string())).to_pylist()
@@ -115,7 +115,7 @@ def _csv_rows(file: IO[bytes], columns: Sequence[str], where: str) -> Iterator[I
             for number, fields in enumerate(csv.reader(text, strict=True), start=1):
                 if len(fields) != len(columns):
                     raise InventoryError(
-                        f"{where}: row {number:,} has {len(fields)} fields; expected {len(columns)} by manifest.json"
+                        f"{where}: row {number:,} has {len(fields)} fields; expected {len(columns)}, by manifest.json"
                     )
                 row = tuple(_parsed(fields, places.get(name), name) for name in WANTED)
                 _check(row, where)
@@ -123,10 +123,10 @@ def _csv_rows(file: IO[bytes], columns: Sequence[str], where: str) -> Iterator[I
     except (csv.Error, ValueError, KeyError, OverflowError) as exc:
         row_number = number + isinstance(exc, csv.Error)  # it is not counted yet
         raise InventoryError(
-            f"{where}: row {row_number:,} cannot be read; expected CSV as S3 Inventory has it"
+            f"{where}: row {row_number:,} is malformed; expected CSV as written by S3 Inventory"
         ) from exc
     except (OSError, EOFError, zlib.error) as exc:
-        raise InventoryError(f"{where}: cannot be unpacked after row {number:,}; expected CSV with gzip") from exc
+        raise InventoryError(f"{where}: decompression failed after row {number:,}; expected CSV with gzip") from exc
 
 
 def _parsed(fields: Sequence[str], place: int | None, name: str) -> Any:

@@ -1,1 +1,1 @@
-"""Lands logs as NDJSON objects and plans these: each record in one object, whatever becomes of planners."""
+"""Lands logs as NDJSON objects and plans these: each record in exactly one object, even if planners die."""

@@ -1,12 +1,12 @@
-"""Lands pieces of partitions as objects, and gives each object to one manifest.
+"""Writes pieces of partitions as objects, and assigns each object to one manifest.
 
-A planner writes an object before its link, under a name that contains the id of its manifest. So no other planner
-writes the object, and no other manifest may name it. The planner then writes a draft of the manifest, creates its
-links, binds the id of the manifest to the files whose links it got, and writes the manifest. A link stays for good.
-So every planner that takes these steps gets the same manifest, at any time and any number of times: one that dies, or
-is held up for hours, leaves nothing undecided. A draft stays until a job has begun with its manifest: a manifest
-that is deleted before is written again. As its id is bound to its bytes, it takes effect once.
-If the id was bound to something else before, the manifest becomes a redrive; see `handed_over`.
+A planner writes an object before its link, under a name that contains its manifest's id. So no other planner writes the
+object, and no other manifest may name it. The planner then writes a draft of the manifest, creates its links, binds the
+manifest's id to the files whose links it won, and writes the manifest. Links are permanent. So every planner that takes
+these steps gets the same manifest, at any time and any number of times: one that dies, or is delayed for hours, leaves
+nothing undecided. A draft stays until a job has started its manifest: a manifest that is deleted before that is written
+again. As its id is bound to its bytes, it takes effect once. If the id was already bound to different content, the
+manifest becomes a redrive; see `handed_over`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,23 +28,23 @@ from compactor.sources.claiming import bind
 from compactor.sources.landing.handed_over import hand_over, has_same_files
 from compactor.telemetry.logs import log_event
 
-if TYPE_CHECKING:  # verification uses drafts, and need not load what landing does
+if TYPE_CHECKING:  # verification uses drafts, and need not load the landing code
     from compactor.sources.landing.lines import RecordLines
 
 SWEEP_SECONDS = 24 * 3600.0
-"""Age at which a sweep looks for objects without a link. A planner may still be working on younger ones."""
+"""Age at which a sweep looks for objects without a link. A planner may still be using younger ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What came of a draft.
+    """The result of settling a draft.
 
     Attributes:
-        manifest: What was written; None if others have all of its records, or if it has none.
-        links: The links that it got.
-        lost: Those that others got, and those that follow a lost one in their chain.
+        manifest: The written manifest; None if others have all of its records, or if it has none.
+        links: The links that it won.
+        lost: Links that others won, and those that follow a lost one in their chain.
         gaps: Where records may be lost.
-        has_begun: Whether a job has begun with the manifest.
+        has_begun: Whether a job has started the manifest.
     """
 
     manifest: Manifest | None
@@ -67,7 +67,7 @@ class Landing:
         return self.chains.state
 
     def place(self, partition_id: str) -> PartitionPlace:
-        """The chain of a partition."""
+        """A partition's chain."""
         return PartitionPlace(self.name, self.log_id, partition_id)
 
     def begin(self, manifest_id: str) -> None:
@@ -75,10 +75,10 @@ class Landing:
         self.state.store.create(self._mark(manifest_id), b"")
 
     def land(self, link: LandedLink, lines: "RecordLines") -> LandedLink:
-        """Write the object of a link, unless it has no line; return the link with the object.
+        """Write a link's object, unless it has no lines; return the link with the object.
 
         Raises:
-            StoreUnavailable: The object was written and cannot be seen.
+            StoreUnavailable: The object was written but is not visible.
         """
         store = self.state.store
         if not link.lines:
@@ -89,15 +89,15 @@ class Landing:
         store.create(uri, data)
         info = store.stat(uri)
         if info is None:
-            raise StoreUnavailable(f"{uri}: it is gone right after it was written")
+            raise StoreUnavailable(f"{uri}: missing right after it was written")
         return link.model_copy(update={"uri": uri, "etag": info.etag, "size_bytes": len(data)})
 
     def drafted(self, manifest_id: str, links: Iterable[LandedLink]) -> LandingDraft:
-        """Draft the manifest of landed objects and of gaps; `links` are in the order of each partition."""
+        """Draft a manifest of landed objects and gaps; `links` are in order within each partition."""
         now, links, files = self.state.clock.now(), tuple(links), list[ManifestFile]()
         for link in links:
             if link.gap:  # guard: a manifest names what may be lost
-                # A job finds no record there, and quarantines the file.
+                # A job finds no records there, and quarantines the file.
                 files.append(ManifestFile(uri=self._gap(link).uri, size_bytes=0, etag=self.log_id))
             if link.lines:
                 files.append(ManifestFile(uri=link.uri, size_bytes=link.size_bytes, etag=link.etag))
@@ -107,21 +107,21 @@ class Landing:
         return LandingDraft(manifest=manifest, links=links)
 
     def settle(self, draft: LandingDraft, *, is_new: bool = False) -> Settled:
-        """Create the links of a draft and write its manifest, as far as that was not done.
+        """Create a draft's links and write its manifest, as far as not done yet.
 
         Args:
-            draft: The links of each chain are in order, the first one where the chain ended when the draft was made.
+            draft: The links of each chain are in order, starting where the chain ended when the draft was made.
             is_new: Write the draft first. From then on, others may settle it.
 
         Raises:
-            StuckError: A record of the manifest, or of a redrive of it, cannot be read.
+            StuckError: A record of the manifest, or of its redrive, cannot be read.
         """
         store, planned = self.state.store, draft.manifest
         if is_new:
             store.create(self._draft(planned.manifest_id), draft.to_json())
         got, lost = list[LandedLink](), list[LandedLink]()
         for link in draft.links:
-            # After a link of others, the next link of this draft would begin where no link ends.
+            # After another planner's link, this draft's next link would start where no link ends.
             # guard: behind a link of others, no link of the same chain is created
             is_behind_lost = any(other.partition_id == link.partition_id for other in lost)
             # guard: a manifest has nothing whose link another one has
@@ -134,20 +134,20 @@ class Landing:
             manifest, is_over = _written(self.state, planned.model_copy(update={"files": files}))
         for gap in gaps:
             log_event("landing.gap", log=self.name.uri, gap=gap.uri)
-        store.delete([link.uri for link in lost if link.uri])  # no one can get a link for them
+        store.delete([link.uri for link in lost if link.uri])  # these can never get a link
         # guard: a draft stays until a job has begun with its manifest
         over = [self._draft(planned.manifest_id)] if is_over else []
         store.delete([self._mark(planned.manifest_id), *over])
         return Settled(manifest, got, lost, gaps, has_begun=is_over and manifest is not None)
 
     def settle_left(self) -> Iterator[Settled | StuckError]:
-        """Settle the drafts whose planner died, and those whose manifest was lost before a job began with it.
+        """Settle drafts whose planner died, and those whose manifest was lost before a job started it.
 
-        A draft is deleted only once a job has begun: until the id is bound, a planner that has read the draft may
+        A draft is deleted only once a job has started: until the id is bound, a planner that has read the draft may
         still create links for it. Once the id is bound, the manifest can be written from that record alone.
 
         Yields:
-            What came of each draft. One that cannot be settled stays, and holds up no other.
+            The result for each draft. One that cannot be settled stays, and does not block others.
         """
         state = self.state
         drafts = [info.uri for info in state.store.list(self.chains.drafts_folder(self.name, self.log_id))]
@@ -171,13 +171,13 @@ class Landing:
                 yield exc
 
     def sweep(self, *, is_gone: bool = False) -> int:
-        """Delete objects of planners that died before they wrote a draft; returns how many.
+        """Delete objects of planners that died before writing a draft; return how many.
 
-        An object may be deleted once the link for its records names another object: then it can never get a link,
-        however long its planner was held up.
+        An object may be deleted once the link for its records names a different object: then it can never get a link,
+        however long its planner was delayed.
 
         Args:
-            is_gone: Whether another log has the name by now. No planner goes on with these chains, so the sweep ends
+            is_gone: Whether a different log now has the name. No planner continues these chains, so the sweep ends
                 them.
         """
         store, now, swept = self.state.store, self.state.clock.now(), 0
@@ -199,7 +199,7 @@ class Landing:
         return swept
 
     def _link_with(self, uri: str) -> LandedLink | None:
-        """The link that has the first record of an object; None if the object may still get it."""
+        """The link with an object's first record; None if the object may still get it."""
         partition_id, after = _range_of(uri)
         chain = self.chains.chain(self.place(partition_id))
         link = chain.at(after) or chain.link_with(after)  # a longer link may cover it
@@ -230,13 +230,13 @@ class Landing:
 
 
 def _range_of(uri: str) -> tuple[str, int]:
-    """The partition of an object, and the position that its records follow, from its name."""
+    """An object's partition and the position before its records, from its name."""
     folder, _, name = uri.rpartition("/")
     return base_name(folder), int(name.partition("-")[0])
 
 
 def _written(state: State, planned: Manifest) -> tuple[Manifest | None, bool]:
-    """Bind the id of a manifest and write it; return what was written, and whether a job has begun with it."""
+    """Bind a manifest's id and write it; return what was written, and whether a job has started it."""
     record = bind(state, planned, planned.to_json(), state.layout.manifest(planned.manifest_id))
     begun = _is_begun(state, record)
     _write_bound(state, record, is_begun=begun)
@@ -249,7 +249,7 @@ def _written(state: State, planned: Manifest) -> tuple[Manifest | None, bool]:
 
 
 def _write_bound(state: State, record: Accepted, *, is_begun: bool) -> bool:
-    """Write the manifest that an id is bound to, unless a job has begun with it; False if it was not planned."""
+    """Write the manifest to which an id is bound, unless a job has started it; False if it was not planned."""
     if record.manifest is None or not names_landed(state, record.manifest):
         return False
     data = record.manifest.to_json()
@@ -282,26 +282,24 @@ def read_draft(state: State, uri: str) -> LandingDraft:
     """Read a draft.
 
     Raises:
-        ObjectNotFound: It was deleted, because its manifest needs it no longer.
+        ObjectNotFound: It was deleted, because its manifest no longer needs it.
         RecordUnreadable: It is damaged.
     """
-    expected = (
-        "the draft of a manifest; restore an earlier version of it: nothing else says what the manifest is to have"
-    )
+    expected = "the draft of a manifest; restore an earlier version of it: nothing else has the manifest's content"
     return LandingDraft.read(state.store.read(uri), uri, expected)
 
 
 def id_of_draft(uri: str) -> str:
-    """The id of the manifest, from the URI of its draft."""
+    """The manifest's id, from the URI of its draft."""
     return base_name(uri).removesuffix(".json")
 
 
 def is_begun(state: State, manifest_id: str) -> bool:
-    """Whether a job has begun with a planned manifest, so that its records are all that it needs."""
+    """Whether a job has started a planned manifest, so that it needs only its records."""
     accepted = state.ledger.accepted(manifest_id)
     return accepted is not None and accepted.kind == "manifest" and _is_begun(state, accepted)
 
 
 def _is_begun(state: State, record: Accepted) -> bool:
-    # Redrives of a manifest that no job has begun with are among its records, too.
+    # Redrives of a manifest that no job has started are among its records, too.
     return any(redrive_number(name) is None for name in state.ledger.record_names(record.key))

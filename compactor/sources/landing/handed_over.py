@@ -1,17 +1,16 @@
-"""Hands what was planned for an id that is bound to something else to a redrive of that id.
+"""Moves planned content whose id is bound to something else into a redrive of that id.
 
-A planner binds the id of a manifest before it writes the manifest. But the name of the draft shows the id earlier, so
-someone may have put something else under the name of the manifest. Once a job has bound the id to that, no manifest of
-this id can have what links give to it. A redrive of the id can: a job takes in a redrive that is on record unchanged,
-if links give all that it names to its root.
+A planner binds a manifest's id before it writes the manifest. But the draft's name reveals the id earlier, so other
+content may have been put under the manifest's name. Once a job has bound the id to that, no manifest with this id can
+have what its links give it. A redrive of the id can: a job takes in a recorded redrive unchanged, if links give all of
+its files to its root.
 
-Each planner that settles the draft comes to the same files, as links stay, and goes through the numbers of redrives
-from 1. A redrive on record takes its files out of what is left, unless the id of that redrive is bound to something
-else: then it never takes effect. At the first number without a record, the planner records a redrive of what is left.
-It skips a number whose id is bound already: what a delayed planner records there later never takes effect.
-So no record that may take effect names a file that one of a lower number names, and each number has one record:
-nothing is named twice, however many planners there are. The draft stays until a job has begun with all of it, so that
-any planner can go on where others died.
+Each planner that settles the draft gets the same files, as links are permanent, and goes through the redrive numbers
+from 1. A recorded redrive takes its files out of the rest, unless its id is bound to something else: then it never
+takes effect. At the first number without a record, the planner records a redrive of the rest. It skips a number whose
+id is bound already: a late record there never takes effect. So no record that may take effect names a file of a lower
+number, and each number has one record: nothing is named twice, however many planners there are. The draft stays until a
+job has started all of it, so that any planner can continue where others died.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,21 +30,21 @@ def has_same_files(manifest: Manifest, other: Manifest) -> bool:
 
 
 def is_handed_over(state: State, holder: Accepted) -> bool:
-    """Whether redrives of what was planned for an id are on record and written."""
+    """Whether redrives of an id's planned content are recorded and written."""
     entries = RedriveLog(state=state).planned(holder.key)
     return bool(entries) and all(each.fate != "unwritten" for each in entries)
 
 
 def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manifest | None, bool]:
-    """Record the files of a plan as a redrive of the id that they were planned for, and write its manifest.
+    """Record planned files as a redrive of their original id, and write its manifest.
 
     Args:
-        state: Has the records.
-        holder: What the id is bound to.
-        planned: What links give to the id.
+        state: Source of the records.
+        holder: The record to which the id is bound.
+        planned: What the links give to the id.
 
     Returns:
-        The manifest of the last redrive that was written, if any; and whether a job has begun with all of the files.
+        The last redrive manifest that was written, if any; and whether a job has started all of the files.
     """
     log, has_begun, written = RedriveLog(state=state), True, None
     # guard: a plan gives nothing to a redrive that another one has
@@ -62,7 +61,7 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         if redrive is None or not _may_take_effect(redrive, bound):
             continue
         still_left = files_not_in(left, redrive.manifest)
-        if still_left == left:  # it redrives other files, of the manifest that has the id
+        if still_left == left:  # it redrives other files, from the manifest that has the id
             continue
         left = still_left
         if bound is None or not state.ledger.record_names(bound.key):
@@ -88,7 +87,7 @@ def _recorded(log: RedriveLog, holder: Accepted, number: int, manifest: Manifest
 
 
 def _may_take_effect(redrive: Redrive, bound: Accepted | None) -> bool:
-    """Whether the id of a redrive is bound to it, or not bound yet. A refused one may be redriven in turn."""
+    """Whether a redrive's id is bound to it, or not bound yet. A refused one may be redriven in turn."""
     if bound is None or bound.manifest is None:
         return bound is None or bound.digest == digest(redrive.manifest.to_json())
     return has_same_files(bound.manifest, redrive.manifest)
@@ -99,6 +98,6 @@ def _versions(files: Iterable[ManifestFile]) -> frozenset[tuple[str, str]]:
 
 
 def files_not_in(files: Sequence[ManifestFile], manifest: Manifest) -> list[ManifestFile]:
-    """The files that a manifest does not have."""
+    """The files missing from a manifest."""
     uris = {canonical(file.uri) for file in manifest.files}
     return [file for file in files if canonical(file.uri) not in uris]

@@ -1,4 +1,4 @@
-"""Lands logs: writes the records that are in no object yet to objects, and writes manifests of the objects."""
+"""Lands logs: writes new records to objects, and manifests for the objects."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -25,32 +25,32 @@ from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
 OBJECT_BYTES = 16 * 1024 * 1024
-"""About how many bytes of lines a landed object has. Each partition that is read holds a few times as many."""
+"""About how many bytes of lines a landed object has. Each partition being read holds a few times as many."""
 
 PARTITIONS_AT_ONCE = 8
-"""How many partitions are read at the same time."""
+"""How many partitions are read concurrently."""
 
 RETRY_SECONDS = 60.0
-"""How soon a log that cannot be landed is tried again. Each try reports its age, which an alarm watches."""
+"""How soon a failed log is retried. Each try reports its age, which an alarm watches."""
 
 
 @dataclass(slots=True)
 class LandingResult(Plan):
-    """The plan of a log; `held` counts partitions of which others landed records meanwhile.
+    """The plan for a log; `held` counts partitions whose records others landed meanwhile.
 
     Attributes:
-        gaps: Where records may be lost. Every planner that settles the manifest of a gap reports it.
-        tombstones: Records without a value, which have no line.
-        strays: Packed records that were left out, because they hash to another shard.
-        waiting: Shards whose parents are not landed whole.
-        has_more: Whether something is left for the next time: by the bound on manifests, or because others landed a
+        gaps: Where records may be lost. Every planner that settles a gap's manifest reports it.
+        tombstones: Records without a value, hence without a line.
+        strays: Packed records left out because they hash to another shard.
+        waiting: Shards whose parents are not completely landed.
+        has_more: Whether something is left for the next time: because of the manifest limit, or because others landed a
             partition meanwhile.
-        swept: Deleted objects of landings that died.
-        former_ids: Ids of deleted logs of this name of which records were landed.
-        behind_seconds: How long the oldest record that is not landed may have waited, by the last answer of each
-            partition; None if there was none to read.
-        has_read: Whether some partition was read without trouble.
-        troubles: What kept it from landing more. Everything else in the result was done.
+        swept: Deleted objects from landings that died.
+        former_ids: Ids of deleted logs with this name whose records were landed.
+        behind_seconds: The longest possible wait of an unlanded record, by the last response of each partition; None if
+            there was nothing to read.
+        has_read: Whether some partition was read without errors.
+        troubles: What prevented landing more. Everything else in the result was done.
     """
 
     lines: int = 0
@@ -82,12 +82,12 @@ class LandingResult(Plan):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lander:
-    """Lands logs. Safe to run while others do, and after any that died.
+    """Lands logs. Safe to run concurrently, and after any that died.
 
     Attributes:
-        target_bytes: Returns how many bytes a manifest should name.
-        new_lines: Makes what gathers the lines of a partition.
-        metrics: Gets the age of the oldest record that waits.
+        target_bytes: Returns the target size of a manifest.
+        new_lines: Creates the collector for a partition's lines.
+        metrics: Receives the age of the oldest waiting record.
     """
 
     state: State
@@ -101,16 +101,16 @@ class Lander:
     def land(
         self, log: LogName, *, max_manifests: int, dry_run: bool = False, until: datetime | None = None
     ) -> LandingResult:
-        """Land all records of a log that are in no object, and write manifests of the objects.
+        """Land all new records of a log, and write manifests for the objects.
 
         Args:
-            log: Within the allowed prefixes.
+            log: A log within the allowed prefixes.
             max_manifests: The most manifests to write; the rest is left for the next time.
-            dry_run: Write nothing. Records are read all the same.
-            until: Records that arrived later may wait for the next time; by default those that arrive from now on.
+            dry_run: Write nothing. Records are still read.
+            until: Records that arrived later may wait for the next time; by default, those that arrive from now on.
 
         Returns:
-            What was done, and what trouble kept it from doing more. Trouble loses no record.
+            What was done, and what prevented more. Errors lose no records.
 
         Raises:
             SettingsError: The log is not within the allowed prefixes, or does not exist.
@@ -122,9 +122,9 @@ class Lander:
         live, chains = self.log.describe(log), LogChains(self.state)
         known_ids = chains.log_ids(log)
         if live is None:
-            for log_id in () if dry_run else known_ids:  # its landed objects exist; `verify` shows trouble
+            for log_id in () if dry_run else known_ids:  # its landed objects exist; `verify` reports problems
                 list(Landing(chains, log, log_id).settle_left())
-            raise SettingsError([f"plan: {log} -> expected a log that is there"])
+            raise SettingsError([f"plan: {log} -> expected an existing log"])
         plan, landing = LandingResult(dry_run=dry_run, log_id=live.log_id), Landing(chains, log, live.log_id)
         plan.former_ids = [each for each in known_ids if each != live.log_id]
         now = self.state.clock.now
@@ -146,7 +146,7 @@ class Lander:
                 _settle_left(plan, landing)
             with closing(partitions):
                 self._land_all(partitions, plan, max_manifests)
-        except CompactorError as exc:  # what was done until then stays done, and the result shows it
+        except CompactorError as exc:  # completed work stays, and the result shows it
             plan.troubles.append(exc)
         plan.troubles += partitions.troubles
         plan.has_read = partitions.are_read
@@ -175,7 +175,7 @@ class Lander:
     def _settled(
         self, partitions: Partitions, plan: LandingResult, manifest_id: str, links: Sequence[LandedLink]
     ) -> Settled:
-        """Settle what was landed for a manifest."""
+        """Settle a manifest's landed objects."""
         landing = partitions.landing
         draft = landing.drafted(manifest_id, links)
         if partitions.writes:
@@ -191,7 +191,7 @@ class Lander:
         return new_manifest_id(f"{self.state.clock.now():%Y-%m-%d}")
 
     def _landed(self, partitions: Partitions, manifest_id: str, target_bytes: float) -> list[LandedLink]:
-        """Land what fills a manifest, or all that there is up to the end of a shard, which others follow."""
+        """Land enough for a manifest, or everything up to the end of a shard, which has successors."""
         links = [link.model_copy(update={"manifest_id": manifest_id}) for link in partitions.gone]
         partitions.gone.clear()
         landing, is_marked, weight_bytes = partitions.landing, False, 0
@@ -216,7 +216,7 @@ class Lander:
             and not any(link.closes for link in links)
             and (unread := partitions.unread())
         ):
-            # Each call has to be waited for: its records are not read again this time.
+            # Each call must be awaited: its records are not read again this time.
             most = max(PARTITIONS_AT_ONCE, ceil(room / self.object_bytes))
             for link, weight in filter(None, map_ordered(land, unread[:most], threads=PARTITIONS_AT_ONCE)):
                 links.append(link)
@@ -225,13 +225,13 @@ class Lander:
 
 
 def emit_about(metrics: MetricsSink, log: LogName, values: dict[str, float]) -> None:
-    """Emit figures for one log, and for all logs."""
+    """Emit metrics for one log, and for all logs."""
     metrics.emit(values)
     metrics.emit(values, {"Log": str(log)})
 
 
 def _settle_left(plan: LandingResult, landing: Landing, *, is_gone: bool = False) -> None:
-    """Finish what planners that died began, for a log or for a former one of its name."""
+    """Finish the work of planners that died, for a log or a former one with its name."""
     for found in landing.settle_left():
         if isinstance(found, StuckError):
             plan.troubles.append(found)
@@ -239,19 +239,19 @@ def _settle_left(plan: LandingResult, landing: Landing, *, is_gone: bool = False
             plan.add_settled(found)
     try:
         plan.swept += landing.sweep(is_gone=is_gone)
-    except CompactorError as exc:  # leftovers can wait for an operator; records of the log cannot
+    except CompactorError as exc:  # leftovers can wait for an operator; the log's records cannot
         plan.troubles.append(exc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingTurns:
-    """Lands a log in turns, for as long as a job runs. A record waits for the next turn.
+    """Lands a log in turns while a job runs. Records wait for the next turn.
 
-    A log that fails is tried again, whatever the error: a person may have acted.
+    A failed log is retried, whatever the error: an operator may have acted.
 
     Attributes:
-        new_lander: Makes the lander; an error in it is a failure of the log.
-        notes: Show people how far landing is.
+        new_lander: Creates the lander; an error there counts as the log's failure.
+        notes: Show landing progress to users.
     """
 
     log: LogName
@@ -262,16 +262,16 @@ class LandingTurns:
     metrics: MetricsSink
 
     def take(self, _is_stopping: Callable[[], bool] = lambda: False) -> float:
-        """Land the log once; never raises. Returns the seconds until the next turn, 0 if more waits."""
+        """Land the log once; never raises. Return the seconds until the next turn, 0 if more waits."""
         return self._take()[0]
 
     def land_all(self, is_stopping: Callable[[], bool]) -> None:
-        """Land everything that the log has now.
+        """Land everything the log has now.
 
         Raises:
             Exception: The last turn failed.
         """
-        until = self.notes.state.clock.now()  # one bound for all turns, or later turns would find ever more records
+        until = self.notes.state.clock.now()  # one limit for all turns, or later turns would find ever more records
         while not is_stopping():
             pause, error = self._take(until)  # a turn writes a limited number of manifests
             if pause and error is not None:
@@ -293,12 +293,12 @@ class LandingTurns:
         return 0.0 if plan.has_more else self.every_seconds, None
 
     def _failed(self, plan: LandingResult, error: Exception) -> float:
-        """Report that a landing failed, for all or some partitions; returns the pause until the next one."""
+        """Report that landing failed, for all or some partitions; return the pause until the next turn."""
         pause = self.every_seconds if plan.has_read or plan.lines else min(RETRY_SECONDS, self.every_seconds)
         pause = 0.0 if plan.has_more and plan.lines else pause
         note = self._note(plan, described(error))
         emit_about(self.metrics, self.log, {"LandingsFailed": 1.0})
-        if plan.behind_seconds is None:  # how long a record that came since the last landing may have waited
+        if plan.behind_seconds is None:  # the longest possible wait of a record that arrived since the last landing
             since, now = note.landed_to or note.expected_since or note.seen_at, self.notes.state.clock.now()
             age_seconds = (now - since).total_seconds() if since is not None else 0.0
             emit_about(self.metrics, self.log, {"LandingAgeSeconds": max(age_seconds, 0.0)})
@@ -320,7 +320,7 @@ class LandingTurns:
                 "error": error,
             }
         )
-        if plan.behind_seconds is not None or not error:  # else nothing was read, and the last note stays valid
+        if plan.behind_seconds is not None or not error:  # otherwise nothing was read, and the last note stays valid
             seen = {"expected_since": None, "seen_at": now, "behind_seconds": plan.behind_seconds or 0.0}
             note = note.model_copy(update=seen)
         self.notes.keep(self.log, note)

@@ -1,4 +1,4 @@
-"""Turns the records of a partition into lines: values of Kafka, and what producers packed for Kinesis."""
+"""Turns a partition's records into lines: Kafka values, and records packed by Kinesis producers."""
 
 import base64
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def fields_of(record: LogRecord, columns: Sequence[RecordColumn]) -> bytes:
-    """The fields of a record, as JSON without its braces."""
+    """A record's fields, as JSON without its braces."""
     values: dict[RecordColumn, object] = {
         "offset": record.position - 1,
         "timestamp": _time(record.timestamp_ms),
@@ -30,10 +30,10 @@ def fields_of(record: LogRecord, columns: Sequence[RecordColumn]) -> bytes:
 
 
 def with_fields(line: bytes, fields: bytes) -> bytes:
-    """A line with the fields of its record.
+    """A line with its record's fields.
 
-    The fields come last, and of a key that a line has twice the last value counts: no value of the line can pass for a
-    field of its record. A line that is not one JSON object stays invalid.
+    The fields come last, and with duplicate keys the last value counts: no value in the line can pass for a field of
+    its record. A line that is not one JSON object stays invalid.
     """
     found = line.strip(BLANK)
     if not (found.startswith(b"{") and found.endswith(b"}")):
@@ -43,14 +43,14 @@ def with_fields(line: bytes, fields: bytes) -> bytes:
 
 
 def _headers(record: LogRecord) -> object:
-    """A list, as a record may have several headers of one name, and so that names of headers become no keys."""
+    """A list, as a record may have several headers with one name, and so that header names do not become keys."""
     if isinstance(record.headers, bytes):
         return {"unreadable": _text(record.headers)}
     return [[name, None if value is None else _text(value)] for name, value in record.headers]
 
 
 def _time(milliseconds: int | None) -> str | None:
-    """A timestamp as text; the plain number of one outside the calendar, which a producer may write."""
+    """A timestamp as text; the plain number if it is outside the calendar, which a producer may write."""
     if milliseconds is None:
         return None
     try:
@@ -61,7 +61,7 @@ def _time(milliseconds: int | None) -> str | None:
 
 
 def _text(data: bytes) -> str:
-    """Bytes as text, in base 64 if they are not UTF-8."""
+    """Bytes as text, in base64 if they are not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -69,24 +69,24 @@ def _text(data: bytes) -> str:
 
 
 Strays = Literal["keep", "drop"]
-"""What becomes of packed records that hash to another shard."""
+"""What to do with packed records that hash to another shard."""
 
 FIELDS_BYTES = 64 * 1024 * 1024
-"""The most that the fields of one record may take in all of its lines: a value of 1 MB can be 300,000 lines."""
+"""The most bytes that one record's fields may take in all of its lines: a value of 1 MB can be 300,000 lines."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(slots=True)
 class RecordLines(ABC):
-    """Gathers the lines of records.
+    """Collects the lines of records.
 
     Attributes:
         records: Records as the log counts them.
-        tombstones: How many of these have no value, and so no line.
-        packed: How many of these have others packed into them.
-        strays: Packed records that were left out.
-        taken_bytes: The length of all records, including those that were left out.
+        tombstones: How many of these have no value, hence no line.
+        packed: How many of these contain packed records.
+        strays: Packed records left out.
+        taken_bytes: The length of all records, including those left out.
     """
 
     records: int = 0
@@ -99,7 +99,7 @@ class RecordLines(ABC):
 
     @abstractmethod
     def lines_of(self, record: LogRecord, data: bytes) -> Iterable[bytes]:
-        """The lines of one record, without their ends. They may have line feeds in them."""
+        """The lines of one record, without line ends. They may contain line feeds."""
 
     def add(self, records: Iterable[LogRecord]) -> None:
         for record in records:
@@ -119,27 +119,27 @@ class RecordLines(ABC):
 
     @property
     def weight_bytes(self) -> int:
-        """How much work the lines are: their length, or that of the records if few of these were kept."""
+        """The amount of work in the lines: their length, or that of the records if few of these were kept."""
         return max(self.length_bytes, self.taken_bytes)
 
     def to_bytes(self) -> bytes:
-        """The content of an object with these lines. The first record may begin with a byte order mark."""
+        """The content of an object with these lines. The first record may start with a byte order mark."""
         text = bytes(self._text)
         packed: bytes = pa.compress(b" " + text if text.startswith(_BOM) else text, codec="zstd", asbytes=True)
         return packed
 
 
 NewLines = Callable[[LogName, Partition], RecordLines]
-"""Makes what gathers the lines of a partition."""
+"""Creates the collector for a partition's lines."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ShardLines(RecordLines):
-    """The lines of a shard of Kinesis: one for each record, or for each one that a producer packed into it.
+    """The lines of a Kinesis shard: one per record, or per record packed into it.
 
     Attributes:
-        stray_rule: See `Strays`. "drop" leaves out everything that is packed with a stray record, as the Kinesis Client
-            Library does: the KPL sends all of it again.
+        stray_rule: See `Strays`. "drop" leaves out everything packed with a stray record, as the Kinesis Client Library
+            does: the KPL sends all of it again.
     """
 
     shard: Partition
@@ -161,11 +161,11 @@ class ShardLines(RecordLines):
 
 @dataclass(slots=True, kw_only=True)
 class ValueLines(RecordLines):
-    """The lines of a partition of Kafka: values, with fields of their records.
+    """The lines of a Kafka partition: values, with fields from their records.
 
     Attributes:
-        columns: The fields to add, of `compactor.core.logs.names.RECORD_KEYS`.
-        has_lines: Whether a value is lines, each a record of its own. A line feed ends a line, also at the end.
+        columns: The fields to add, from `compactor.core.logs.names.RECORD_KEYS`.
+        has_lines: Whether a value consists of lines, one record each. A line feed terminates a line, also at the end.
     """
 
     columns: Sequence[RecordColumn] = ()
@@ -177,5 +177,5 @@ class ValueLines(RecordLines):
             return lines
         fields = fields_of(record, self.columns)
         if len(lines) > 1 and len(lines) * len(fields) > FIELDS_BYTES:
-            return [data]  # as one line it is rejected as a whole; its lines alone would not show their record
+            return [data]  # as one line it is rejected as a whole; separate lines would not show their record
         return [with_fields(line, fields) for line in lines]

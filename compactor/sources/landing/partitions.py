@@ -1,7 +1,7 @@
-"""Reads the partitions of a log, each from the end of its chain, and finds out whether retention removed records first.
+"""Reads a log's partitions, each from the end of its chain, and detects whether retention removed records first.
 
-Some logs say what they have left, which shows gaps exactly. In any other log, the last landed record has to be still
-there when reading goes on, or less time has to have passed than the shortest retention.
+Some logs report what they have left, which shows gaps exactly. For any other log, the last landed record must still
+exist when reading continues, or less time must have passed than the shortest retention.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -19,26 +19,26 @@ from compactor.sources.landing.drafts import Landing
 from compactor.sources.landing.lines import NewLines, RecordLines
 
 MARGIN = timedelta(hours=1)
-"""How far clocks may differ, and how long a reading may take."""
+"""The maximum clock difference plus the duration of a read."""
 
 KEPT = timedelta(days=1) - MARGIN
-"""No stream removes younger records: the shortest retention is a day."""
+"""Streams keep younger records: the shortest retention is a day."""
 
 MOST_EMPTY_ANSWERS = 10
-"""How many answers without records a closed shard gives at its tip before the next landing asks it again."""
+"""How many empty responses at its tip a closed shard gets before it is left to the next landing."""
 
 NOTED_EVERY = timedelta(hours=1)
-"""How often it is noted that an idle partition has no further record."""
+"""How often it is noted that an idle partition has no new record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How one landing reads the partitions of a log.
+    """The parameters with which one landing reads a log's partitions.
 
     Attributes:
         until: Records that arrived later may wait for the next landing.
-        new_lines: Makes what gathers the lines of a piece.
-        kept: No younger record is removed, unless the retention is lowered.
+        new_lines: Creates the collector for a piece's lines.
+        kept: Younger records are never removed, unless the retention is lowered.
     """
 
     log: Log
@@ -52,14 +52,14 @@ class Reading:
 
 @dataclass(slots=True)
 class PartitionReader:
-    """Reads one partition, piece by piece, from the head of its chain.
+    """Reads one partition, piece by piece, from its chain's head.
 
     Attributes:
         is_done: Whether there is nothing more to read now.
-        behind_seconds: How far the last answer was behind the newest record; None if that is not known.
+        behind_seconds: How far the last response lagged behind the newest record; None if unknown.
         gap: Whether records after `after` may be lost; the next piece reports it.
-        after: The position of the last record that was read, or where the chain ends.
-        empty_since: When the partition was last seen to have no record after the last piece; None if it was not.
+        after: The position of the last record read, or the end of the chain.
+        empty_since: When the partition was last found to have no record after the last piece; None if it was not.
     """
 
     of: Reading
@@ -76,7 +76,7 @@ class PartitionReader:
     _whole_since: datetime | None = field(init=False)
     _latest: datetime = field(init=False)
     _batches: Generator[Batch] = field(init=False)
-    _held: tuple[datetime, Batch] | None = field(default=None, init=False)  # when it was asked for, and what came
+    _held: tuple[datetime, Batch] | None = field(default=None, init=False)  # when it was requested, and the response
     _empty_answers: int = field(default=0, init=False)  # at the tip
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class PartitionReader:
     def piece(self, manifest_id: str) -> tuple[LandedLink, RecordLines] | None:
         """The next records: their link, still without an object, and their lines; None if there are no more now.
 
-        Trouble ends the reading after them.
+        An error ends the read after them.
         """
         lines, after, begins = self.of.new_lines(self.of.name, self.partition), self.after, 0
         gap, closes = False, False
@@ -99,7 +99,7 @@ class PartitionReader:
                 break
             self._held = (asked_at, batch) if begins and self.gap else None
             if self._held is not None:
-                break  # the records before it are whole: the next piece begins with the gap
+                break  # the records before it are complete: the next piece starts with the gap
             gap, self.gap = gap or self.gap, False
             lines.add(batch.records)
             if gap and batch.kept_from:
@@ -132,7 +132,7 @@ class PartitionReader:
         return link, lines
 
     def _note(self, batch: Batch, asked_at: datetime) -> bool:
-        """Note the times in an answer; returns whether there is nothing more to read now."""
+        """Note the times in a response; return whether there is nothing more to read now."""
         is_at_tip, arrived_at = not batch.behind_seconds and not batch.is_end, None
         if batch.records:
             arrived_at = batch.records[-1].arrived_at
@@ -144,11 +144,11 @@ class PartitionReader:
             self._empty_answers += 1
         # guard: the end of a closed shard is asked for
         if self.partition.is_closed and self._empty_answers < MOST_EMPTY_ANSWERS:
-            is_at_tip = False  # its end still comes, perhaps in a separate answer
+            is_at_tip = False  # its end is still to come, possibly in a separate response
         return batch.is_end or is_at_tip or (arrived_at is not None and self._latest > self.of.until)
 
     def age_seconds(self, now: datetime) -> float:
-        """How long a record of the partition that is not landed may have waited, as far as is known."""
+        """The longest possible wait of an unlanded record in the partition, as far as known."""
         unread = max((now - self._latest).total_seconds(), 0.0)
         return unread if self.behind_seconds is None or self.trouble is not None else min(unread, self.behind_seconds)
 
@@ -156,7 +156,7 @@ class PartitionReader:
         self._batches.close()
 
     def _read(self) -> Generator[Batch]:
-        """All batches from the head on, without records that were read before."""
+        """All batches from the head on, without records already read."""
         while True:
             asked_at, is_proven, of = self.of.now(), False, self.of
             reading = of.log.read(of.name, self.partition.partition_id, self._anchor, of.piece_bytes)
@@ -179,7 +179,7 @@ class PartitionReader:
                         break  # retention is near: read again while the last record still exists
 
     def _is_whole(self, records: Sequence[LogRecord], asked_at: datetime) -> bool:
-        """Whether nothing can be missing before the first records of a reading."""
+        """Whether nothing can be missing before the first records of a read."""
         # guard: the last landed record has to come first
         if self._anchor and records and records[0].position == self._anchor:
             return True
@@ -189,14 +189,14 @@ class PartitionReader:
 
 @dataclass(slots=True, kw_only=True)
 class Partitions:
-    """The partitions of one landing.
+    """The partitions in one landing.
 
     Attributes:
         landing: Their chains.
-        writes: Whether chains may be begun; not in a dry run.
-        waiting: How many shards have parents that are not landed whole.
-        gone: For partitions that the log no longer lists: links that end their chains with a gap, without a manifest.
-        are_overtaken: Whether others landed records of a partition meanwhile, which the next landing follows.
+        writes: Whether chains may be started; not in a dry run.
+        waiting: How many shards have parents that are not completely landed.
+        gone: For partitions that are no longer listed: links that end their chains with a gap, without a manifest.
+        are_overtaken: Whether others landed records of a partition meanwhile, for the next landing to follow.
     """
 
     landing: Landing
@@ -210,30 +210,30 @@ class Partitions:
     are_overtaken: bool = False
     troubles: list[CompactorError] = field(default_factory=list)
     _lost: set[str] = field(default_factory=set)
-    _damaged: set[str] = field(default_factory=set)  # partitions whose chain has a record that cannot be read
-    _ended: dict[str, Head] = field(default_factory=dict)  # ends that no chain has, as in a dry run
-    _unbegun: dict[str, datetime] = field(default_factory=dict)  # those with trouble, and since when records may wait
+    _damaged: set[str] = field(default_factory=set)  # partitions whose chain has an unreadable record
+    _ended: dict[str, Head] = field(default_factory=dict)  # ends that are in no chain, as in a dry run
+    _unbegun: dict[str, datetime] = field(default_factory=dict)  # those with errors, and since when records may wait
 
     @property
     def _chains(self) -> LogChains:
         return self.landing.chains
 
     def check(self) -> None:
-        """Check that what was read is of the log that is landed. It was asked by its name, which another log may have.
+        """Check that the records are from the log being landed. It is read by name, which a new log may have taken.
 
         Raises:
-            StoreUnavailable: It is not, or its retention was lowered, so that records may be gone.
+            StoreUnavailable: They are not, or its retention was lowered, so that records may be lost.
         """
         name, found, expected = self.of.name, self.of.log.describe(self.of.name), self.live
         if found is None or found.log_id != expected.log_id:  # guard: the id of a log is compared once it was read
             raise StoreUnavailable(
-                f"{name}: deleted or made again while it was landed; expected the id {expected.log_id}"
+                f"{name}: deleted or recreated while being landed; expected the id {expected.log_id}"
             )
         if found.retention < expected.retention:
-            raise StoreUnavailable(f"{name}: its retention was lowered while it was landed; plan it again")
+            raise StoreUnavailable(f"{name}: its retention was lowered while being landed; plan it again")
 
     def refresh(self) -> None:
-        """Find the partitions that may be read now: at the beginning, and after one ended."""
+        """Find the partitions that may be read now: at the start, and after one ended."""
         partitions = self.of.log.partitions(self.of.name)
         self.check()
         listed = {each.partition_id for each in partitions}
@@ -250,7 +250,7 @@ class Partitions:
             head = heads[partition.partition_id]
             if head is not None and head.closed:
                 continue
-            # A parent that no longer exists, and has no chain, has no record.
+            # A parent that no longer exists, and has no chain, has no records.
             ends = [(each in listed, heads[each]) for each in partition.parents]
             # guard: a shard begins once its parents ended
             if any(is_listed if parent is None else not parent.closed for is_listed, parent in ends):
@@ -272,12 +272,12 @@ class Partitions:
             reader.close()
 
     def unread(self) -> list[PartitionReader]:
-        """The readers that may have more: those that were read least first, then those that wait longest."""
+        """The readers that may have more: those read least first, then those that have waited longest."""
         found = [reader for reader in self.readers.values() if not reader.is_done]
         return sorted(found, key=lambda reader: (reader.pieces, reader.head.latest))
 
     def piece(self, reader: PartitionReader, manifest_id: str) -> tuple[LandedLink, RecordLines] | None:
-        """The next records of a partition. Trouble with one partition does not hold up the others."""
+        """A partition's next records. An error in one partition does not block the others."""
         found = reader.piece(manifest_id)
         if reader.trouble is not None:
             self._lost.add(reader.partition.partition_id)
@@ -285,7 +285,7 @@ class Partitions:
         return found
 
     def settled(self, links: Iterable[LandedLink], lost: Iterable[LandedLink]) -> None:
-        """Take in which links were got. Partitions that others landed wait; children of ended ones begin."""
+        """Note which links were won. Partitions that others landed wait; children of ended ones start."""
         for partition_id in {link.partition_id for link in lost}:
             self._lost.add(partition_id)
             self.are_overtaken = True
@@ -297,7 +297,7 @@ class Partitions:
             self.refresh()
 
     def idle_gaps(self, manifest_id: str) -> list[LandedLink]:
-        """Links for what may be lost of partitions without a further record, for one manifest."""
+        """Links for possible losses in partitions without a new record, for one manifest."""
         return [
             LandedLink.of_idle_gap(partition_id, reader.after, since, manifest_id)
             for partition_id, reader, since in self._idle()
@@ -305,7 +305,7 @@ class Partitions:
         ]
 
     def note_idle(self) -> None:
-        """Note which partitions have no further record, unless they have a gap that no manifest names."""
+        """Note which partitions have no new record, unless they have an unreported gap."""
         for partition_id, reader, since in self._idle():
             known = reader.head.whole_since
             is_due = known is None or since - known >= NOTED_EVERY
@@ -313,18 +313,18 @@ class Partitions:
                 self._chains.note_seen(self.landing.place(partition_id), EmptySeen(after=str(reader.after), at=since))
 
     def age_seconds(self) -> float | None:
-        """How long a record of any partition may have waited; None without a partition."""
+        """The longest possible wait of a record in any partition; None without a partition."""
         now = self.of.now()
         unbegun = [max((now - since).total_seconds(), 0.0) for since in self._unbegun.values()]
         return max([*unbegun, *(reader.age_seconds(now) for reader in self.readers.values())], default=None)
 
     @property
     def are_read(self) -> bool:
-        """Whether some partition was read without trouble."""
+        """Whether some partition was read without errors."""
         return any(each.behind_seconds is not None and each.trouble is None for each in self.readers.values())
 
     def _idle(self) -> list[tuple[str, PartitionReader, datetime]]:
-        """The readers of partitions that were seen to have no further record, each with the time."""
+        """The readers of partitions that were found to have no new record, each with the time."""
         return [
             (partition_id, reader, reader.empty_since)
             for partition_id, reader in self.readers.items()
@@ -338,7 +338,7 @@ class Partitions:
             return exc
 
     def _sound(self, partition_id: str, head: Head | StuckError | None, first: FirstLanding) -> Head | None:
-        """The head of a chain. A damaged chain counts as open: it waits, and its children do."""
+        """A chain's head. A damaged chain counts as open: it waits, as do its children."""
         if not isinstance(head, StuckError):
             return head
         if partition_id not in self._damaged:
@@ -348,14 +348,14 @@ class Partitions:
         return Head(0, 0, None, first.landed_at)
 
     def _is_landed(self, head: Head) -> bool:
-        """Whether an earlier landing with the same bound landed what a partition had by then."""
-        if self.live.tells_gaps:  # such a log gives no times of arrival; its readings end in any case
+        """Whether an earlier landing with the same limit landed everything that a partition had by then."""
+        if self.live.tells_gaps:  # such a log gives no arrival times; its reads always end
             return False
         until = self.of.until
         return until < self.began_at and head.landed_to is not None and head.landed_to > until
 
     def _first_landing(self, listed: set[str]) -> FirstLanding:
-        """When the log was first landed, and which partitions it had then."""
+        """When the log was first landed, and its partitions at that time."""
         name, log_id = self.of.name, self.live.log_id
         known = self._chains.first_landing(name, log_id)
         if known is not None:
@@ -367,17 +367,17 @@ class Partitions:
         return self._chains.first_landing(name, log_id) or first
 
     def _begun(self, partition: Partition, heads: Mapping[str, Head | None], first: FirstLanding) -> Head | None:
-        """Begin the chain of a partition; None if it cannot be read now.
+        """Start a partition's chain; None if it cannot be read now.
 
-        The chain of a shard begins at its beginning, so that it follows what is landed of its parents. The chain of a
-        partition of a topic begins at its earliest record when it is first seen; or at its beginning, if other
-        partitions were landed before it was there: then what retention has removed of it is a gap.
+        A shard's chain starts at the shard's beginning, so that it follows the landed records of its parents. A topic
+        partition's chain starts at its earliest record when it is first seen; or at its beginning, if other partitions
+        were landed before it existed: then whatever retention has removed is a gap.
         """
         was_there, now = partition.partition_id in first.partitions, self.of.now()
         landed = {each: found for each in partition.parents if (found := heads.get(each)) is not None}
-        # An empty parent proves nothing about that time. Links of gaps take positions, and are not records.
+        # An empty parent proves nothing about that time. Gap links occupy positions, but are not records.
         known = [head for each, head in landed.items() if not was_there or (head.after and self._had_records(each))]
-        # A parent that existed at the first landing, and is gone without a chain, was never landed.
+        # A parent that existed at the first landing, and is missing without a chain, was never landed.
         gone = [each for each in partition.parents if heads.get(each) is None]
         is_orphan = any(each in first.partitions or not was_there for each in gone)
         since = max((each.latest for each in known), default=first.landed_at)
@@ -408,9 +408,9 @@ class Partitions:
         return partition_id in self._ended or any(link.records for link in links)
 
     def _earliest(self, partition: Partition) -> tuple[int, bool]:
-        """The position of the earliest record that a partition has now, and whether the log itself says so.
+        """The position of a partition's earliest record now, and whether the log itself reported it.
 
-        Without any record it is 0, unless the log says where the next one would be.
+        Without any record it is 0, unless the log reports the position of the next one.
         """
         of = self.of
         with closing(of.log.read(of.name, partition.partition_id, 0, of.piece_bytes)) as batches:
@@ -424,7 +424,7 @@ class Partitions:
         return 0, False
 
     def _end(self, partition_id: str, head: Head) -> None:
-        """End the chain of a partition that the log no longer lists: all its records are past the retention."""
+        """End the chain of a partition that is no longer listed: all its records are past the retention."""
         # Its records may still be kept or be landed, or it was listed again.
         if self.of.now() - head.latest < KEPT or partition_id in self._lost or partition_id in self._damaged:
             return

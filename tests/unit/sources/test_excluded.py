@@ -76,7 +76,7 @@ def test_announced_listed_and_inventoried_files() -> None:
     assert (plan.files, plan.skipped) == (1, {"excluded": 1})
     assert (
         operating.tracer(app).trace("s3://lake/raw/b.csv").message
-        == "no plan takes it: matches a pattern of input.exclude"
+        == "no plan takes it: matches a pattern in input.exclude"
     )
     harness = Harness(root=f"s3://{BUCKET}", reading={"exclude": ["*.csv"]})
     rows = [row(f"raw/{name}", modified_at=DAY) for name in ("a.ndjson", "b.csv")]

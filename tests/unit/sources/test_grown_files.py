@@ -81,7 +81,7 @@ def test_it_is_named_until_a_person_decides(life: FolderLife) -> None:
     for policy in ("quarantine", "rebuild", "quarantine"):
         assert asked(life, policy) == (["d.ndjson"], ["d.ndjson"])
     [found] = life._call("quarantine", None)
-    assert f"as {life.raw}/a.ndjson, which is gone; now it is 57 bytes of" in found.detail
+    assert f"as {life.raw}/a.ndjson, which no longer exists; now it is 57 bytes of" in found.detail
     [found] = life._call("rebuild", None)
     assert f"it was {life.raw}/a.ndjson then" in found.detail
     assert asked(life, "append")[1] == []
@@ -204,7 +204,7 @@ def test_an_unfinished_line(life: FolderLife) -> None:
     assert len(life.rows()) == 11
     life.append("d.ndjson")
     [found] = life._call("quarantine", None)
-    assert "begins with these: these did not end with a line feed" in found.detail
+    assert "begins with its earlier content: the earlier lines did not end with a line feed" in found.detail
 
 
 def test_lines_in_two_ranges_are_found(life: FolderLife) -> None:

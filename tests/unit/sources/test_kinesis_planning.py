@@ -744,7 +744,7 @@ def test_a_stream_that_is_made_again_while_it_is_planned() -> None:
             made.put(5)
 
     plan = planned_with(made, Between(made, make_again), max_manifests=1)
-    assert "made again while it was landed" in str(plan.troubles)
+    assert "recreated while being landed" in str(plan.troubles)
     assert made.plan().lines == 5
     assert made.is_exact()
 
@@ -1005,7 +1005,7 @@ def act(made: Scene, action: tuple[str, int], plans: list[LandingResult], meet: 
     elif name == "wait":
         made.clock.advance(number)
     elif name == "plan":
-        with suppress(StoreUnavailable):  # a shard is gone since it was listed
+        with suppress(StoreUnavailable):  # a shard is disappeared after it was listed
             plans.append(made.plan(Meddling(made.store, meet or (lambda: None)), max_manifests=number))
     elif name == "die":
         with suppress(DiedError):

@@ -91,7 +91,7 @@ def test_records_are_landed_every_two_minutes() -> None:
     assert case.made.is_exact()
     assert 3 <= len(list(case.made.manifests())) <= 4
     assert (case.age, case.seen.is_behind) == (0.0, False)
-    assert case.seen.words == "all was landed, as of 0 s ago"
+    assert case.seen.words == "all landed, as of 0 s ago"
 
 
 def test_what_one_turn_leaves_is_landed_at_once() -> None:
@@ -210,11 +210,11 @@ def test_a_stream_that_no_job_lands() -> None:
     assert not case.seen_by(may_note=True).is_behind
     case.made.clock.advance(LATE + 1)
     found = case.seen_by(may_note=True)
-    assert (found.is_behind, found.words) == (True, "not landed yet, and to be for 10 min 1 s")
+    assert (found.is_behind, found.words) == (True, "not landed yet, due for 10 min 1 s")
     assert case.seen.is_behind
     case.pass_by(1)
     found = case.seen_by(may_note=True)
-    assert (found.is_behind, found.words) == (False, "all was landed, as of 1 s ago")
+    assert (found.is_behind, found.words) == (False, "all landed, as of 1 s ago")
     case.made.clock.advance(LATE)
     assert case.seen.is_behind
 
@@ -229,7 +229,7 @@ def test_gaps_and_former_streams_are_told() -> None:
     case.made.put(1)
     case.pass_by(1)
     assert case.seen.gaps == 1
-    assert "1 gap found by this run: `compactor verify` lists what is lost" in case.seen.words
+    assert "1 gap found by this run: `compactor verify` lists the losses" in case.seen.words
     case.made.kinesis.create()
     with events_logged("landing.made_again") as told:
         case.pass_by(600)

@@ -240,7 +240,7 @@ def test_a_file_that_was_missing_is_planned_when_it_comes() -> None:
 
 def test_a_file_for_a_prefix(harness: Harness) -> None:
     """A file in place of a folder is refused in words, instead of planning nothing."""
-    with pytest.raises(SettingsError, match="is a file, expected the folder"):
+    with pytest.raises(SettingsError, match="is a file, expected its folder"):
         finding.plan(harness.app(), f"/w/raw/{DAY}-0.ndjson")
 
 

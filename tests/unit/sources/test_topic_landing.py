@@ -274,7 +274,7 @@ def test_a_topic_that_is_made_again_while_it_is_landed() -> None:
     made = Scene()
     made.put(3)
     plan = made.lander(log=MadeAgain(made)).land(TOPIC, max_manifests=9)
-    assert "made again while it was landed" in str(plan.troubles)
+    assert "recreated while being landed" in str(plan.troubles)
     assert (made.links(), made.files()) == ([], [])
 
 

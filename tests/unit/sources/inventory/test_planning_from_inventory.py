@@ -182,7 +182,7 @@ def test_an_inventory_of_other_things() -> None:
     """An inventory without any object of the prefix, or of another bucket, is refused with what it lists."""
     harness = lake()
     put_inventory(harness.store, [row("other/a"), row("other/b")])
-    with pytest.raises(InventoryError, match=r"lists 2 objects, none of them below s3://lake/raw/; expected"):
+    with pytest.raises(InventoryError, match=r"lists 2 objects, but none in s3://lake/raw/; expected"):
         plan(harness)
     put_inventory(harness.store, [row("raw/a")], sourceBucket="elsewhere")
     with pytest.raises(SettingsError, match=r"lists s3://elsewhere -> expected input\.allowed_prefixes in it"):

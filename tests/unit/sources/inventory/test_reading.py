@@ -73,7 +73,7 @@ def _without(name: str) -> dict[str, Any]:
         ({"fileSchema": ""}, "fileSchema is ''; expected the columns of its data files"),
         ({"files": []}, "expected files to be a list of 1 to 100,000 data files"),
         ({"files": [{"key": "a", "size": 1}]}, r"files\[0\]: expected a key, a size and an MD5checksum of 32"),
-        ({"files": [{"key": "a", "size": 1, "MD5checksum": "0" * 32}] * 2}, "names a data file twice"),
+        ({"files": [{"key": "a", "size": 1, "MD5checksum": "0" * 32}] * 2}, "lists a data file twice"),
         (_without("ETag"), "fileSchema has no ETag; expected an inventory configured with these fields"),
         (_without("Size"), "fileSchema has no Size"),
         (_without("LastModifiedDate"), "fileSchema has no LastModifiedDate"),
@@ -132,7 +132,7 @@ def test_other_places(uri: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([row("raw/a") | {"Bucket": "other"}], "lists an object of another bucket; expected all of lake"),
+        ([row("raw/a") | {"Bucket": "other"}], "lists an object in another bucket; expected all in lake"),
         ([row("raw/a") | {"ETag": None}], "has no ETag or no LastModifiedDate"),
         ([row("raw/a") | {"LastModifiedDate": None}], "has no ETag or no LastModifiedDate"),
         ([row("")], "has no bucket, no key or no size"),
@@ -180,7 +180,7 @@ def test_parquet_without_a_column_that_it_declares() -> None:
     store = MemoryStore()
     declared = _schema("Parquet")
     put_inventory(store, [row("raw/a")], columns=["Bucket", "Key", "Size", "LastModifiedDate"], fileSchema=declared)
-    with pytest.raises(InventoryError, match="has no column ETag; expected those of its manifest"):
+    with pytest.raises(InventoryError, match="has no column ETag; expected those in its manifest"):
         rows_of(store)
 
 
