@@ -1,1 +1,1 @@
-"""The table sink: a table is a projection of the ledger, whose commits it takes in numbered batches."""
+"""The table sink: a table is a projection of the ledger that takes its commits in numbered batches."""

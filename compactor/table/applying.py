@@ -1,9 +1,9 @@
-"""Makes the table take one batch, or pass over it if the catalog refuses it for good.
+"""Makes the table take one batch, or skip it if the catalog refuses it permanently.
 
-The change of a batch asserts the snapshot at which the fence was read. So does the change without files that makes the
-table pass over it. So the table accepts one of the two, once, and fails whatever any process sent of either before.
-This holds even if the refusals were wrong. If the catalog refuses a change without files as well, no batch is to blame,
-and all wait.
+A batch's change asserts the snapshot at which the fence was read, as does the change without files that makes the table
+skip it. So the table accepts one of the two, once, and everything any process sent of either before then fails. This
+holds even if the refusals were wrong. If the catalog also refuses a change without files, no batch is to blame, and all
+wait.
 """
 
 from collections.abc import Iterable
@@ -28,15 +28,15 @@ TRIES = 5
 """How often one call sends a change after conflicts and inconclusive responses."""
 
 REFUSALS = 3
-"""How often the catalog refuses a batch until the table passes over it."""
+"""How many refusals by the catalog make the table skip a batch."""
 
 MAX_HELD = 100
-"""The most manifests that are held back. If the catalog refuses more, the fault is not theirs, and all wait."""
+"""The most manifests held back at once. If the catalog refuses more, they are not at fault, and all wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A batch that took effect, with the number of files that it added, and its snapshot or a later one."""
+    """A batch that took effect, with its number of added files, and its snapshot or a later one."""
 
     number: int
     manifests: int
@@ -46,7 +46,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A batch that the table passed over, with the catalog's error."""
+    """A batch that the table skipped, with the catalog's error."""
 
     number: int
     manifests: int
@@ -55,24 +55,24 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Applier:
-    """Sends the changes of batches."""
+    """Sends the batches' changes."""
 
     batches: TableBatches
     catalog: TableCatalog
     changes: Changes
 
     def applied_again(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
-        """As `applied`, for a batch of an earlier call. A lost table may have passed over it."""
+        """As `applied`, for a batch from an earlier call, which a lost table may have skipped."""
         if not self.batches.refused.has(batch.number) or self.changes.comes_back(batch, partial(self._live, head)):
             return self.applied(head, batch)
-        return self._sent(head, batch, _passing(batch))  # later batches have what it names
+        return self._sent(head, batch, _passing(batch))  # later batches have its content
 
     def applied(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
-        """Make the table take a batch, or pass over one that its catalog refuses.
+        """Make the table take a batch, or skip one that its catalog refuses.
 
         Raises:
-            TryAgainError: Temporary trouble of the catalog or the store.
-            StuckError: A record that the batch needs cannot be read, and no other batch has its rows.
+            TryAgainError: The catalog or the store failed temporarily.
+            StuckError: A record that the batch needs is unreadable, and no other batch has its rows.
             OperatorError: The catalog refuses any change.
         """
         try:
@@ -89,7 +89,7 @@ class Applier:
     def _sent(
         self, head: TableHead, batch: TableBatch, change: TableChange, error: OperatorError | StuckError | None = None
     ) -> Applied | Refused:
-        """Send the change of a batch, complete or empty because of an error, until the fence shows its fate.
+        """Send a batch's change, or an empty one because of an error, until the fence shows the result.
 
         Raises:
             TableRefused: The catalog keeps refusing the change.
@@ -112,7 +112,7 @@ class Applier:
                     break
                 if refusals >= REFUSALS if isinstance(failure, TableRefused) else tried == TRIES:
                     raise
-                if tried == TRIES:  # too seldom refused to blame the batch for it
+                if tried == TRIES:  # refused too seldom to blame the batch
                     raise TableConflict(str(failure)) from failure
                 head = now
         if is_refused:
@@ -125,13 +125,13 @@ class Applier:
         return self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
 
     def _check_may_hold(self, batch: TableBatch, error: OperatorError | StuckError) -> None:
-        """Raise the error of a batch if its manifest would be one too many to hold back."""
+        """Raise a batch's error if holding back its manifest would exceed the limit."""
         if len(batch.manifests) == 1 and self.batches.refused.due() >= MAX_HELD:
             raise type(error)(
-                f"{error}; {MAX_HELD} manifests are held back already, so that all others wait: see `compactor table`"
+                f"{error}; {MAX_HELD} manifests are already held back, so all others wait: see `compactor table`"
             ) from error
 
 
 def _passing(batch: TableBatch) -> TableChange:
-    """The change with which the table passes over a batch."""
+    """The change that makes the table skip a batch."""
     return TableChange(batch.number, (), is_refused=True)

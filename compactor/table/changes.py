@@ -1,4 +1,4 @@
-"""Decides which files a batch adds to the table and removes from it, from the commits of its manifests."""
+"""Decides which files a batch adds to the table and removes from it, based on its manifests' commits."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ from compactor.table.catalog import FilePartition, TableChange, TableFile
 from compactor.table.unmerged import LiveFile, looked_up
 
 LiveFiles = Callable[[], Iterable[TableFile]]
-"""Lists the files of the table at the head of a change."""
+"""Lists the table's files at the head of a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Makes the change of a batch from the ledger, and from the files of the table if merged files may be involved.
+    """Derives a batch's change from the ledger, and from the table's files if merged files may be involved.
 
-    The last two attributes matter only to a table that is made again.
+    The last two attributes matter only for a rebuilt table.
 
     Attributes:
-        schema_of: A version of the registry by its number.
-        is_retired: Whether a rule removed the rows of a generation of a manifest: they are left out.
-        is_moved: Whether a file of a date is gone because it was merged: its rows come with the merged file.
+        schema_of: Returns a registry version by its number.
+        is_retired: Whether a rule deleted the rows of a manifest's generation, so that they are omitted.
+        is_moved: Whether a date's file was deleted after a merge: its rows come with the merged file.
     """
 
     state: State
@@ -39,7 +39,7 @@ class Changes:
     is_moved: Callable[[str, str], bool] = lambda _date, _uri: False
 
     def made_again(self) -> "Changes":
-        """The same for a batch of a table that may be made again: they know what was removed since."""
+        """The same for a batch of a table that may be rebuilt, considering later removals."""
         visible = Visible(self.state)
         # guard: a rebuild of the table does without rows that were retired
         # guard: a table that is made again waits for the merged file that has the rows
@@ -49,7 +49,7 @@ class Changes:
         """The change of one batch.
 
         Raises:
-            RecordUnreadable: A needed record is not a commit or a merge, or a file that has to come back is gone.
+            RecordUnreadable: A needed record is not a commit or a merge, or a file that must return is missing.
         """
         commits = list(map_ordered(self._commit, batch.manifests))
         added = tuple(file for commit in commits for file in self._added(commit))
@@ -70,19 +70,19 @@ class Changes:
         merge = find_merge(self.state, merge_id)
         if merge is None:
             uri = self.state.layout.change(Why.MERGED, "", merge_id)
-            raise RecordUnreadable(f"{uri}: no such record, but a batch of the table names it; expected a merge")
+            raise RecordUnreadable(f"{uri}: no such record, but a table batch names it; expected a merge")
         return merge.files
 
     def _merged_anew(
         self, removed: Collection[str], files: Sequence[MergedFile], live: LiveFiles
     ) -> tuple[tuple[TableFile, ...], set[str]]:
-        """Further files to add and remove: those of a merge, and merged files with rows of removed files.
+        """Further files to add and remove: those of a merge, and merged files with rows from removed files.
 
-        A merged file with rows of removed files is replaced by its parts. A file of the merge replaces files that have
-        exactly its rows; if the table has others, or if the file is gone, nothing is replaced.
+        A merged file with rows from removed files is replaced by its parts. A file of the merge replaces files that
+        have exactly its rows; if the table has others, or if the file is missing, nothing is replaced.
 
-        A table that is made again takes merges again. Files may then be missing: rebuilt ones, merged files that were
-        merged again or replaced by their parts, and parts that come with a later merge.
+        A rebuilt table takes merges again. Files may then be missing: rebuilt ones, merged files that were merged again
+        or replaced by their parts, and parts that come with a later merge.
         """
         gone, wanted = set(removed), {part.uri for file in files for part in file.parts}
         back, holders, apart = dict[str, MergedPart](), dict[str, LiveFile](), set[str]()
@@ -97,7 +97,7 @@ class Changes:
             elif each.file.uri not in gone:
                 holders.update({uri: each for uri in each.uris if uri in wanted})
         # guard: a damaged merge holds back a manifest whose rows may be in it
-        if untold:  # their rows may be in a merged file whose record cannot be read
+        if untold:  # their rows may be in a merged file whose record is unreadable
             merged_files(self.state, damaged)
         added = list[TableFile]()
         for file in files:
@@ -112,10 +112,10 @@ class Changes:
         return (*added, *map_ordered(self._returned, returned)), apart
 
     def has_moved_rows(self, batch: TableBatch, live: LiveFiles = tuple) -> bool:
-        """Whether only this batch brings some rows to a table that is made again.
+        """Whether only this batch brings some rows to a rebuilt table.
 
         Raises:
-            RecordUnreadable: A record of removed parts of merged files cannot be read.
+            RecordUnreadable: A record of removed parts of merged files is unreadable.
         """
         try:
             files = self._merge(batch.merge)
@@ -132,12 +132,12 @@ class Changes:
         )
 
     def comes_back(self, batch: TableBatch, live: LiveFiles) -> bool:
-        """Whether a refused batch has to take effect after all: it has only a merge, whose record was restored.
+        """Whether a refused batch must take effect after all: it has only a merge, whose record was restored.
 
-        The lost table had the merged file, so that its parts were removed, and this one lacks their rows.
+        The lost table had the merged file, so its parts were removed, and this table lacks their rows.
 
         Raises:
-            RecordUnreadable: A record of removed parts of merged files cannot be read.
+            RecordUnreadable: A record of removed parts of merged files is unreadable.
         """
         if batch.manifests or not self.has_moved_rows(batch, live):
             return False
@@ -145,7 +145,7 @@ class Changes:
         return any(is_released(self.state, each.date, each.uri) for each in self._merge(batch.merge))
 
     def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
-        """The files of the table that a merged file replaces; None if they do not have exactly its rows."""
+        """The table's files that a merged file replaces; None if they do not have exactly its rows."""
         uris = {part.uri for part in file.parts}
         found = {holders[uri].file.uri: holders[uri].uris for uri in uris if uri in holders}
         left = uris.difference(back, *found.values())
@@ -157,7 +157,7 @@ class Changes:
     def _returned(self, part: MergedPart) -> TableFile:
         if self.state.store.stat(part.uri) is None:
             raise RecordUnreadable(
-                f"{part.uri}: not found, and its rows are in a merged file that has to go; expected the file: "
+                f"{part.uri}: missing, and its rows are in a merged file that must be removed; expected the file: "
                 f"`compactor rebuild {quoted(part.manifest_id)}`"
             )
         return TableFile(part.uri, part.size_bytes, part.rows, part.date, self._partition_of(part))
@@ -167,16 +167,16 @@ class Changes:
         return self.partitions_of(commit).get(part.uri, ())
 
     def partitions_of(self, commit: Commit) -> dict[str, tuple[FilePartition, ...]]:
-        """The partition of each file of rows within the date, by its final name."""
+        """The partition of each row file within the date, by its final name."""
         columns = self._columns(commit)
         return {file.final: _partition(commit, file, columns) for file in commit.outputs}
 
     def replaced(self, key: ManifestKey, generation: int) -> list[str]:
-        """The files of rows of all earlier generations."""
+        """The row files of all earlier generations."""
         return [uri for earlier in range(1, generation) for uri in self.files_of(key, earlier)]
 
     def files_of(self, key: ManifestKey, generation: int) -> list[str]:
-        """The files of rows of one generation."""
+        """The row files of one generation."""
         commit = self._outcome(key, generation)
         return [file.final for file in commit.outputs] if isinstance(commit, Commit) else []
 
@@ -184,16 +184,16 @@ class Changes:
         commit = self._outcome(manifest.key, manifest.generation)
         if not isinstance(commit, Commit):
             uri = self.state.layout.outcome(manifest.key, manifest.generation)
-            raise RecordUnreadable(f"{uri}: it is a dead letter, but a batch of the table has it; expected a commit")
+            raise RecordUnreadable(f"{uri}: a dead letter, but a table batch has it; expected a commit")
         return commit
 
     def _outcome(self, key: ManifestKey, generation: int) -> Commit | DeadLetter:
-        """An outcome. It was recorded before its batch, so that a missing one is lost."""
+        """An outcome. It was recorded before its batch, so a missing one is lost."""
         try:
             return self.state.ledger.outcome_of(key, generation)
         except ObjectNotFound as exc:
             uri = self.state.layout.outcome(key, generation)
-            raise RecordUnreadable(f"{uri}: not found, but a batch of the table needs it; expected an outcome") from exc
+            raise RecordUnreadable(f"{uri}: missing, but a table batch needs it; expected an outcome") from exc
 
     def _added(self, commit: Commit) -> Iterator[TableFile]:
         store, ledger = self.state.store, self.state.ledger
@@ -204,14 +204,14 @@ class Changes:
             return
         columns = self._columns(commit)
         for file in commit.outputs:
-            # A table that is made again starts with the first batch, but rebuilds have deleted files of early ones.
+            # A rebuilt table starts with the first batch, but rebuilds have deleted files of early ones.
             # guard: files that a rebuild replaced and deleted are not added to a table that is made again
             is_there = not is_superseded or store.stat(file.final) is not None
             if is_there and not self.is_moved(commit.date, file.final):
                 yield TableFile(file.final, file.size_bytes, file.rows, commit.date, _partition(commit, file, columns))
 
     def _columns(self, commit: Commit) -> dict[str, Column]:
-        """The columns of the partitions of a commit, by key; none if one of the keys has no column."""
+        """The partition columns of a commit, by key; none if one of the keys has no column."""
         fields = parse_fields(commit.partition_by)
         if not fields:
             return {}

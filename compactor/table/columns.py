@@ -1,7 +1,7 @@
-"""The columns of a table: those of a version of the schema registry, as Iceberg spells them. No I/O.
+"""The table's columns: those of a schema registry version, as Iceberg spells them. No I/O.
 
-A table keeps a column that the registry retired, because files of earlier versions have its values. A catalogue numbers
-the columns of a table that it creates by itself: these ids hold only for a schema that is added to a table as it is.
+A table keeps a column that the registry retired, because files of earlier versions have its values. A catalog assigns
+its own column ids when it creates a table: these ids hold only for a schema added to an existing table unchanged.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -25,12 +25,12 @@ class TableColumn:
     """A column of the table. None is required: a row may lack any key.
 
     Attributes:
-        field_id: The id by which the files know it.
+        field_id: Its id in the files.
         name: Its name in the files and in the table.
         type: Its type in Iceberg's spelling: `string`, `boolean`, `long`, `double`, `decimal(p,s)`, `date`,
             `timestamptz`, `timestamp` or `map<string,string>`.
-        key_id: The id of the keys of a map; 0 for other types.
-        value_id: The id of the values of a map, which may be null; 0 for other types.
+        key_id: The id of a map's keys; 0 for other types.
+        value_id: The id of a map's values, which may be null; 0 for other types.
     """
 
     field_id: int
@@ -41,7 +41,7 @@ class TableColumn:
 
 
 def table_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> tuple[TableColumn, ...]:
-    """The columns of a table whose files are of this version or earlier ones: metadata first, then the oldest first."""
+    """The columns of a table with files of this version or earlier ones: metadata first, then oldest first."""
     metadata = [
         TableColumn(METADATA_IDS[name], name, iceberg_type(METADATA_TYPES[name]))
         for name in metadata_names(metadata_columns)
@@ -52,33 +52,33 @@ def table_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> t
 
 
 def lacking_columns(known_ids: Collection[int], wanted: Iterable[TableColumn]) -> tuple[TableColumn, ...]:
-    """Those of the wanted columns whose field id a table does not have yet."""
+    """The wanted columns whose field id is missing from a table."""
     return tuple(column for column in wanted if column.field_id not in known_ids)
 
 
 def faults(schema: SchemaVersion, metadata_columns: Collection[str], needed: Collection[str] = ()) -> Iterator[str]:
-    """Each reason why a table cannot have the columns of this version.
+    """Every reason why a table cannot have this version's columns.
 
     Args:
         schema: A version from the registry.
         metadata_columns: The metadata columns in the settings.
-        needed: Those of them that the table cannot do without, such as the one of its partitions.
+        needed: Those that the table requires, such as its partition column.
     """
     for name in METADATA_COLUMNS:
         if name in needed and name not in metadata_columns:
-            yield f"schema.metadata_columns: {name!r} is not in it -> expected it, as the table needs it"
+            yield f"schema.metadata_columns: {name!r} is missing -> expected it, as the table needs it"
     columns = [(column.name, column.field_id) for column in schema.columns]
     for name, field_id in columns + [(column.name, column.field_id) for column in schema.retired]:
         if not 0 < field_id < MAX_COLUMN_ID:
             what = f"has the field id {field_id}" if field_id else "has no field id"
             yield (
                 f"schema version {schema.version}: column {name!r} {what} -> expected one from 1 to "
-                f"{MAX_COLUMN_ID - 1:,}, which the version that added the column gives"
+                f"{MAX_COLUMN_ID - 1:,}, assigned by the version that added the column"
             )
 
 
 def iceberg_type(name: str) -> str:
-    """Iceberg's spelling of a type of `compactor.schema.column_types`, or of the rescued data."""
+    """Iceberg's spelling of a type in `compactor.schema.column_types`, or of the rescued data."""
     return _TYPES.get(name, name)
 
 

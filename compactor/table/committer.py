@@ -1,14 +1,14 @@
-"""Commits placed manifests to the table, in numbered batches. Any number of processes may do so at any time.
+"""Commits published manifests to the table, in numbered batches. Any number of processes may do so concurrently.
 
 A batch is recorded before it takes effect, and its record never changes. Batch n + 1 is recorded only after the table
-has batch n. So at most one recorded batch is not in the table, and every process applies that one first. If there are
-more, the table was lost: only `table rebuild` applies them, and every other process waits for it.
+has batch n. So at most one recorded batch is missing from the table, and every process applies that one first. If more
+are missing, the table was lost: only `table rebuild` applies them, and every other process waits for it.
 
-The change of a batch asserts the snapshot at which the fence was read, so that it takes effect once even if it is sent
-twice or lands late. A response proves nothing: only a fence that is read later shows whether a batch took effect.
+A batch's change asserts the snapshot at which the fence was read, so that it takes effect once even if it is sent twice
+or lands late. A response proves nothing: only a later read of the fence shows whether a batch took effect.
 
-A batch that the catalog refuses for good does not stop others. The table passes over it, and its manifests go into
-smaller and smaller batches until the culprit is alone. That one is held back for an operator.
+A permanently refused batch does not stop others. The table skips it, and its manifests go into smaller and smaller
+batches until the one at fault is alone. That one is held back for an operator.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -39,19 +39,19 @@ from compactor.table.named import NamedManifests, Placed, PlacedState, needs_tab
 from compactor.table.unmerged import LiveFile, looked_up
 
 _PATIENCE = 20
-"""After so many batches of other processes, a merge is left to the next call."""
+"""After this many batches by other processes, a merge is left to the next call."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """What became of placed manifests.
+    """The state of published manifests.
 
     Attributes:
         visible: The table has their files.
-        superseded: They were rebuilt meanwhile: a later generation replaces them.
-        stuck: An operator must fix them.
+        superseded: They were rebuilt meanwhile, and a later generation replaces them.
+        stuck: They need an operator.
         applied: The batch that took effect; None if there was none.
-        refused: The batch that the table passed over instead. Its manifests are tried again unless they are held back.
+        refused: The batch that the table skipped instead. Its manifests are retried unless they are held back.
     """
 
     visible: list[Placed] = field(default_factory=list)
@@ -63,17 +63,17 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
-    """Commits batches. Use it from one thread at a time, except for `take_now`.
+    """Commits batches. Use it in one thread at a time, except for `take_now`.
 
-    Every method raises `TryAgainError` for temporary trouble of the catalog or the store, `StuckError` if a record that
-    the batch needs cannot be read, and `OperatorError` if an operator must act.
+    Every method raises `TryAgainError` for transient failures of the catalog or the store, `StuckError` if a record
+    that the batch needs is unreadable, and `OperatorError` if an operator must act.
 
     Attributes:
-        changes: What a batch does to the table.
-        named: Which manifests the batches name. If it replays, manifests that are done may be in a batch.
+        changes: Derives a batch's effect on the table.
+        named: Tracks the manifests in the batches. If it replays, manifests that are done may be in a batch.
         latest: Returns the latest schema version, for a new table.
-        max_manifests: The most manifests of one batch.
-        remainders: Writes what is left of merged files whose parts may be gone.
+        max_manifests: The most manifests per batch.
+        remainders: Writes what remains of merged files whose parts may be missing.
     """
 
     state: State
@@ -87,10 +87,10 @@ class Committer:
     _lock: Lock = field(default_factory=Lock)
 
     def commit(self, placed: Iterable[Placed]) -> Progress:
-        """Apply the outstanding batch; without one, record a batch of placed manifests and apply that.
+        """Apply the outstanding batch; without one, record a batch of published manifests and apply that.
 
         Args:
-            placed: The manifests, including those of other processes. Those in earlier batches are only reported.
+            placed: The manifests, including other processes'. Those in earlier batches are only reported.
         """
         head, batch = self._outstanding()
         progress, unnamed = self._told(placed)
@@ -109,11 +109,11 @@ class Committer:
         return progress
 
     def take_now(self, commit: Commit) -> None:
-        """Commit the placed files of a commit; return once the table has them.
+        """Commit the published files of a commit; return once the table has them.
 
         Raises:
-            TryAgainError: The table does not have them now.
-            StuckError: An operator must fix the manifest.
+            TryAgainError: The table does not have them yet.
+            StuckError: The manifest needs an operator.
         """
         placed = Placed(commit.key, commit.generation)
         while needs_table(commit):
@@ -124,7 +124,7 @@ class Committer:
             if placed in progress.stuck:
                 raise progress.stuck[placed]
             if placed in progress.superseded or (progress.applied is None and progress.refused is None):
-                raise TryAgainError(f"manifest {placed.key.id}: it was rebuilt once more meanwhile")
+                raise TryAgainError(f"manifest {placed.key.id}: rebuilt again in the meantime")
 
     def settled(self) -> TableHead:
         """Apply the outstanding batch, if there is one; return the head."""
@@ -133,13 +133,13 @@ class Committer:
             if batch is None:
                 return head
             self._applied_again(head, batch)
-        raise TableConflict("other processes commit all the time")
+        raise TableConflict("other processes keep committing")
 
     def merge(self, merge: Merge) -> Applied | Refused | None:
-        """Have the table take the files of a merge on record.
+        """Have the table take the files of a recorded merge.
 
         Returns:
-            What became of its batch; None if a batch since its base replaced files, so that it never gets one.
+            The result of its batch; None if a batch since its base replaced files, so that it never gets one.
         """
         for _ in range(_PATIENCE):
             head = self.settled()
@@ -150,10 +150,10 @@ class Committer:
             taken = self._applier.applied(head, batch)
             if batch.merge == merge.id:
                 return taken
-        raise TableConflict("other processes commit all the time")
+        raise TableConflict("other processes keep committing")
 
     def unmerge(self, uris: Sequence[str]) -> Applied | Refused:
-        """Have the table replace merged files by those whose rows they have.
+        """Have the table replace merged files with their parts.
 
         Raises:
             OperatorError: Also if the parts of one of them were removed.
@@ -163,21 +163,19 @@ class Committer:
             for each in merged_files(self.state, uris).values():
                 # guard: a merged file is not taken apart whose parts may be gone
                 if is_released(self.state, each.date, each.uri):
-                    raise OperatorError(
-                        f"{each.uri}: its parts were removed; expected a merged file whose parts are there"
-                    )
+                    raise OperatorError(f"{each.uri}: its parts were removed; expected a merged file whose parts exist")
             batch = self.batches.create(head.fence + 1, (), unmerged=uris)
             taken = self._applier.applied(head, batch)
             if batch.unmerged == list(uris):
                 return taken
-        raise TableConflict("other processes commit all the time")
+        raise TableConflict("other processes keep committing")
 
     def release(self, files: Sequence[MergedFile]) -> list[MergedFile]:
-        """Make sure that no later batch needs the parts of merged files, which are on record as released.
+        """Ensure that no later batch needs the parts of merged files, which are recorded as released.
 
         Returns:
             The files whose parts may be removed: those in the table when the batch takes effect. Every later batch that
-            takes away some of their rows writes the others anew.
+            removes some of their rows rewrites the others.
         """
         for _ in range(_PATIENCE):
             head = self.settled()
@@ -190,7 +188,7 @@ class Committer:
             taken = self._applier.applied(head, batch)
             if batch.released == uris:
                 return there if isinstance(taken, Applied) else []
-        raise TableConflict("other processes commit all the time")
+        raise TableConflict("other processes keep committing")
 
     def _replaces_files(self, number: int) -> bool:
         batch = self.batches.batch(number)
@@ -201,22 +199,22 @@ class Committer:
         return Applier(self.batches, self.catalog, self.changes)
 
     def _applied_again(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
-        """Apply a batch of an earlier call; it may be the last one that a rebuilt table lacks."""
-        # Only a merge may be the last batch and have parts that are gone: it inherits those of a merged file.
+        """Apply a batch from an earlier call; it may be the last one that a rebuilt table lacks."""
+        # Only a merge can be the last batch and have missing parts: it inherits those of a merged file.
         # guard: the last batch of a lost table gets its rows back from any process
         is_known = self.named.replays or not batch.merge
         changes = self.changes if is_known else self.changes.made_again()
         return Applier(self.batches, self.catalog, changes).applied_again(head, batch)
 
     def look(self, placed: Iterable[Placed]) -> Progress:
-        """Report on placed manifests that another process commits; change nothing."""
+        """Report on published manifests that another process commits; change nothing."""
         head, _ = self._outstanding()
         progress, unnamed = self._told(placed)
         self._wanted(head, unnamed, progress)
         return progress
 
     def _told(self, placed: Iterable[Placed]) -> tuple[Progress, list[Placed]]:
-        """Manifests that the table's batches name, and those that they do not."""
+        """The manifests in the table's batches, and those in none."""
         progress, unnamed, named = Progress(), list[Placed](), list[Placed]()
         for each in placed:
             found = {PlacedState.VISIBLE: named, PlacedState.SUPERSEDED: progress.superseded}
@@ -231,7 +229,7 @@ class Committer:
             (progress.superseded if is_superseded else progress.visible).append(each)
 
     def _outstanding(self) -> tuple[TableHead, TableBatch | None]:
-        """The head, and the recorded batch that is not in the table, if any.
+        """The head, and the recorded batch that is missing from the table, if any.
 
         Raises:
             OperatorError: Also if the table lacks more than one, and this is not `table rebuild`.
@@ -241,12 +239,12 @@ class Committer:
             batch = self.batches.batch(head.fence + 1)
             if batch is None or not self._lacks_several(head.fence):
                 return head, batch
-            # Another process may have had the table take one, and recorded the next one, since the head was read.
+            # Since the head was read, another process may have had the table take one, and recorded the next one.
             now = self._head()
             if now.fence <= head.fence:  # guard: a head that was read before others went ahead is no lost table
                 raise self._behind(now.fence)
             head = now
-        raise TableConflict("other processes commit all the time")
+        raise TableConflict("other processes keep committing")
 
     def _lacks_several(self, fence: int) -> bool:
         # guard: only what makes a lost table again applies several batches
@@ -254,14 +252,14 @@ class Committer:
 
     def _behind(self, fence: int) -> OperatorError:
         return OperatorError(
-            f"the table has batch {fence} as its last one, and batch {fence + 2} is on record at "
-            f"{self.state.layout.table_batch(fence + 2)}: it was dropped or restored, and is not made again to the "
-            "end; expected `compactor table rebuild` to end, or, if none is at work: `compactor stop`, then "
-            "`compactor table rebuild`"
+            f"the table's last batch is {fence}, but batch {fence + 2} is on record at "
+            f"{self.state.layout.table_batch(fence + 2)}: the table was dropped or restored, and its rebuild is "
+            "unfinished; expected a running `compactor table rebuild` to finish; if none is running: `compactor "
+            "stop`, then `compactor table rebuild`"
         )
 
     def _head(self) -> TableHead:
-        """Read the head, and the batches up to it. Make the table if there never was one."""
+        """Read the head, and the batches up to it. Create the table if there never was one."""
         owner, head = self.state.layout.table_owner, self.catalog.head()
         if head is None:
             self.named.read_to(0)
@@ -270,7 +268,7 @@ class Committer:
                 raise self._behind(0)
             head = head or self.catalog.create(owner, self.latest())
         if head.owner != owner:  # guard: the fence of another state's table says nothing of these batches
-            raise OperatorError(f"the table is of the state {head.owner}; expected a table of {owner} alone")
+            raise OperatorError(f"the table belongs to the state {head.owner}; expected a table of {owner} only")
         self.named.read_to(head.fence, head.refused)
         return head
 
@@ -281,7 +279,7 @@ class Committer:
             return None
         try:
             left = self._left(replaced, chosen, head.fence)
-        except StuckError as error:  # what is not rebuilt goes on
+        except StuckError as error:  # everything that is not rebuilt continues
             rebuilt = [each for each in chosen if each.generation > 1]
             progress.stuck.update({Placed(each.key, each.generation): error for each in rebuilt})
             chosen, left = [each for each in chosen if each.generation == 1], None
@@ -293,7 +291,7 @@ class Committer:
         return batch
 
     def _left(self, replaced: "_Replaced", chosen: Sequence[BatchedManifest], base: int) -> Merge | None:
-        """Write what a batch leaves of merged files whose parts may be gone; None if it leaves them alone."""
+        """Write what a batch leaves of merged files whose parts may be missing; None if it does not affect them."""
         going = self._replaced([Placed(each.key, each.generation) for each in chosen])
         files = [each for each in replaced.merged_files_with(going) if is_released(self.state, each.date, each.uri)]
         # guard: a rebuild writes anew what it leaves of a merged file
@@ -302,12 +300,12 @@ class Committer:
     def _wanted(
         self, head: TableHead, unnamed: Sequence[Placed], progress: Progress
     ) -> tuple[list[BatchedManifest], "_Replaced"]:
-        """Choose the manifests of the next batch; note what became of the others."""
-        # Manifests of finished batches are done: this is checked after reading which batches are finished.
+        """Choose the next batch's manifests; note the state of the others."""
+        # Manifests of finished batches are done: check this after reading which batches are finished.
         chosen = list[BatchedManifest]()
         first, going = self._replacing(self.named.chosen(unnamed, self.max_manifests), progress)
         is_rebuilt = any(each.generation > 1 for each in first)
-        # A damaged record holds up only the manifests whose rows may be in that file.
+        # A damaged record delays only the manifests whose rows may be in that file.
         replaced = _Replaced(list(self.live(head, skips_damaged=True)) if is_rebuilt else (), going)
         for each, found in map_ordered(partial(self._checked, replaced), first):
             if found is PlacedState.UNNAMED:
@@ -331,7 +329,7 @@ class Committer:
         return readable, going
 
     def live(self, head: TableHead, *, skips_damaged: bool = False) -> Iterator[LiveFile]:
-        """Yield the files of the table, each with its merge; see `looked_up`."""
+        """Yield the table's files, each with its merge; see `looked_up`."""
         files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
         return looked_up(self.state, files, skips_damaged=skips_damaged)
 
@@ -367,25 +365,25 @@ class Committer:
         # guard: a rebuild waits for a person if another program may have moved the rows that it replaces
         if moved is not None:
             return StuckError(
-                f"manifest {placed.key.id}: {moved} has rows of it and is not in the table, so that another program "
-                "may have written them to another file; expected the files of its earlier generation in the table: "
-                "drop the table in its catalog, without its files, then `compactor table rebuild` makes it again"
+                f"manifest {placed.key.id}: {moved} has its rows and is not in the table, so another program may "
+                "have rewritten them to another file; expected the files of its earlier generation in the table: "
+                "drop the table in its catalog, but not its files, then `compactor table rebuild` recreates it"
             )
         own, store = self.changes.replaced(placed.key, placed.generation), self.state.store
         files = [each for each in replaced.merged_files_with(own) if not is_released(self.state, each.date, each.uri)]
         # guard: a merged file is not taken apart while a part of it is gone
         if (uri := next((uri for uri in replaced.others_in(files) if store.stat(uri) is None), None)) is not None:
             return StuckError(
-                f"manifest {placed.key.id}: its rows are in a merged file with those of {uri}, which is not found; "
-                "expected that file, which takes the place of the merged one: `compactor rebuild` of its manifest, too"
+                f"manifest {placed.key.id}: its rows are in a merged file with those of {uri}, which is missing; "
+                "expected that file, which replaces the merged one: `compactor rebuild` its manifest, too"
             )
         return None
 
     def _moved(self, replaced: "_Replaced", placed: Placed) -> str | None:
-        """An existing file with rows of a manifest that the table lost; None without one.
+        """An existing file with rows of a manifest that the table lost; None if there is none.
 
-        Only the last generation in the table has rows there. One from before the table, or one that was superseded
-        before its batch, has no rows that another program could have moved.
+        Only the last generation in the table has rows there. One from before the table, or one superseded before its
+        batch, has no rows that another program could have moved.
         """
 
         def absent(generation: int) -> Iterator[str]:
@@ -399,7 +397,7 @@ class Committer:
 
 
 class _Replaced:
-    """What a batch with rebuilt manifests meets in the table."""
+    """The table files affected by a batch with rebuilt manifests."""
 
     def __init__(self, live: Sequence[LiveFile], removed: Collection[str]) -> None:
         self.live = frozenset(uri for each in live for uri in each.uris)
@@ -407,9 +405,9 @@ class _Replaced:
         self._removed = removed
 
     def merged_files_with(self, uris: Collection[str]) -> Iterator[MergedFile]:
-        """The merged files that have rows of some of these files."""
+        """The merged files with rows from any of these files."""
         return (each for each in self._merged if any(part.uri in uris for part in each.parts))
 
     def others_in(self, files: Iterable[MergedFile]) -> Iterator[str]:
-        """The parts of merged files that come back when these are taken apart."""
+        """The parts of merged files that return when these are split up."""
         return (part.uri for each in files for part in each.parts if part.uri not in self._removed)

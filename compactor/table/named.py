@@ -1,4 +1,4 @@
-"""Knows which manifests the batches in the table name. No two batches may have the same generation of a manifest."""
+"""Tracks which manifests are in the table's batches. No two batches may have the same generation of a manifest."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from compactor.ledger.table.batches import TableBatches
 
 
 class Placed(NamedTuple):
-    """A decided generation of a manifest, whose files are in their final places."""
+    """A decided generation of a manifest whose files are published."""
 
     key: ManifestKey
     generation: int = 1
@@ -31,13 +31,13 @@ def needs_table(outcome: Commit | DeadLetter) -> bool:
 
 
 _SEARCHED_BEFORE = timedelta(hours=1)
-"""The search for a batch begins this much before its decision: if clocks made it miss one, rows would double."""
+"""The search for a batch starts this long before its decision: missing one because of clocks would duplicate rows."""
 
-UNTOLD = "another process found it refused, and its log says why in table.refused"
+UNTOLD = "another process found it refused, and logged the reason in table.refused"
 
 
 class PlacedState(Enum):
-    """What the batches in the table say about a placed manifest."""
+    """The state of a published manifest, by the batches in the table."""
 
     UNNAMED = "unnamed"
     VISIBLE = "visible"
@@ -48,11 +48,11 @@ class PlacedState(Enum):
 class NamedManifests:
     """The manifests of all unfinished batches.
 
-    All manifests of a finished batch are done, so that none of these has a manifest that is not. Each other batch is
-    read once, so that the cost of a batch does not grow with their number.
+    A finished batch has only manifests that are done, so it need not be searched for others. Each other batch is read
+    once, so that a batch's cost does not grow with their number.
 
-    A batch that the table has passed over names nothing. Its manifests go into later batches, half as many at a time,
-    until the culprit is alone. Such a batch is finished once each of its manifests is done or held back.
+    Skipped batches contain nothing. Their manifests go into later batches, half as many at a time, until the one at
+    fault is alone. A skipped batch is finished once each of its manifests is done or held back.
 
     Attributes:
         batches: The batches on record.
@@ -73,21 +73,21 @@ class NamedManifests:
     _in_vain: dict[Placed, int] = field(default_factory=dict)  # the last batch that was searched for it
 
     def read_to(self, fence: int, refused: int = 0) -> None:
-        """Read the batches in the table that were not read before.
+        """Read the table's batches that were not read before.
 
         Args:
-            fence: The last batch that the table took or passed over.
-            refused: The last batch that it passed over; this is recorded before anything else happens to the table.
+            fence: The last batch that the table took or skipped.
+            refused: The last batch that it skipped; recorded before anything else happens to the table.
 
         Raises:
-            OperatorError: The table is not the one that took the batches on record.
+            OperatorError: The table is not the one that took the recorded batches.
         """
         if self._finished is None:
             self._finished = self._read = 0 if self.replays else self.batches.finished()
         if fence < self._finished:  # guard: a table that was made again takes nothing before a person says so
             raise OperatorError(
-                f"the table has batch {fence} as its last one, and batch {self._finished} was in it: it was dropped, "
-                "made again or restored; expected the table that took all batches, or `compactor table rebuild`"
+                f"the table's last batch is {fence}, but it had batch {self._finished}: it was dropped, recreated "
+                "or restored; expected the table that took all batches, or `compactor table rebuild`"
             )
         if 0 < refused == fence:  # guard: what the table passed over is on record before anything else
             self.batches.refused.record(self._batch(fence, fence), UNTOLD)
@@ -101,8 +101,9 @@ class NamedManifests:
         batch = self.batches.batch(number)
         if batch is None:
             raise OperatorError(
-                f"the table has batch {fence} as its last one, but batch {number} is not on record at "
-                f"{self.batches.state.layout.table_batch(number)}; expected the state that the table was made from"
+                f"the table's last batch is {fence}, but batch {number} is not on record at "
+                f"{self.batches.state.layout.table_batch(number)}; expected the state from which the table was "
+                "made"
             )
         return batch
 
@@ -119,7 +120,7 @@ class NamedManifests:
             self._generations[each.manifest_id] = max(each.generation, self._generations.get(each.manifest_id, 0))
 
     def chosen(self, unnamed: Sequence[Placed], most: int) -> Sequence[Placed]:
-        """The manifests that the next batch may have. Those of refused batches come first, and alone."""
+        """The manifests that the next batch may have. Those of refused batches come first, and separately."""
         suspects = sorted((each for each in unnamed if each in self._limits), key=lambda each: self._limits[each])
         return suspects[: min(most, self._limits[suspects[0]])] if suspects else unnamed[:most]
 
@@ -130,13 +131,13 @@ class NamedManifests:
         return PlacedState.VISIBLE if named == placed.generation else PlacedState.SUPERSEDED
 
     def last_before(self, placed: Placed) -> Placed | None:
-        """The last earlier generation of a manifest that a batch brought into the table; None if none did.
+        """The last earlier generation of a manifest that a batch brought into the table; None if there is none.
 
         None also if that one is not done: the next one was decided before its batch took effect, so that the batch only
-        removed earlier ones. What is in no unfinished batch is searched in all batches since its decision.
+        removed earlier ones. A generation in no unfinished batch is searched in all batches since its decision.
 
         Raises:
-            RecordUnreadable: A batch or an outcome cannot be read.
+            RecordUnreadable: A batch or an outcome is unreadable.
         """
         key, named = placed.key, self._generations.get(placed.key.id, 0)
         for earlier in [named] if self.replays and named else range(placed.generation - 1, 0, -1):
@@ -146,7 +147,7 @@ class NamedManifests:
         return None
 
     def _is_in_a_batch(self, key: ManifestKey, generation: int) -> bool:
-        """Whether a batch that was read has a generation; batches are searched only once."""
+        """Whether a batch read so far has a generation; batches are searched only once."""
         placed, last = Placed(key, generation), self.batches.recorded()
         since = self.ledger.outcome_of(key, generation).decided_at - _SEARCHED_BEFORE
         after = self._in_vain.get(placed, 0)
@@ -156,7 +157,7 @@ class NamedManifests:
         return number is not None and number <= self._read
 
     def finish(self, done: Collection[Placed]) -> None:
-        """Forget the batches whose manifests are all done: those given here, or done by the ledger."""
+        """Drop the batches whose manifests are all done: those given here, or done by the ledger."""
         first = self._finished or 0
         upto = first
         while upto < self._read and self._is_finished(upto + 1, done):

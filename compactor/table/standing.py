@@ -1,4 +1,4 @@
-"""The table of a stream as commands know it, and its state by the notes of its jobs."""
+"""A stream's table as commands see it, with its state from its jobs' notes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from compactor.table.catalog import TableCatalog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTable:
-    """The table that lists the output of a stream.
+    """The table that lists a stream's output.
 
     Attributes:
-        name: With the namespace: `lake.events`.
-        catalog: Connects to its catalog; raises only errors of the compactor, even if a package is missing.
-        late_seconds: A placed manifest that waits longer for the table needs attention.
+        name: The name with its namespace: `lake.events`.
+        catalog: Connects to its catalog; raises only the compactor's errors, even if a package is missing.
+        late_seconds: How long a published manifest may wait for the table before it needs attention.
         shards: How many jobs commit to it.
         upkeep: The upkeep that jobs do: maintain, merge.
     """
@@ -32,7 +32,7 @@ class ListedTable:
 
 
 def waiting_words(waiting: int, seconds: float | None) -> str:
-    """How commands say how many manifests wait for the table."""
+    """How commands describe the manifests that wait for the table."""
     if not waiting:
         return "no manifest waits for the table"
     since = "" if seconds is None else f", the first for {shown_seconds(seconds)}"
@@ -40,12 +40,12 @@ def waiting_words(waiting: int, seconds: float | None) -> str:
 
 
 def held_words(reason: str) -> str:
-    """How commands say why a held back manifest is not in the table."""
-    return f"held back, because its catalog refuses it: {reason}"
+    """How commands explain that a held-back manifest is not in the table."""
+    return f"held back, because the catalog refuses it: {reason}"
 
 
 def held_count_words(held: int) -> str:
-    """How commands say how many manifests are held back from the table."""
+    """How commands describe the number of held-back manifests."""
     are, them = ("is", "it") if held == 1 else ("are", "them")
     return f"{count(held, 'manifest')} {are} held back, because the catalog refuses {them}"
 
@@ -56,18 +56,18 @@ MANY_FAILURES = 6
 
 @dataclass(frozen=True, slots=True)
 class TableSeen:
-    """The table that lists the output, as the jobs noted after their latest commits."""
+    """The table that lists the output, by the jobs' notes after their latest commits."""
 
     name: str  # name of the table, as namespace.table
-    noted_at: datetime | None = None  # when a job last noted something; null before the first commit
-    waiting: int = 0  # placed manifests that wait for the table
-    waiting_seconds: float | None = None  # for how long the first of these has; null without one
-    held: int = 0  # manifests that are held back, because the catalog refuses them
+    noted_at: datetime | None = None  # time of the latest job note; null before the first commit
+    waiting: int = 0  # published manifests that wait for the table
+    waiting_seconds: float | None = None  # how long the first of these has waited; null without one
+    held: int = 0  # held-back manifests, because the catalog refuses them
     last_batch: int = 0  # the last batch that the table took from a job; 0 before the first
-    committed_at: datetime | None = None  # when it did; null before the first
-    failures: int = 0  # commits that have failed since then
-    error: str = ""  # why the last of these failed; empty if none did
-    late_seconds: float = 0.0  # how long a manifest may wait before a person should look
+    committed_at: datetime | None = None  # time of that batch; null before the first
+    failures: int = 0  # failed commits since then
+    error: str = ""  # why the latest one failed; empty if none did
+    late_seconds: float = 0.0  # how long a manifest may wait before it needs attention
 
     @property
     def is_behind(self) -> bool:
@@ -90,7 +90,7 @@ class TableSeen:
 
 
 def table_seen(state: State, table: ListedTable, now: datetime) -> TableSeen:
-    """Read the notes of the jobs, one small record of each, and what is held back."""
+    """Read the jobs' notes, one small record per job, and which manifests are held back."""
     noted = map_ordered(lambda shard: read_progress(state, shard), range(1, table.shards + 1))
     found = [each for each in noted if each is not None]
     held = RefusedBatches(state).due()

@@ -1,4 +1,4 @@
-"""Maps the files of a table to the files of commits whose rows they have.
+"""Maps a table's files to the commits' files with the same rows.
 
 The ledger names only files of commits. The table agrees with it if it has the files of all valid commits, each once,
 directly or merged.
@@ -15,11 +15,11 @@ from compactor.table.catalog import TableFile
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file of the table.
+    """A file in the table.
 
     Attributes:
-        file: As the table lists it.
-        merged: As its merge lists it; None for a file of a commit, or of another program.
+        file: As listed in the table.
+        merged: As listed in its merge; None for a file of a commit, or from another program.
     """
 
     file: TableFile
@@ -27,12 +27,12 @@ class LiveFile:
 
     @property
     def uris(self) -> tuple[str, ...]:
-        """The files of commits whose rows it has."""
+        """The commits' files with its rows."""
         return (self.file.uri,) if self.merged is None else tuple(part.uri for part in self.merged.parts)
 
     @property
     def committed(self) -> Iterator[TableFile]:
-        """The files of commits whose rows it has, with its date and partition in the table."""
+        """The commits' files with its rows, with its date and partition in the table."""
         if self.merged is None:
             yield self.file
             return
@@ -47,12 +47,12 @@ class LiveFile:
 
 
 def looked_up(state: State, files: Iterable[TableFile], *, skips_damaged: bool = False) -> Iterator[LiveFile]:
-    """The files of a table. Merged files come last, and only these are held in memory.
+    """A table's files. Merged files come last, and only these are held in memory.
 
     Args:
-        state: Has the merges.
+        state: Source of the merges.
         files: The files.
-        skips_damaged: Whether a merged file with an unreadable record counts as one of another program.
+        skips_damaged: Whether a merged file with an unreadable record counts as another program's.
     """
     named = list[TableFile]()
     for file in files:
@@ -65,6 +65,6 @@ def looked_up(state: State, files: Iterable[TableFile], *, skips_damaged: bool =
 
 
 def committed_files(state: State, files: Iterable[TableFile]) -> Iterator[TableFile]:
-    """The files of commits whose rows the files of a table have."""
+    """The commits' files with the rows of a table's files."""
     for each in looked_up(state, files):
         yield from each.committed

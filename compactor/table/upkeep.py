@@ -1,7 +1,7 @@
-"""Decides which snapshots of a table expire, and which metadata files nothing needs. No I/O.
+"""Decides which of a table's snapshots expire, and which metadata files are unneeded. No I/O.
 
-A change may land as long as the table stays at the snapshot that the change asserts. So a file that is older than the
-current snapshot belongs to a change that is in the table, or that can never land.
+A change may land while the table stays at the snapshot that the change asserts. So a file older than the current
+snapshot belongs to a change that is in the table, or that can never land.
 """
 
 import re
@@ -15,7 +15,7 @@ SAFE_AGE = timedelta(days=1)
 """Younger files always stay."""
 
 LOOSE_MANIFESTS = 16
-"""How many more manifests a snapshot may have than its entries fill."""
+"""How many more manifests a snapshot may have than its entries need."""
 
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _WRITTEN_BY_COMMITS = re.compile(
@@ -28,8 +28,8 @@ class TableSnapshot:
     """A snapshot that has not expired.
 
     Attributes:
-        parent_id: The current snapshot before it; None for the first.
-        made_at: By the clock of its writer.
+        parent_id: The previous current snapshot; None for the first.
+        made_at: By its writer's clock.
     """
 
     snapshot_id: int
@@ -42,9 +42,9 @@ class TableRef:
     """A branch or a tag; the branch `main` has the current snapshot.
 
     Attributes:
-        is_branch: Whether it moves on to later snapshots, and keeps earlier ones for a while.
-        keep_for: How long it asks to keep snapshots, in addition to the settings.
-        keep_snapshots: How many snapshots it asks to keep.
+        is_branch: Whether it moves to later snapshots, and keeps earlier ones for a while.
+        keep_for: How long it requests snapshots to be kept, in addition to the settings.
+        keep_snapshots: How many snapshots it requests to be kept.
     """
 
     snapshot_id: int
@@ -55,13 +55,13 @@ class TableRef:
 
 @dataclass(frozen=True, slots=True)
 class TableHistory:
-    """The history of a table.
+    """A table's history.
 
     Attributes:
-        snapshots: All that have not expired, in any order.
+        snapshots: All unexpired ones, in any order.
         refs: Branches and tags.
-        manifest_bytes: The length of each manifest of the current snapshot.
-        manifest_target_bytes: The length that manifests should have.
+        manifest_bytes: The length of each manifest in the current snapshot.
+        manifest_target_bytes: The target length of manifests.
         keeps_all: Whether nothing may be removed, because something outside this catalog needs it.
     """
 
@@ -74,7 +74,7 @@ class TableHistory:
 
 @dataclass(frozen=True, slots=True)
 class MetadataFile:
-    """A file in the folder of a table's metadata, with the store's time of its last write."""
+    """A file in a table's metadata folder, with the store's time of its last write."""
 
     name: str
     size_bytes: int
@@ -83,11 +83,11 @@ class MetadataFile:
 
 @dataclass(frozen=True, slots=True)
 class TableFolder:
-    """The folder of a table's metadata. It has no rows.
+    """A table's metadata folder. It contains no rows.
 
     Attributes:
         files: Listed before the table was read.
-        named: The names of all files that this table, or another one with metadata in the folder, needs.
+        named: The names of all files needed by this table, or by another one with metadata in the folder.
         current_since: When the current snapshot was made; None without one.
     """
 
@@ -101,8 +101,8 @@ class KeepRule:
     """Which snapshots stay readable.
 
     Attributes:
-        keep_for: How long a snapshot stays after a later one replaced it.
-        snapshots: How many of the latest snapshots of each branch stay at least.
+        keep_for: How long a snapshot stays after it was replaced.
+        snapshots: The minimum number of latest snapshots kept per branch.
     """
 
     keep_for: timedelta
@@ -128,15 +128,15 @@ def expired(history: TableHistory, rule: KeepRule, now: datetime) -> list[int]:
 
 
 def needs_merge(history: TableHistory) -> bool:
-    """Whether the current snapshot has many more manifests than its entries fill."""
+    """Whether the current snapshot has many more manifests than its entries need."""
     filled = 2 * sum(history.manifest_bytes) // history.manifest_target_bytes + 1  # two in a row exceed the target
     return len(history.manifest_bytes) > filled + LOOSE_MANIFESTS
 
 
 def leftovers(folder: TableFolder, now: datetime) -> list[MetadataFile]:
-    """The files that no table needs, and no change that may still land.
+    """The files needed by no table, nor by a change that may still land.
 
-    Files whose names are not like those of commits belong to other programs, and stay.
+    Files with names unlike those of commits belong to other programs, and stay.
     """
     if folder.current_since is None:
         return []
@@ -159,7 +159,7 @@ def _kept_of(by_id: Mapping[int, TableSnapshot], ref: TableRef, rule: KeepRule, 
     line = _line(by_id, ref.snapshot_id)
     at_least, keep_for = max(1, rule.snapshots, ref.keep_snapshots), max(rule.keep_for, ref.keep_for)
     for place, (number, later) in enumerate(zip(line, [None, *line], strict=False)):
-        # Clocks differ, and a snapshot may seem to be of the future; it is not kept if nothing is.
+        # Clocks differ, and a snapshot may seem to be from the future; it is not kept if nothing is.
         is_young = bool(keep_for) and later is not None and by_id[later].made_at > now - keep_for
         if place < at_least or is_young:
             yield number

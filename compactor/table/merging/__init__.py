@@ -1,1 +1,1 @@
-"""Merges small files of a table: chooses them, and writes their rows to files of the right size."""
+"""Merges small files of a table: chooses them, and writes their rows to right-sized files."""

@@ -1,8 +1,8 @@
-"""Chooses the small files of one partition that are merged. No I/O.
+"""Chooses a partition's small files for merging. No I/O.
 
-Files of the right size stay. Small ones are merged if that makes a file of the right size, or one that is at least half
-as large again as the largest of them. So each time a row is rewritten, its file grows by half: some ten times from 2 MB
-to 128 MB, however many late files arrive.
+Right-sized files stay. Small ones are merged if the result is right-sized, or at least half as large again as the
+largest of them. So each rewrite of a row grows its file by half: some ten times from 2 MB to 128 MB, however many late
+files arrive.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from compactor.ledger.sizing import SIZE_TOLERANCE, best_count, is_right_sized
 
 MAX_FILES = 500
-"""The most files that become one: a merge lists all of their parts."""
+"""The most files merged into one: a merge lists all of its parts."""
 
 _GROWTH = 1.5
 
@@ -27,10 +27,10 @@ S = TypeVar("S", bound=_Sized)
 
 @dataclass(frozen=True, slots=True)
 class MergeRule:
-    """When files are merged.
+    """When to merge files.
 
     Attributes:
-        target_file_bytes: How large a file should be.
+        target_file_bytes: Target size of a file.
     """
 
     target_file_bytes: int
@@ -43,7 +43,7 @@ class MergeRule:
         """Groups of files that each become one file.
 
         Args:
-            files: The files of one partition, in the order in which their rows are to be.
+            files: The files of one partition, in the desired order of their rows.
         """
         left = [each for each in files if self.is_small(each.size_bytes)]
         while left:
@@ -56,7 +56,7 @@ class MergeRule:
             left = [each for each in left if id(each) not in gone]
 
     def _divided(self, files: Sequence[S]) -> Iterator[list[S]]:
-        """Groups of similar size and, if there is enough, of the right size."""
+        """Groups of similar size and, with enough input, of the right size."""
         left, start = sum(each.size_bytes for each in files), 0
         while start < len(files):
             end = self._end(files, start, left)
@@ -65,7 +65,7 @@ class MergeRule:
             start = end
 
     def _worthy(self, group: list[S]) -> list[S]:
-        """A group without so many of its largest files that merging is worth it; may be empty."""
+        """A group without the largest files that would make merging wasteful; may be empty."""
         while len(group) > 1 and not self._is_worth(group):
             group.remove(max(group, key=lambda each: each.size_bytes))
         return group if len(group) > 1 else []
@@ -93,7 +93,7 @@ class MergeRule:
         return [each for each in files if id(each) in chosen]
 
     def _end(self, files: Sequence[S], start: int, left: int) -> int:
-        """The end of a group that is as close as possible to its share of what is left."""
+        """The end of a group that is closest to its share of the rest."""
         share = left / best_count(left, self.target_file_bytes)
         at, total = start, 0
         while at < len(files) and at - start < MAX_FILES:
@@ -108,4 +108,4 @@ class MergeRule:
         total = sum(sizes)
         if is_right_sized(total, self.target_file_bytes):
             return True
-        return self.target_file_bytes > total >= _GROWTH * max(sizes)  # a larger one is never of the right size
+        return self.target_file_bytes > total >= _GROWTH * max(sizes)  # a larger one never has the right size

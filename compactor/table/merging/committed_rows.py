@@ -1,4 +1,4 @@
-"""Opens the rows of a file of a commit: in the file itself, or in the merged one that replaced it."""
+"""Opens the rows of a commit's file: in the file itself, or in the merged file that replaced it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from compactor.table.merging.writing import batches_of
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """Rows of one row group: `start` is the number of those before them in the group."""
+    """Rows of one row group: `start` is the number of earlier rows in the group."""
 
     group: int
     start: int
@@ -24,12 +24,12 @@ class GroupRows:
 
 @dataclass(frozen=True, slots=True)
 class OpenedRows:
-    """The rows of a file of a commit.
+    """The rows of a commit's file.
 
     Attributes:
-        uri: The file that has them.
-        numbers: Which rows of that file they are.
-        is_moved: Whether that file is a merged one, which may have further columns and other rows.
+        uri: The file with the rows.
+        numbers: Their positions in that file.
+        is_moved: Whether it is a merged file, which may have further columns and other rows.
     """
 
     uri: str
@@ -40,7 +40,7 @@ class OpenedRows:
 
     @property
     def facts(self) -> ParquetFacts:
-        """The footer of the file that has them."""
+        """That file's footer."""
         return facts_of(self.uri, self.parquet, self.size_bytes)
 
     def groups(self) -> Iterator[GroupRows]:
@@ -66,7 +66,7 @@ class OpenedRows:
         return batches_of(self.uri, self.parquet, self.numbers, batch_rows, columns)
 
     def lacks(self, column: str) -> bool:
-        """Whether the file of the commit lacked a column that otherwise has a value in every row."""
+        """Whether the commit's file lacked a column that otherwise has a value in every row."""
         if column not in self.parquet.schema_arrow.names:
             return True
         if not self.is_moved:
@@ -76,13 +76,13 @@ class OpenedRows:
 
 @dataclass(frozen=True, slots=True)
 class CommittedRows:
-    """Opens the rows of files of commits. Safe for many threads."""
+    """Opens the rows of commits' files. Safe for many threads."""
 
     store: ObjectStore
     visible: Visible
 
     def open(self, date: str, file: StagedFile) -> OpenedRows:
-        """Open the rows of a file of a commit of a date.
+        """Open the rows of a commit's file, given its date.
 
         Raises:
             StagingError: They are missing, or the file is truncated or not Parquet.

@@ -1,4 +1,4 @@
-"""Writes what rebuilt manifests leave of merged files whose parts may be gone."""
+"""Writes what rebuilt manifests leave of merged files whose parts may be missing."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -24,10 +24,10 @@ class Remainders:
     files: "Callable[[], MergedFiles]"
 
     def write(self, files: Sequence[MergedFile], without: Collection[str], base: int) -> Merge | None:
-        """Write merged files without some of their parts, and record that as a merge; None if nothing is left.
+        """Write merged files without some of their parts, and record that as a merge; None if nothing remains.
 
         Raises:
-            StuckError: One of them cannot be read.
+            StuckError: One of them is unreadable.
         """
         merge_id, made = f"{base:08d}-{secrets.token_hex(4)}", list[MergedFile]()
         try:
@@ -37,8 +37,8 @@ class Remainders:
         except (StagingError, ObjectNotFound) as error:
             self.discard(made)
             raise StuckError(
-                f"its rows are in a merged file that cannot be read: {described(error)}; expected a whole file; "
-                "`compactor rebuild` makes the rows of all its manifests again, and a job commits them together"
+                f"its rows are in an unreadable merged file: {described(error)}; expected a complete file; "
+                "`compactor rebuild` recreates the rows of all its manifests, and a job commits them together"
             ) from error
         if not made:
             return None
@@ -47,7 +47,7 @@ class Remainders:
         return self.state.ledger.decide(merge_of(self.state, merge_id, base, made))
 
     def discard(self, files: Iterable[MergedFile]) -> None:
-        """Delete files that no batch will ever name."""
+        """Delete files that will never be in a batch."""
         for each in files:
             self.state.store.delete([each.uri])
             forget_release(self.state, each)

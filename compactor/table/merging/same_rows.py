@@ -1,4 +1,4 @@
-"""Compares the rows of Parquet files, in bounded memory: of a merged file and its parts, or of two files."""
+"""Compares the rows of Parquet files in bounded memory: a merged file with its parts, or two files."""
 
 from collections.abc import Iterator
 
@@ -13,12 +13,12 @@ from compactor.table.merging.writing import BATCH_ROWS, aligned
 
 
 def first_difference(store: ObjectStore, file: MergedFile, *, may_lack_parts: bool = False) -> str:
-    """How the rows of a merged file differ from those of its parts; empty if they do not.
+    """How the rows of a merged file differ from its parts' rows; empty if they do not.
 
     Args:
-        store: Has the files.
+        store: Source of the files.
         file: The merged file.
-        may_lack_parts: Whether to skip the rows of parts that are gone.
+        may_lack_parts: Whether to skip the rows of missing parts.
 
     Raises:
         StagingError: A file is damaged.
@@ -37,10 +37,10 @@ def first_difference(store: ObjectStore, file: MergedFile, *, may_lack_parts: bo
                 if not set(batch.schema.names) <= set(columns.names):
                     return f"it lacks columns of {part.uri}"
                 if not rows.take(batch.num_rows, columns).equals(aligned(batch, columns)):
-                    return f"it has other rows than {part.uri} behind row {seen:,} of that file"
+                    return f"its rows differ from {part.uri} after row {seen:,} of that file"
                 seen += batch.num_rows
         except (pa.ArrowInvalid, OSError) as exc:
-            raise StagingError(f"{file.uri}: {exc}; expected whole Parquet files, it and {part.uri}") from exc
+            raise StagingError(f"{file.uri}: {exc}; expected it and {part.uri} to be complete Parquet files") from exc
         if seen != part.rows:
             return f"{part.uri} has {seen} rows; expected {part.rows}"
     return "" if rows.is_at_end() else f"it has more than {file.rows} rows"
@@ -49,7 +49,7 @@ def first_difference(store: ObjectStore, file: MergedFile, *, may_lack_parts: bo
 def has_same_rows(one: StoredParquet, other: StoredParquet) -> bool:
     """Whether two files have the same rows in the same order.
 
-    One may lack a column without values in the other, or the date of the folder, as files of other settings do.
+    One may lack a column without values in the other, or the folder's date, as with other settings.
     """
     rows = _Cursor(other.iter_batches(batch_size=BATCH_ROWS))
     for batch in one.iter_batches(batch_size=BATCH_ROWS):
@@ -76,7 +76,7 @@ def _is_null(*columns: pa.ChunkedArray) -> bool:
 
 
 class _Cursor:
-    """Reads rows in parts of any size."""
+    """Reads rows in chunks of any size."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches

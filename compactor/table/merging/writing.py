@@ -1,4 +1,4 @@
-"""Writes the rows of several files to one, in bounded memory, and checks what was written."""
+"""Writes the rows of several files to one, in bounded memory, and verifies the result."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from compactor.engines.rows_place import RowsPlace
 
 
 def united(schemas: Iterable[pa.Schema]) -> pa.Schema | None:
-    """All columns of some files, those of the widest file first; None if they disagree on a column."""
+    """All columns of some files, those of the widest file first; None if they conflict."""
     ordered = sorted(schemas, key=len, reverse=True)
     fields, names = dict[bytes, pa.Field](), set[str]()
     for schema in ordered:
@@ -35,7 +35,7 @@ def united(schemas: Iterable[pa.Schema]) -> pa.Schema | None:
 
 
 def aligned(batch: pa.RecordBatch, columns: pa.Schema) -> pa.Table:
-    """The rows with exactly these columns; those that they lack are null."""
+    """The rows with exactly these columns, filled with nulls if missing."""
     own = {field.name: batch.column(at) for at, field in enumerate(batch.schema)}
     arrays = [own[field.name] if field.name in own else pa.nulls(batch.num_rows, field.type) for field in columns]
     return pa.Table.from_arrays(arrays, schema=columns)
@@ -43,16 +43,16 @@ def aligned(batch: pa.RecordBatch, columns: pa.Schema) -> pa.Table:
 
 BATCH_ROWS = 16_384
 BATCH_BYTES = 8 * 1024 * 1024
-_ENDLESS = 1 << 50  # one file, whatever its length: the parts were chosen by theirs
-_WHOLE = {"INT32", "INT64", "BOOLEAN"}  # the types whose lowest and highest values all writers give in full
+_ENDLESS = 1 << 50  # one file of any length: the parts were chosen by theirs
+_WHOLE = {"INT32", "INT64", "BOOLEAN"}  # types whose minimum and maximum all writers store exactly
 
 
 _Range = tuple[Any, Any] | None
-"""The lowest and the highest value of a column; None if unknown."""
+"""A column's minimum and maximum; None if unknown."""
 
 
 class UnlikeColumnsError(StagingError):
-    """Files disagree on a column, so that they cannot be merged."""
+    """The files' columns conflict, so they cannot be merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class MergedFiles:
     """Writes merged files.
 
     Attributes:
-        store: Has the files, and receives the new ones.
+        store: Source of the files, and destination of the new ones.
         compression: The codec.
     """
 
@@ -68,24 +68,24 @@ class MergedFiles:
     compression: str
 
     def write(self, uri: str, parts: Sequence[MergedPart], inputs: Sequence[str]) -> tuple[int, int]:
-        """Write one file, and check its footer against those of its inputs.
+        """Write one file, and check its footer against its inputs' footers.
 
         Args:
             uri: Its place.
-            parts: The files of commits whose rows it gets; the inputs must have exactly as many rows.
-            inputs: The files that are read, in order.
+            parts: The commits' files whose rows it gets; the inputs must have exactly as many rows.
+            inputs: The files to read, in order.
 
         Returns:
-            Its rows and its length.
+            Its number of rows and its size.
 
         Raises:
-            UnlikeColumnsError: The files disagree on a column.
+            UnlikeColumnsError: The files' columns conflict.
             StagingError: A file is damaged, or the number of rows differs.
         """
         opened = [(each, open_parquet(self.store, each)[0]) for each in inputs]
         columns = united(file.schema_arrow for _, file in opened)
         if columns is None:
-            raise UnlikeColumnsError(f"{inputs[0]}: other columns than in {inputs[-1]}; expected the same")
+            raise UnlikeColumnsError(f"{inputs[0]}: columns differ from {inputs[-1]}; expected the same")
         expected = sum(part.rows for part in parts)
         found = sum(file.metadata.num_rows for _, file in opened)
         if found != expected:
@@ -99,15 +99,15 @@ class MergedFiles:
         return expected, size_bytes
 
     def write_part(self, uri: str, source: str, ranges: Sequence[range]) -> tuple[int, int]:
-        """Write some rows of one file, and check the number of values in each column of the footer.
+        """Write some rows of one file, and check the number of values per column in the footer.
 
         Args:
             uri: The place of the new file.
             source: The file to read.
-            ranges: The numbers of the rows, in order.
+            ranges: The row numbers, in order.
 
         Returns:
-            Its rows and its length.
+            Its number of rows and its size.
 
         Raises:
             StagingError: The file is damaged, or has fewer rows.
@@ -140,7 +140,7 @@ class MergedFiles:
         return open_parquet(self.store, uri)
 
     def _check(self, uri: str, written: StoredParquet, inputs: Sequence[StoredParquet]) -> None:
-        """Compare the columns in the footers: number of values, lowest and highest value."""
+        """Compare the columns in the footers: number of values, minimum and maximum."""
         rows = sum(file.metadata.num_rows for file in inputs)
         before, after = Counter[str](), _Facts(written.metadata)
         ranges: dict[str, _Range] = {}
@@ -154,7 +154,7 @@ class MergedFiles:
                 raise StagingError(f"{uri}: {values} values in column {name!r} of {rows} rows; expected {before[name]}")
             known, found = ranges.get(name), after.ranges.get(name)
             if known is not None and found is not None and known != found:
-                raise StagingError(f"{uri}: other lowest or highest values in column {name!r} than in its parts")
+                raise StagingError(f"{uri}: minimum or maximum of column {name!r} differs from its parts")
 
 
 class _Facts:
@@ -192,7 +192,7 @@ def _rows(uri: str, file: StoredParquet, columns: pa.Schema) -> Iterator[pa.Tabl
 
 
 def rows_at_once(file: StoredParquet) -> int:
-    """How many rows of a file to read at once, to bound memory."""
+    """How many rows of a file to read at once, to limit memory."""
     groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
     a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
     return max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(a_row, 1))))
@@ -201,7 +201,7 @@ def rows_at_once(file: StoredParquet) -> int:
 def batches_of(
     uri: str, file: StoredParquet, numbers: range, batch_rows: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Consecutive rows of a file. Only their row groups are read.
+    """Consecutive rows of a file. Reads only their row groups.
 
     Raises:
         StagingError: The file is damaged, or has fewer rows.
@@ -221,6 +221,6 @@ def batches_of(
                 found += stop - start
                 yield batch.slice(start, stop - start)
     except (pa.ArrowInvalid, OSError, ObjectNotFound, ObjectChanged) as exc:
-        raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
+        raise StagingError(f"{uri}: {exc}; expected a complete Parquet file") from exc
     if found != len(numbers):
-        raise StagingError(f"{uri}: {at} rows; expected at least {numbers.stop}")
+        raise StagingError(f"{uri}: only {at} rows; expected at least {numbers.stop}")

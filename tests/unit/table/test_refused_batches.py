@@ -56,7 +56,7 @@ def test_one_of_many(world: TableWorld) -> None:
     world.spoil(placed[70])
     [(stuck, why)] = to_the_end(world.process(placed)).items()
     assert stuck == placed[70]
-    assert "is not there; expected the files of the change" in why
+    assert "does not exist; expected the files of the change" in why
     assert len(list(world.recorded())) <= 15
     world.check()
     assert world.held() == [placed[70]]
@@ -96,7 +96,7 @@ def test_too_few_refusals_among_other_failures(world: TableWorld) -> None:
     process, unavailable = world.process([placed]), [Answer.UNAVAILABLE] * (TRIES - REFUSALS + 1)
     world.table.answers = lambda: unavailable.pop() if unavailable else Answer.WELL
     world.table.exists = lambda _: bool(unavailable)
-    with pytest.raises(TableConflict, match="is not there"):
+    with pytest.raises(TableConflict, match="does not exist"):
         process.step()
     assert not world.batches().refused.has(1)
     world.table.exists = lambda _: True
@@ -355,7 +355,7 @@ def test_too_many_are_no_exception(world: TableWorld, monkeypatch: pytest.Monkey
     for _ in range(10):
         process.tried()
     assert len(world.held()) == 2
-    with pytest.raises(TableRefused, match="2 manifests are held back already"):
+    with pytest.raises(TableRefused, match="2 manifests are already held back"):
         process.step()
     name = next(iter(world.held())).key.id
     world.place(name, 2)  # takes its place, so that there is room for another one
