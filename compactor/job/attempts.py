@@ -1,4 +1,4 @@
-"""Attempts at a manifest: whether, when and beside what it is tried again, and how attempts failed."""
+"""Attempts at a manifest: whether and when it is retried, what may run at the same time, and how attempts failed."""
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -49,23 +49,23 @@ from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
 COMMON_FAILURES = 3
-"""If so many manifests failed one after the other and none was committed since, the environment may be to blame."""
+"""If this many manifests failed in a row and none was committed since, the environment may be the cause."""
 
-_ERROR_MAX_CHARACTERS = 2_000  # an error is truncated in its record; its beginning says what happened
+_ERROR_MAX_CHARACTERS = 2_000  # an error is truncated in its record; its beginning is the most informative part
 
 SELF_TEST_PAUSE_SECONDS = 10.0
 """The pause after a self-test that failed."""
 
-_SELF_TEST_ID = "self-test"  # of its manifest
+_SELF_TEST_ID = "self-test"  # id of its manifest
 _SELF_TEST_LINES = b'{"sample": "1"}\n{"sample": "2"}\n'
 
 
 @dataclass(slots=True, kw_only=True)
 class AttemptFailures:
-    """Records how attempts failed. Later runs take an attempt without such a record for a death.
+    """Records how attempts failed. Later runs count an attempt without such a record as a death.
 
     Attributes:
-        engine: The engine of the job. If it no longer works, no manifest is to blame.
+        engine: The job's engine. If it no longer works, no manifest is to blame.
         in_flight: The ids of the manifests in flight.
     """
 
@@ -85,12 +85,12 @@ class AttemptFailures:
         self._failed_since_commit.add(manifest_id)
 
     def add(self, key: ManifestKey, attempt: Attempt, error: Exception, *, passing: bool = False) -> None:
-        """Keep a failure until it is recorded. If it is passing, the manifest is not to blame.
+        """Keep a failure until it is recorded. A passing one does not count against the manifest.
 
-        Makes no call to the store, because the store may be what failed.
+        Makes no store call, because the store may be the cause.
         """
         scratch = isinstance(error, ScratchFull)
-        # What asked this process to end may have ended any call, and the last attempt to fail ran alone.
+        # The request to end may have interrupted any call, and the last attempt to fail ran alone.
         passing = passing or (self.is_stopping and not isinstance(error, StagingError))
         passing = passing or (is_passing(error) and not (scratch and attempt.alone)) or self._is_engine_broken(error)
         undecided = not passing and not isinstance(error, StagingError) and self._may_be_common(key.id)
@@ -107,11 +107,11 @@ class AttemptFailures:
         self._unrecorded[key.id, attempt.number] = key, failure
 
     def drop(self, key: ManifestKey, attempt: Attempt) -> None:
-        """Forget the failure of an attempt at a manifest that another driver decided."""
+        """Drop the failure of an attempt at a manifest that another driver decided."""
         self._unrecorded.pop((key.id, attempt.number), None)
 
     def record(self) -> int:
-        """Write the missing records; return how many the store still does not accept."""
+        """Write the missing records; return how many the store still rejects."""
         for place, (key, failure) in list(self._unrecorded.items()):  # other threads may add to it meanwhile
             with suppress(CompactorError):
                 self.state.ledger.fail(key, failure)
@@ -122,14 +122,14 @@ class AttemptFailures:
         return not isinstance(error, CompactorError) and not self.engine.is_healthy()
 
     def _may_be_common(self, manifest_id: str) -> bool:
-        """Whether this failure alone cannot show if the manifest or its environment is to blame."""
+        """Whether this failure cannot show if the manifest or its environment is the cause."""
         self._failed_since_commit.add(manifest_id)
         beside = any(each != manifest_id for each in tuple(self.in_flight))
         return beside or len(self._failed_since_commit) >= COMMON_FAILURES
 
 
 def is_passing(error: Exception) -> bool:
-    """Return whether an error is never the manifest's fault, so that the attempt does not count against it."""
+    """Whether an error is never the manifest's fault, so that the attempt does not count against it."""
     if isinstance(error, StagingError | InputRefused):
         return False
     return isinstance(error, TryAgainError | OperatorError | StuckError)
@@ -142,7 +142,7 @@ def _described(error: Exception) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class SelfTest:
-    """Takes a sample through reading, conversion and verification. Publishes nothing, and leaves nothing behind."""
+    """Runs a sample through reading, conversion and verification. Publishes and leaves nothing."""
 
     state: State
     engine: Engine
@@ -152,11 +152,11 @@ class SelfTest:
     _lock: Lock = field(default_factory=Lock)
 
     def has_passed_since(self, moment: datetime) -> bool:
-        """Return whether the sample was converted after a moment. Converts it now if not, unless that just failed.
+        """Whether the sample was converted after a moment. Converts it now if not, unless that has just failed.
 
         Raises:
-            OperatorError: A person must act.
-            EngineLost: The engine is gone.
+            OperatorError: An operator must act.
+            EngineLost: The engine died.
         """
         with self._lock:
             if not self._passed_since(moment) and not self._has_just_failed():
@@ -164,7 +164,7 @@ class SelfTest:
             return self._passed_since(moment)
 
     def _passed_since(self, moment: datetime) -> bool:
-        # A time in the future is of a clock that was ahead, and proves nothing.
+        # A future time comes from a fast clock, and proves nothing.
         return self._passed_at is not None and moment <= self._passed_at <= self.state.clock.now()
 
     def _has_just_failed(self) -> bool:
@@ -219,16 +219,16 @@ class SelfTest:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What follows from the attempts at a manifest.
+    """The conclusions from a manifest's attempts.
 
     Attributes:
-        verdict: Why it is not tried again; None if it is.
-        lane: What may run beside the next attempt.
+        verdict: Why it is not retried; None if it is.
+        lane: What may run at the same time as the next attempt.
         due_at: The earliest time of the next attempt; None for at once.
         after_progress: Whether another manifest was committed since the last attempt failed.
-        after_self_test: Whether the job converted its sample since the last attempt failed; False if it was not asked.
+        after_self_test: Whether the job converted its sample since the last attempt failed; False if not tried.
         undecided_since: When the last attempt failed, if a self-test may explain this or the next failure; else None.
-        is_failing: Whether the last attempt failed for a reason that is not passing, and none was committed since.
+        is_failing: Whether the last attempt failed for a permanent reason, with no commit since.
     """
 
     verdict: ManifestError | None = None
@@ -242,10 +242,10 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptReviewer:
-    """Reviews attempts by what is on record.
+    """Reviews attempts from their records.
 
     Attributes:
-        run_began_at: Returns when this run began; asked only after its first heartbeat, which may correct the clock.
+        run_began_at: Returns when this run started; called only after its first heartbeat, which may correct the clock.
     """
 
     state: State
@@ -255,7 +255,7 @@ class AttemptReviewer:
     run_began_at: Callable[[], datetime]
 
     def review(self, manifest_id: str, attempts: Attempts, *, self_test_passed: bool = False) -> Review:
-        """Review the attempts at a manifest that has no outcome; see `Review.after_self_test`."""
+        """Review the attempts at a manifest without an outcome; see `Review.after_self_test`."""
         last = attempts.unfolded[-1] if attempts.unfolded else None
         failure = last.failure if last else None
         progress = last is not None and self.history.has_commit_since(last.ended_at, other_than=manifest_id)
@@ -276,9 +276,9 @@ class AttemptReviewer:
         )
 
     def review_of(self, accepted: Accepted, found: LedgerState | None = None) -> Review:
-        """Review a manifest; `found` is its state, if that was read already.
+        """Review a manifest; `found` is its state, if already read.
 
-        One with an outcome needs no attempt, and may go on at once beside anything.
+        One with an outcome needs no attempt, and may continue at once alongside anything.
         """
         found = found or self.state.ledger.state(accepted.key)
         return Review() if found.outcome is not None else self.review(accepted.manifest_id, found.attempts)

@@ -1,10 +1,10 @@
-"""Decides which manifest is worked on next, and beside which others: in one stream, and among several of one job.
+"""Decides which manifest starts next, and alongside which others: within one stream, and among a job's streams.
 
-The slots of a job are divided among its streams by weights, so that a flood in one starves none.
+A job's slots are divided among its streams by weight, so that a flood in one starves none.
 
-Start-time fair queueing: the clock of each stream runs by the bytes of what it begins, divided by its weight, and the
-stream whose clock is behind begins next. The clock of a stream without work is set to that of the others when work
-comes, so that nothing is saved up. Until then the others have its share.
+Start-time fair queueing: each stream's clock advances by the bytes it starts, divided by its weight, and the stream
+with the slowest clock starts next. When work arrives for an idle stream, its clock is set to that of the others, so
+that nothing is saved up. Until then the others get its share.
 """
 
 import threading
@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """Items that take turns by share: first those of different sizes, then those of different sources.
+    """Items that take turns by share: first by size class, then by source.
 
-    Every operation costs the same, however many wait.
+    Every operation costs the same, however many items wait.
     """
 
     def __init__(self) -> None:
@@ -62,29 +62,29 @@ class FairQueue(Generic[T]):
 
 
 OTHERS_FIRST = 4
-"""So many manifests for each slot go before one that may kill the driver, or that needs the driver for itself."""
+"""This many manifests per slot start before one that may kill the driver, or that needs the driver for itself."""
 
 FRESH_BEFORE_AGAIN = 8
-"""So many first attempts that wait go before a repeated one.
+"""This many waiting first attempts start before a repeated one.
 
-What fails for good then costs the others at most a ninth of their turns, where half of the slots would go to it else.
+Permanent failures then cost the others at most a ninth of their turns; otherwise they would take half of the slots.
 """
 
 
 @dataclass(slots=True)
 class WorkQueue:
-    """Manifests that wait and manifests in flight. Each id is in flight once.
+    """Waiting manifests and manifests in flight. Each id is in flight once.
 
     First attempts are taken share by share. While they wait, repeated ones get at most half of the slots, and one turn
-    after `FRESH_BEFORE_AGAIN` first attempts; every second turn while more than `OTHERS_FIRST` for each slot wait. A
-    manifest that is to run alone runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin.
+    after `FRESH_BEFORE_AGAIN` first attempts; every second turn while more than `OTHERS_FIRST` per slot wait. A
+    manifest that must run alone runs when nothing else does; before it, `OTHERS_FIRST` others per slot start.
 
-    After a death the queue is cautious: it begins with one manifest, and with one more for each that ended. As many
-    first attempts go before the first repeated one as before one that is to run alone.
+    After a death the queue is cautious: it starts with one manifest, and adds one more for each that ended. As many
+    first attempts start before the first repeated one as before one that must run alone.
 
     Attributes:
         slots: How many manifests are in flight at once.
-        files: How many files the waiting manifests have.
+        files: How many files the waiting manifests contain.
     """
 
     slots: int
@@ -93,7 +93,7 @@ class WorkQueue:
     _fresh: FairQueue[Delivery] = field(default_factory=FairQueue)
     _again: deque[Delivery] = field(default_factory=deque)
     _alone: deque[Delivery] = field(default_factory=deque)
-    _later: dict[str, deque[Delivery]] = field(default_factory=dict)  # more deliveries of what waits or is in flight
+    _later: dict[str, deque[Delivery]] = field(default_factory=dict)  # more deliveries of waiting or running manifests
     _known: set[tuple[str, str]] = field(default_factory=set)
     _begun_since_alone: int = 0
     _fresh_until_again: int = 0
@@ -104,16 +104,16 @@ class WorkQueue:
 
     @property
     def first_attempts(self) -> int:
-        """How many of the waiting manifests are first attempts."""
+        """How many waiting manifests are first attempts."""
         return len(self._fresh)
 
     @property
     def uris(self) -> frozenset[str]:
-        """The objects that waiting manifests, and those in flight, were delivered in."""
+        """The objects with the waiting manifests and those in flight."""
         return frozenset(uri for _, uri in self._known)
 
     def add(self, work: Delivery) -> bool:
-        """Add a manifest that waits; return False if the same delivery of it waits or is in flight already."""
+        """Add a waiting manifest; return False if the same delivery already waits or is in flight."""
         if work.place in self._known:  # guard: a URI that comes twice in a batch is worked on once
             return False
         self._known.add(work.place)
@@ -126,16 +126,16 @@ class WorkQueue:
         return True
 
     def be_cautious(self) -> None:
-        """Begin again with one manifest at a time, after a driver died."""
+        """Restart with one manifest at a time, after a driver died."""
         self._trusted, self._fresh_until_again = 0, self.slots * OTHERS_FIRST
 
     def note_commit(self) -> None:
-        """Note a commit: manifests whose failures were undecided need no longer run alone."""
+        """Note a commit: manifests with undecided failures need no longer run alone."""
         self._again.extend(each for each in self._alone if each.lane is Lane.UNDECIDED)
         self._alone = deque(each for each in self._alone if each.lane is not Lane.UNDECIDED)
 
     def next(self, others: int = 0) -> Delivery | None:
-        """Take the manifest to begin now, with `others` in flight in other queues; None if none may begin yet."""
+        """Take the manifest to start now, with `others` in flight in other queues; None if none may start yet."""
         width = min(self.slots, 1 + self._trusted)
         if len(self.in_flight) >= width or any(each.lane is Lane.ALONE for each in self.in_flight.values()):
             return None
@@ -145,7 +145,7 @@ class WorkQueue:
             begun, self._begun_since_alone = replace(self._alone.popleft(), lane=Lane.ALONE), 0
         elif self._again and self._may_begin_again():
             begun = replace(self._again.popleft(), lane=Lane.AGAIN)
-            # So many share one trouble: they get every second turn, or their number would grow without end.
+            # So many share one cause: they get every second turn, or their number would grow without limit.
             self._fresh_until_again = 1 if len(self._again) > self.slots * OTHERS_FIRST else FRESH_BEFORE_AGAIN
         elif self._fresh:
             begun = self._fresh.pop()
@@ -159,7 +159,7 @@ class WorkQueue:
         return begun
 
     def done(self, work: Delivery) -> None:
-        """Note that the work on a manifest ended, whatever came of it."""
+        """Note that the work on a manifest ended, with any result."""
         del self.in_flight[work.manifest_id]
         self._known.discard(work.place)
         self._trusted += 1
@@ -175,7 +175,7 @@ class WorkQueue:
         self._later = {manifest_id: deque() for manifest_id in self.in_flight}
 
     def needs_all(self) -> bool:
-        """Return whether the next manifest waits until nothing else is in flight."""
+        """Whether the next manifest waits until nothing else is in flight."""
         others = bool(self._fresh or self._again)
         return bool(self._alone) and (not others or self._begun_since_alone >= self.slots * OTHERS_FIRST)
 
@@ -186,28 +186,28 @@ class WorkQueue:
             (self._again if work.lane is Lane.AGAIN else self._alone).append(work)
 
     def _may_begin_again(self) -> bool:
-        """Whether a repeated attempt may begin although a first attempt may wait."""
+        """Whether a repeated attempt may start although a first attempt may wait."""
         repeated = sum(each.lane is Lane.AGAIN for each in self.in_flight.values())
         return not self._fresh or (self._fresh_until_again <= 0 and repeated < max(1, self.slots // 2))
 
 
 LEAST_BYTES = 16 * 1024 * 1024
-"""What a manifest costs at least: even a small one takes some time."""
+"""The minimum cost of a manifest: even a small one takes some time."""
 
 
 class Beginner(Protocol):
-    """The waiting manifests of one stream."""
+    """One stream's waiting manifests."""
 
     def begin_one(self, others: int) -> Delivery | None:
-        """Begin the next manifest, with so many of other streams in flight; None if none may begin."""
+        """Start the next manifest, given the number in flight in other streams; None if none may start."""
 
     def needs_all(self) -> bool:
-        """Return whether a manifest waits until nothing else is in flight in the whole job."""
+        """Whether a manifest waits until nothing else is in flight in the whole job."""
 
 
 @dataclass(slots=True, eq=False)
 class StreamSlots:
-    """The slots of a job as one of its streams sees them: its weight, its clock in bytes, what it has in flight."""
+    """A job's slots from one stream's view: its weight, its clock in bytes, its manifests in flight."""
 
     job: "SharedSlots"
     weight: int
@@ -216,7 +216,7 @@ class StreamSlots:
     beginner: Beginner | None = None
 
     def join(self, beginner: Beginner) -> None:
-        """Take part with these waiting manifests, in place of earlier ones."""
+        """Take part with these waiting manifests, replacing earlier ones."""
         with self.job.lock:
             self.beginner = beginner
 
@@ -228,15 +228,15 @@ class StreamSlots:
 
 
 class SharedSlots:
-    """The slots of a job. Thread-safe. `deal` calls the beginners, so its caller must hold none of their locks.
+    """A job's slots. Thread-safe. `deal` calls the beginners, so its caller must hold none of their locks.
 
     Args:
-        slots: How many manifests are in flight at once, of all streams together.
+        slots: How many manifests are in flight at once, in all streams together.
         weights: The weight of each stream.
 
     Attributes:
         in_flight: The ids of all manifests in flight.
-        is_alone: Whether one of them allows no other beside it.
+        is_alone: Whether one of them must run alone.
     """
 
     def __init__(self, slots: int, weights: Mapping[str, int]) -> None:
@@ -249,7 +249,7 @@ class SharedSlots:
         self._begun_since_alone = 0
 
     def deal(self) -> None:
-        """Let streams begin manifests while there are slots, the one whose clock is behind first."""
+        """Let streams start manifests while there are slots, the one with the slowest clock first."""
         with self.lock:
             while self._slots_taken < self.slots and not self.is_alone and self._begin_one():
                 pass

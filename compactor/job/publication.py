@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Carries decided manifests to done.
+    """Brings decided manifests to done.
 
     Attributes:
-        table: Takes the files of a commit before it is done; None without a table sink.
-        columns: Has the columns of all files, for readers of folders; None with a table sink, which has them.
+        table: Takes a commit's files before it is done; None without a table sink.
+        columns: Maintains the columns file for readers of folders; None with a table sink, which has all columns
+            itself.
     """
 
     state: State
@@ -36,10 +37,10 @@ class Publisher:
     columns: ColumnsFile | None = None
 
     def roll_forward(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:
-        """Publish what the outcome names, record done, and clean up.
+        """Publish an outcome's files, record done, and clean up.
 
         Returns:
-            The time when it was done. From then on, readers see all its files.
+            When it was done. From then on, readers see all its files.
         """
         placed = self.place(accepted, outcome)
         if self.table is not None and isinstance(placed, Commit):
@@ -47,7 +48,7 @@ class Publisher:
         return self.finish(accepted, placed)
 
     def place(self, accepted: Accepted, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
-        """Publish what the outcome names; return it, or that of a later generation that superseded it."""
+        """Publish an outcome's files; return it, or that of a later generation that superseded it."""
         if isinstance(outcome, Commit):
             # guard: done is on record after all is in its final place, not before
             if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:
@@ -69,11 +70,11 @@ class Publisher:
         return done_at
 
     def _publish(self, commit: Commit) -> bool:
-        """Put every file in its final place; return False if another driver is further."""
+        """Put every file in its final place; return False if another driver is further ahead."""
         if commit.is_rebuilt:
             self._make_way(commit)
         self.cover_columns(commit.schema_version)
-        publish = map_ordered if commit.partition_by else map  # of partitions, there may be many files
+        publish = map_ordered if commit.partition_by else map  # with partitions, there may be many files
         for is_published in publish(partial(self._publish_file, commit), (*commit.outputs, *commit.rejects)):
             if not is_published:
                 return False
@@ -85,12 +86,12 @@ class Publisher:
             self.columns.cover(version)
 
     def _make_way(self, commit: Commit) -> None:
-        """Delete what a driver could still publish of earlier generations, and then what they published.
+        """Delete files of earlier generations: first those that a driver could still publish, then the published ones.
 
-        No name that is deleted here is ever used again, so a driver may do this late.
+        The names deleted here are never reused, so a late driver does no harm.
 
         Raises:
-            StuckError: It may not delete output.
+            StuckError: Deleting output is not permitted.
         """
         # guard: what is left of earlier staging is deleted before a rebuild is published
         self.delete_staging(commit.manifest_id, upto=commit.generation - 1)
@@ -99,15 +100,15 @@ class Publisher:
             self._delete_replaced(commit)
 
     def _delete_replaced(self, commit: Commit) -> None:
-        # A job need not be allowed to delete output: it can finish a rebuild with nothing left to delete.
+        # The job may lack permission to delete output: it can finish a rebuild with nothing left to delete.
         left = [uri for uri in commit.removes if self.state.store.stat(uri) is not None]
         try:
             # guard: what could double rows is deleted before the files of a rebuild are published
             self.state.store.delete(left)
         except AccessError as exc:
             raise StuckError(
-                f"manifest {commit.manifest_id}: {exc}; expected to be allowed to delete the files that its rebuild "
-                f"replaces; `compactor rebuild {quoted(commit.manifest_id)}`, by who may, finishes it"
+                f"manifest {commit.manifest_id}: {exc}; expected permission to delete the files that its rebuild "
+                f"replaces; `compactor rebuild {quoted(commit.manifest_id)}` with that permission finishes it"
             ) from exc
 
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
@@ -120,13 +121,13 @@ class Publisher:
         return self._is_published(commit, file)
 
     def _is_published(self, commit: Commit, file: StagedFile) -> bool:
-        """Whether a file that is gone may count as published; False if another driver is further.
+        """Whether a missing file may count as published; False if another driver is further ahead.
 
         Raises:
             StagingLost: It is lost.
         """
         # Staging is only removed after done: another driver was faster, and there is nothing left to publish. A rebuild
-        # removes the files of the commit that it takes the place of.
+        # removes the files of the commit that it replaces.
         # guard: a driver that finds staging gone looks for done
         if self.state.ledger.is_done(commit.key, commit.generation):
             return False
@@ -134,22 +135,22 @@ class Publisher:
         if self._superseding(commit) is not None:
             return False
         published = self.state.store.stat(file.final)
-        # A file of an earlier generation may have the same name and length.
+        # A file from an earlier generation may have the same name and length.
         # guard: a file of an earlier generation is not taken for a published one
         if published is None or published.size_bytes != file.size_bytes or commit.is_rebuilt:
             found = "nothing" if published is None else f"{published.size_bytes} bytes"
             raise StagingLost(
-                f"manifest {commit.manifest_id} is committed, but {file.staged} is gone before it was published: "
-                f"found {found} at {file.final}, expected {file.size_bytes} bytes; "
-                f"`compactor rebuild {quoted(commit.manifest_id)}` makes its rows again from the input"
+                f"manifest {commit.manifest_id} is committed, but {file.staged} disappeared before it was "
+                f"published: found {found} at {file.final}, expected {file.size_bytes} bytes; `compactor rebuild "
+                f"{quoted(commit.manifest_id)}` recreates its rows from the input"
             )
         return True
 
     def _is_placed(self, commit: Commit, file: StagedFile) -> bool:
-        """Whether a file is in its final place: it was written there, or a driver published it.
+        """Whether a file is in its final place: written there, or published by a driver.
 
-        What the table may have by now is not written again. No other commit than the first one of a manifest has
-        written under its names, and no two attempts write in place under the same.
+        A file that the table may have by now is not rewritten. Only a manifest's first commit has written under its
+        names, and no two attempts write in place under the same names.
         """
         if not file.is_in_place and (self.table is None or commit.generation > 1):
             return False
@@ -179,13 +180,14 @@ class Publisher:
                 if self.state.store.stat(target) is None:
                     raise
         elif accepted.manifest is not None:
-            # The object was removed or replaced after it was accepted; the ledger still knows its content.
+            # The object was removed or replaced after acceptance; the ledger still has its content.
             self.state.store.put(target, accepted.manifest.to_json())
 
     def clean_up(self, accepted: Accepted, outcome: Commit | DeadLetter) -> None:
         """Mark it as unsummarised, delete staging, move it out of the watched prefix, and delete its open marker.
 
-        The mark comes first: it alone leads to a manifest that is neither open nor in the watched prefix.
+        The mark comes first: without it, nothing would lead to a manifest that is neither open nor in the watched
+        prefix.
         """
         manifest_id = outcome.manifest_id
         # guard: a manifest that is done is marked, so that the next summary takes it in
@@ -204,14 +206,14 @@ class Publisher:
         self.on_crash_point(CrashPoint.CLOSED, manifest_id)
 
     def delete_staging(self, manifest_id: str, *, upto: int) -> None:
-        """Delete what attempts staged, up to a generation: a rebuild may be staging the next one."""
+        """Delete the staging of attempts up to a generation: a rebuild may be staging the next one."""
         layout = self.state.layout
         staged = (info.uri for info in self.state.store.list(layout.staging_of(manifest_id)))
         # guard: clean-up leaves the staging of a rebuild
         self.state.store.delete([uri for uri in staged if layout.staged_generation(uri) <= upto])
 
     def delete_orphans(self, outcome: Commit | DeadLetter) -> None:
-        """Delete what other attempts wrote in place, if the store allows it; the cleaner finds the rest."""
+        """Delete files that other attempts wrote in place, if permitted; the cleaner finds the rest."""
         with suppress(AccessError, ObjectNotFound):
             self.state.store.delete([info.uri for info in InPlaceFiles(self.state).orphans_of(outcome)])
 

@@ -1,4 +1,4 @@
-"""Takes manifests in: reads each object of the watched prefix and binds its id to it, or refuses it with a reason."""
+"""Takes manifests in: reads each object in the watched prefix and binds its id to it, or refuses it with a reason."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -36,11 +36,11 @@ from compactor.telemetry.logs import log_event
 def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> None:
     """Check the ranges, gaps and copies of input in a manifest.
 
-    A planner binds the id of a manifest before it writes it. If the id is not bound, links have to give all of these to
-    the manifest, or to its root. A redrive has to be on record unchanged.
+    A planner binds a manifest's id before writing it. If the id is unbound, links must give all of these to the
+    manifest, or to its root. A redrive must be on record unchanged.
 
     Raises:
-        ManifestError: It may not name them.
+        ManifestError: It must not name them.
     """
     if not names_landed(state, manifest):
         return
@@ -50,13 +50,13 @@ def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> No
         if root == manifest.manifest_id and bound.digest != digest(data) and uri == bound.source_uri:
             raise ManifestError(
                 "not_planned",
-                f"{uri}: is not as it was planned; expected it unchanged. Unless a job had begun with the one that was "
-                f"planned, `compactor plan` writes that again",
+                f"{uri}: differs from its plan; expected it unchanged. Unless a job had started the planned one, "
+                "`compactor plan` writes that again",
             )
         return
     if root != manifest.manifest_id and not _holds(redrive_on_record(state, manifest.manifest_id), data):
         raise ManifestError(
-            "not_planned", f"{uri}: is not on record as a redrive of {root}; expected a manifest of `compactor redrive`"
+            "not_planned", (f"{uri}: is not a recorded redrive of {root}; expected a manifest from `compactor redrive`")
         )
     check_given(state, manifest, uri)
 
@@ -80,10 +80,11 @@ def _holds(recorded: Manifest | None, data: bytes) -> bool:
 
 
 HEAVY_BYTES = 1024 * 1024
-"""A larger object, of thousands of files, might take the driver's memory: its intake is recorded before it is read."""
+"""A larger object, with thousands of files, might exhaust the driver's memory: its intake is recorded before it is
+read."""
 
 MAX_INTAKES = 3
-"""Runs that may die while they read one object, before it is refused unread."""
+"""How many runs may die while reading one object before it is refused unread."""
 
 END_TRIES = 5
 
@@ -92,10 +93,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """Decides what each object of the watched prefix is.
+    """Classifies each object in the watched prefix.
 
     Attributes:
-        leave_others: Leave manifests of files outside these folders to their own planner, instead of refusing them.
+        leave_others: Leave manifests for files outside these folders to their own planner, instead of refusing them.
     """
 
     state: State
@@ -105,16 +106,16 @@ class Intake:
     _one_heavy: Lock = field(default_factory=Lock)
 
     def receive(self, uri: str) -> Delivery | None:
-        """Take in one object; None if another driver removed it, or if it is left to its own planner.
+        """Take in one object; None if another driver removed it, or if it belongs to another planner.
 
-        A manifest that cannot be accepted is returned with a refusal. Its id is then made from the object's name,
-        because its content is untrusted.
+        An unacceptable manifest is returned with a refusal. Its id is then made from the object's name, because its
+        content is untrusted.
 
         Raises:
-            StuckError: The object's name is not Unicode, so no record can name it; or it may not be read.
+            StuckError: The object's name is not Unicode, so no record can name it; or access is denied.
         """
         if not is_text(uri):
-            raise StuckError(f"{uri!r}: the name is not UTF-8; expected one that is: rename the file")
+            raise StuckError(f"{uri!r}: the name is not UTF-8; expected a UTF-8 name: rename the file")
         info = self._readable(lambda: self.state.store.stat(uri))
         if info is None or info.size_bytes < HEAVY_BYTES:
             return None if info is None else self._take_in(info, earlier=0)
@@ -124,11 +125,11 @@ class Intake:
             try:
                 return self._take_in(info, earlier=earlier)
             finally:  # a driver that dies before this leaves its record
-                if earlier < MAX_INTAKES:  # else the object may be delivered again, and has to be refused again
+                if earlier < MAX_INTAKES:  # otherwise the object may be delivered again, and must be refused again
                     self._end_intake(place)
 
     def _end_intake(self, place: str) -> None:
-        """Delete the record of this intake. One that stays would count as a death, so it retries."""
+        """Delete the record of this intake. A leftover would count as a death, so it retries."""
         for tried in range(1, END_TRIES + 1):
             try:
                 self.state.ledger.end_intake(place)
@@ -143,7 +144,7 @@ class Intake:
         data = self._readable(lambda: self.state.store.read(uri, etag=info.etag)) if is_read else b""
         if data is None:
             return None
-        # An object that is not read is identified by its etag.
+        # An unread object is identified by its etag.
         fingerprint = digest(data if is_read else info.etag.encode())
         try:
             manifest = self._parse(info, data, earlier)
@@ -174,7 +175,7 @@ class Intake:
         return self._refuse_taken_id(uri, manifest, fingerprint, record)
 
     def _remove_revoked(self, uri: str, record: Accepted) -> None:
-        """Remove what a builder, sealer or planner wrote too late, and could not remove because it was held up or died.
+        """Remove a manifest whose builder, sealer or planner wrote it too late and could not remove it.
 
         Its id was revoked for one that took over its files, so this manifest never takes effect. Only the exact bytes
         of such a writer are removed: any other manifest under this id becomes a dead letter.
@@ -183,20 +184,20 @@ class Intake:
         log_event("manifest.revoked", manifest_id=record.manifest_id, revoked_at=record.accepted_at)
 
     def _readable(self, read: Callable[[], T]) -> T | None:
-        """The result of a call on a delivered object; None if the object is gone."""
+        """The result of a call on a delivered object; None if the object no longer exists."""
         try:
             return read()
         except ObjectNotFound:
             return None
         except AccessError as exc:
-            raise StuckError(f"{exc}; expected to be allowed to read the manifest") from exc
+            raise StuckError(f"{exc}; expected permission to read the manifest") from exc
 
     def _parse(self, info: ObjectInfo, data: bytes, earlier: int) -> Manifest:
         if earlier >= MAX_INTAKES:
-            raise ManifestError("retries_exhausted", f"{info.uri}: {earlier} runs died while they read it")
+            raise ManifestError("retries_exhausted", f"{info.uri}: {earlier} runs died while reading it")
         name = self._name_below(info.uri)
         if "/" in name:
-            raise ManifestError("nested", f"{info.uri}: expected directly below {self.state.layout.manifests_folder}")
+            raise ManifestError("nested", (f"{info.uri}: expected directly below {self.state.layout.manifests_folder}"))
         manifest_parsing.check_length(info.uri, info.size_bytes)
         if name.startswith(("_", ".")):
             raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
@@ -218,7 +219,7 @@ class Intake:
     def _id_of_refused(self, uri: str) -> str:
         manifest_id = id_from_name(uri)
         if "/" in self._name_below(uri):
-            # A manifest of that name may still be delivered to the right place, and needs its id.
+            # A manifest with that name may still be delivered to the right place, and needs its id.
             return f"{manifest_id}-nested-{digest(canonical(uri).encode())[:8]}"
         return manifest_id
 
@@ -240,7 +241,7 @@ class Intake:
     def _refuse(self, uri: str, key: ManifestKey, fingerprint: str, error: ManifestError) -> Delivery:
         redriven = redrive_on_record(self.state, key.id)
         if redriven is not None and digest(redriven.to_json()) != fingerprint:
-            key = _duplicate(key, fingerprint)  # the manifest of the redrive is written again under its id
+            key = _duplicate(key, fingerprint)  # the redrive's manifest is written again under its id
         record = self._accept(uri, key, fingerprint, None)
         if record.kind != "refused" or record.digest != fingerprint:
             # Another manifest has this name. Every driver distinguishes the two by their content.
@@ -249,16 +250,16 @@ class Intake:
 
     def _refuse_taken_id(self, uri: str, manifest: Manifest, fingerprint: str, holder: Accepted) -> Delivery:
         if holder.digest == fingerprint and holder.kind == "refused" and not self.state.ledger.record_names(holder.key):
-            died = ManifestError("id_already_used", f"{uri}: refused before by a run that died; expected its redrive")
+            died = ManifestError(
+                "id_already_used", (f"{uri}: refused earlier by a run that died; expected its redrive")
+            )
             return Delivery(uri, fingerprint, holder, died)
         use = (
             "revoked, because it was not written in time"
             if holder.kind == "revoked"
             else f"used by {holder.source_uri}"
         )
-        error = ManifestError(
-            "id_already_used", f"{uri}: the id {manifest.manifest_id} is {use}, expected an id of its own"
-        )
+        error = ManifestError("id_already_used", f"{uri}: the id {manifest.manifest_id} is {use}; expected a unique id")
         return self._refuse(uri, _duplicate(manifest.key, fingerprint), fingerprint, error)
 
 

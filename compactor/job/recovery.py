@@ -1,4 +1,4 @@
-"""Prepares what earlier runs left open: records which attempts ended with their run, and deletes orphans."""
+"""Prepares the open work of earlier runs: records which attempts ended with their run, and deletes orphans."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ from compactor.upkeep.cleaner import Cleaner
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open manifest, as its records were read.
+    """An open manifest, with its records.
 
     Attributes:
-        accepted: Its manifest; None if the records could not be read now. Work on the manifest then reports why.
-        found: Its attempts or its outcome; None if the records could not be read now.
-        has_died: Whether the death of a run that worked on it was recorded just now.
+        accepted: Its manifest; None if the records are unreadable now. Work on the manifest then reports why.
+        found: Its attempts or its outcome; None if the records are unreadable now.
+        has_died: Whether the death of a run that worked on it has just been recorded.
     """
 
     manifest_id: str
@@ -33,7 +33,7 @@ class Opened:
 
     @property
     def source_uri(self) -> str:
-        """The object that it was delivered in; if the records could not be read, a name made from its id."""
+        """The object that delivered it; if the records were unreadable, a name made from its id."""
         return self.manifest_id + ".json" if self.accepted is None else self.accepted.source_uri
 
     @property
@@ -44,7 +44,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Finds what earlier runs left open."""
+    """Finds the open work of earlier runs."""
 
     state: State
     runs: Runs
@@ -74,7 +74,7 @@ class Recovery:
         ]
 
     def _opened(self, manifest_id: str) -> Opened:
-        """Read the records of an open manifest. If that fails, a later sweep may find its deaths."""
+        """Read an open manifest's records. If that fails, a later sweep may find its deaths."""
         with suppress(StuckError, TryAgainError):
             accepted = self.state.ledger.accepted(manifest_id)
             if accepted is not None:
@@ -84,7 +84,7 @@ class Recovery:
     def _record_death(
         self, run_id: str, lost: list[tuple[Accepted, AttemptState]], *, was_stopping: bool
     ) -> Iterator[str]:
-        """Record the death of a run for each manifest in flight that has no record of it; yield their ids."""
+        """Record a run's death for each manifest in flight that has no record of it; yield their ids."""
         alone = [accepted.manifest_id for accepted, state in lost if state.attempt.alone and len(lost) == 1]
         blamed = "" if was_stopping else "".join(alone)
         log_event("run.died", dead_run_id=run_id, in_flight=len(lost), blamed=blamed)

@@ -1,4 +1,4 @@
-"""Sums up a run from its batches."""
+"""Summarises a run from its batches."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from compactor.ledger.sizing import sizes_by_partition, sizing_hits
 from compactor.telemetry.error_text import described
 
 MAX_DISTINCT_LATENCIES = 150
-"""The most distinct values that CloudWatch takes for one metric in one request."""
+"""The most distinct values per metric in a CloudWatch request."""
 
 
 def batch_metrics(
     results: Results, *, retrying: int, seconds: float, target_file_bytes: int
 ) -> dict[str, float | Distribution]:
-    """The metrics of manifests that ended. `seconds` is how long ago the first of them was taken in."""
+    """The metrics of manifests that ended. `seconds` is the time since the first of them was taken in."""
     fresh = [result for result in results.finished if result.ending is not Ending.ALREADY_DONE]
     wasted = sum(result.wasted for result in results.finished)
     commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
@@ -62,7 +62,7 @@ def batch_metrics(
 
 
 def _partition_metrics(commits: Sequence[Commit], target_file_bytes: int) -> dict[str, float | Distribution]:
-    """What partitioning does to the output; nothing without it."""
+    """The effect of partitioning on the output; empty without it."""
     divided = [commit for commit in commits if commit.partition_by]
     sizes = [each for commit in divided for each in sizes_by_partition(commit)]
     small = sum(len(each) for each in sizes if not sizing_hits(each, target_file_bytes)[1])
@@ -71,13 +71,13 @@ def _partition_metrics(commits: Sequence[Commit], target_file_bytes: int) -> dic
 
 
 class ManifestsUnfinished(TryAgainError):
-    """A run that was to do everything gave up on some manifests; a later run tries them again.
+    """A run with `once` gave up on some manifests; a later run retries them.
 
     Args:
         failures: The last error of each unfinished manifest, by manifest id; at least one.
     """
 
-    next_move = "run it again, nothing has been lost; `compactor trace` shows what became of each attempt"
+    next_move = "run it again, no data is lost; `compactor trace` shows each attempt"
 
     def __init__(self, failures: Mapping[str, str]) -> None:
         self.failures = dict(failures)
@@ -100,10 +100,10 @@ _FIGURES = (
 
 @dataclass(slots=True)
 class RunReport:
-    """What a run did.
+    """The results of a run.
 
     Attributes:
-        committed: Manifests that this run committed or carried to done.
+        committed: Manifests that this run committed or finished.
         dead_lettered: Manifests that it made dead letters.
         quarantined_files: Files that it quarantined.
         records: Rows that became visible.
@@ -111,9 +111,9 @@ class RunReport:
         input_files: Compacted input files, without those of redriven lines.
         input_bytes: Their stored bytes.
         output_bytes: Bytes of Parquet.
-        output_files: Parquet files of rows.
+        output_files: Parquet files with rows.
         failures: The last error of each unfinished manifest, by manifest id.
-        stuck: What is wrong with each manifest that needs an operator, by manifest id.
+        stuck: Why each manifest needs an operator, by manifest id.
     """
 
     committed: int = 0
@@ -151,12 +151,12 @@ class RunReport:
         self.stuck.pop(manifest_id, None)
 
     def merge(self, other: "RunReport") -> None:
-        """Add what a later run did."""
+        """Add the results of a later run."""
         self._add_figures(other)
         self.failures, self.stuck = other.failures, other.stuck
 
     def add_stream(self, other: "RunReport") -> None:
-        """Add what a run on another stream did."""
+        """Add the results of a run on another stream."""
         self._add_figures(other)
         self.failures.update(other.failures)
         self.stuck.update(other.stuck)

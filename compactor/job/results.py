@@ -1,4 +1,4 @@
-"""A manifest on its way through the job: how it was delivered, and what came of it."""
+"""A manifest on its way through the job: its delivery and its result."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,15 +17,15 @@ from compactor.telemetry.logs import log_event
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One manifest as it was delivered.
+    """One manifest as delivered.
 
     Attributes:
-        uri: The object; a repeated delivery may be another object.
+        uri: The object; a repeated delivery may use a different one.
         refusal: Why it is refused; None if it is accepted.
-        since: When it was taken in or placed, so since when it waits.
-        lane: What may run beside it.
+        since: When it was taken in or published, so since when it waits.
+        lane: What may run at the same time.
         share: Which other manifests it takes turns with.
-        alone: Whether nothing else is in flight until it ends; known when it begins.
+        alone: Whether nothing else is in flight until it ends; set when it starts.
     """
 
     uri: str
@@ -43,7 +43,7 @@ class Delivery:
 
     @property
     def place(self) -> tuple[str, str]:
-        """The manifest and the object that it was delivered in."""
+        """The manifest and the object that delivered it."""
         return self.manifest_id, self.uri
 
     @property
@@ -57,19 +57,19 @@ class Delivery:
 
 
 class Ending(StrEnum):
-    """How far a manifest came."""
+    """How far a manifest got."""
 
     COMMITTED = "committed"
     DEAD_LETTERED = "dead_lettered"
     ALREADY_DONE = "already_done"
-    ELSEWHERE = "elsewhere"  # a living run of another shard works on it
-    DRAFTED = "drafted"  # its outcome is to be put on record
-    DECIDED = "decided"  # its outcome is on record
-    PLACED = "placed"  # its files are in their final places; it is done once the table has them
-    GONE = "gone"  # nothing is left to do: its object is gone, or is left to its own planner or another shard
+    ELSEWHERE = "elsewhere"  # a living run of another shard has it
+    DRAFTED = "drafted"  # its outcome is ready to be recorded
+    DECIDED = "decided"  # its outcome is recorded
+    PLACED = "placed"  # its files are published; it is done once the table has them
+    GONE = "gone"  # nothing left to do: its object no longer exists, or belongs to another planner or shard
     NOT_DUE = "not_due"  # it failed before, and its next attempt is due later
     FAILED = "failed"  # a retry may help
-    STUCK = "stuck"  # only a person can fix it
+    STUCK = "stuck"  # it needs an operator
 
 
 FINISHED = {Ending.COMMITTED, Ending.DEAD_LETTERED, Ending.ALREADY_DONE}
@@ -77,18 +77,18 @@ FINISHED = {Ending.COMMITTED, Ending.DEAD_LETTERED, Ending.ALREADY_DONE}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What came of one manifest.
+    """The result for one manifest.
 
     Attributes:
-        manifest_id: Its id; if it was not taken in, the id in the name of the object.
-        delivery: As it was taken in; None if it was not.
-        outcome: What is on record, or drafted.
-        attempts: How many attempts there were, this one included.
+        manifest_id: Its id; if it was not taken in, the id in the object's name.
+        delivery: As taken in; None if it was not.
+        outcome: The recorded or drafted outcome.
+        attempts: How many attempts there were, including this one.
         new_columns: How many columns it added to the schema.
-        arrival_seconds: For each file whose rows became visible, the time since its arrival.
-        wasted: Whether an attempt was made, and another run decided first.
+        arrival_seconds: For each file with newly visible rows, the time since its arrival.
+        wasted: Whether an attempt was made, but another run decided first.
         error: Why it failed, or is stuck.
-        due_at: The time of its next attempt; None if the store could not answer.
+        due_at: The time of its next attempt; None if the store did not respond.
     """
 
     ending: Ending
@@ -120,7 +120,7 @@ class Result:
     @property
     def taken_in(self) -> Delivery:
         if self.delivery is None:
-            raise TypeError(f"manifest {self.manifest_id}: expected that it was taken in")
+            raise TypeError(f"manifest {self.manifest_id}: expected it to have been taken in")
         return self.delivery
 
     @property
@@ -130,7 +130,7 @@ class Result:
 
     @property
     def placed(self) -> Placed:
-        """Its name in the table."""
+        """Its identity in the table."""
         return Placed(self.commit.key, self.commit.generation)
 
     def done(self, done_at: datetime) -> "Result":
@@ -138,7 +138,7 @@ class Result:
         outcome = self.verdict
         if self.wasted:
             log_event("attempt.wasted", manifest_id=self.manifest_id, attempts=self.attempts)
-        if outcome.generation > 1 or self.wasted:  # its rows are counted by the run that first committed it
+        if outcome.generation > 1 or self.wasted:  # the run that first committed it counts its rows
             return replace(self, ending=Ending.ALREADY_DONE, attempts=0, new_columns=0)
         if not isinstance(outcome, Commit):
             return replace(self, ending=Ending.DEAD_LETTERED)
@@ -162,7 +162,7 @@ def result_of(
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What came of several manifests."""
+    """The results for several manifests."""
 
     all: tuple[Result, ...] = field(default=())
 
@@ -179,7 +179,7 @@ class Results:
         return {each.manifest_id: each.error for each in self.all if isinstance(each.error, StuckError)}
 
     def seconds(self, now: datetime) -> float:
-        """How long ago the first of them was taken in."""
+        """The time since the first of them was taken in."""
         begun = [each.delivery.since for each in self.all if each.delivery and each.delivery.since]
         return (now - min(begun)).total_seconds() if begun else 0.0
 

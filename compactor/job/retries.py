@@ -1,4 +1,4 @@
-"""Manifests whose next attempt is due later. This memory can be lost: it follows from the records."""
+"""Manifests whose next attempt is due later. Can be lost: it is derived from the records."""
 
 import random
 import time
@@ -11,22 +11,22 @@ from compactor.core.rules.backoff import pause_seconds
 from compactor.job.results import FINISHED, Delivery, Ending, Result, Results
 
 LONGEST_UNRECORDED_PAUSE_SECONDS = 60.0
-"""The longest pause after a failure that is on no record: of the publication, or of a store that takes no record."""
+"""The longest pause after an unrecorded failure: of the publication, or of a store that accepts no record."""
 
 STUCK_PAUSE_SECONDS = 300.0
-"""The pause until an object that a person must fix is read again."""
+"""The pause before rereading an object that needs an operator."""
 
 
 ELSEWHERE_PAUSE_SECONDS = 15.0
-"""The pause until a manifest that another run works on is checked again."""
+"""The pause before rechecking a manifest that another run has."""
 
 
 @dataclass(slots=True)
 class Retries:
-    """The manifests that this run tries again later.
+    """The manifests that this run retries later.
 
     Attributes:
-        first_pause_seconds: The longest pause after the first failure that is not on record.
+        first_pause_seconds: The longest pause after the first unrecorded failure.
     """
 
     first_pause_seconds: float
@@ -42,7 +42,7 @@ class Retries:
         return len(self._due)
 
     def add(self, results: Results, now: datetime) -> None:
-        """Note what is to be tried again."""
+        """Note which manifests to retry."""
         for each in results.all:
             self._failures[each.manifest_id] += each.ending is Ending.FAILED
             if each.delivery is not None or each.ending is Ending.GONE:
@@ -63,7 +63,7 @@ class Retries:
         return [self._due.pop(manifest_id)[1] for manifest_id in self._due_of(self._due)]
 
     def take_due_uris(self) -> list[str]:
-        """Return and forget the objects that are to be taken in now."""
+        """Return and drop the objects to take in now."""
         due = self._due_of(self._unreceived)
         for uri in due:
             del self._unreceived[uri]
@@ -74,7 +74,7 @@ class Retries:
         return [name for name, (moment, _) in pending.items() if moment <= now]
 
     def has_due_within(self, seconds: float, *, tries: int) -> bool:
-        """Return whether a manifest with fewer failures than `tries` in this run is due within some seconds."""
+        """Whether a manifest with fewer failures than `tries` in this run is due within some seconds."""
         limit = self.monotonic() + seconds
         due = [(manifest_id, moment) for manifest_id, (moment, _) in self._due.items()]
         due += [(manifest_id, moment) for moment, manifest_id in self._unreceived.values()]
@@ -94,6 +94,6 @@ class Retries:
 
 
 def random_pause_seconds(failures: int, *, first_seconds: float, longest_seconds: float) -> float:
-    """Return a random pause, for a caller that need not agree with others; see `pause_seconds`."""
+    """A random pause, for a caller that need not agree with others; see `pause_seconds`."""
     chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
     return pause_seconds(failures, first_seconds=first_seconds, longest_seconds=longest_seconds, chance=chance)

@@ -18,23 +18,23 @@ from compactor.ledger.state import State
 from compactor.table.named import needs_table
 
 LEFT_SECONDS = 900.0
-"""The age up to which the attempt of a living run is left to it.
+"""The age up to which a living run's attempt is left to it.
 
-A run may have lost track of an older one, as when the record of an attempt was written and the answer was lost, and its
-manifest went to another shard before it was tried again. One more attempt is then at worst for nothing.
+A run may have lost track of an older one, for instance if the record of an attempt was written but the response was
+lost, and its manifest went to another shard before the retry. A duplicate attempt wastes work at worst.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestCompactor:
-    """Takes one manifest as far as it goes. Safe to call again for any manifest at any time, from any driver.
+    """Takes one manifest as far as possible. Safe to repeat for any manifest at any time, from any driver.
 
     Attributes:
-        stager: Stages and verifies an attempt, and keeps what was verified.
-        reviewer: Decides whether a manifest is tried again.
-        self_test: Shows whether a manifest fails, or the environment in which all do.
-        share: Which manifests this run takes, and which other runs live.
-        leaves_placed: Whether placed manifests wait for a table to list their files.
+        stager: Stages and verifies an attempt, and saves the verified commit.
+        reviewer: Decides whether a manifest is retried.
+        self_test: Shows whether a manifest is at fault, or the environment.
+        share: Which manifests this run takes, and which other runs are alive.
+        leaves_placed: Whether published manifests wait for a table to list their files.
     """
 
     state: State
@@ -49,11 +49,11 @@ class ManifestCompactor:
     leaves_placed: bool = False
 
     def compact(self, delivery: Delivery) -> Result:
-        """Bring a delivered manifest to done, or to its place.
+        """Bring a delivered manifest to done, or to its final place.
 
         Raises:
-            TryAgainError: Passing trouble, or a staged result that did not add up; the attempt is on record.
-            OperatorError: A person must act.
+            TryAgainError: A transient failure, or an inconsistent staged result; the attempt is on record.
+            OperatorError: An operator must act.
         """
         accepted = delivery.accepted
         self.failures.record()
@@ -82,9 +82,9 @@ class ManifestCompactor:
         return is_left and self.share.is_living(run_id)
 
     def _drafted(self, delivery: Delivery, attempts: Attempts) -> Result:
-        """What is to be decided: that a manifest is refused or given up, or the commit of an attempt.
+        """The decision to make: a refusal, giving up, or an attempt's commit.
 
-        The outcome of another driver is returned as decided.
+        Another driver's outcome is returned as decided.
         """
         key = delivery.accepted.key
         if delivery.refusal is not None:
@@ -119,21 +119,21 @@ class ManifestCompactor:
         return self.reviewer.review(manifest_id, attempts, self_test_passed=True)
 
     def _made(self, delivery: Delivery, attempt: Attempt) -> Result:
-        """Stage a manifest; a failure goes on record, unless another driver has decided the manifest."""
+        """Stage a manifest; record a failure, unless another driver has decided the manifest."""
         accepted = delivery.accepted
         try:
             commit, new_columns = self.stager.stage(accepted, attempt)
         except ManifestError as exc:
             return self._letter(delivery, exc)
         except EngineLost as lost:
-            # No record of its end is written: if the manifest was alone, it may have killed the engine.
-            if self.failures.is_stopping:  # but what asked this process to end may have ended the engine
+            # No end is recorded: if the manifest was alone, it may have killed the engine.
+            if self.failures.is_stopping:  # the request to end may have ended the engine, too
                 self.failures.add(accepted.key, attempt, lost, passing=True)
                 self.failures.record()
             raise
         except Exception as exc:
             self.failures.add(accepted.key, attempt, exc)
-            # Another driver may have decided meanwhile, and deleted the staging of this attempt.
+            # Another driver may have decided meanwhile, and deleted this attempt's staging.
             decided = self.state.ledger.state(accepted.key).outcome
             if decided is not None:  # guard: a driver whose staging was cleaned up under it finds that it lost
                 self.failures.drop(accepted.key, attempt)
@@ -169,8 +169,8 @@ class ManifestCompactor:
                 self.history.add(outcome, arrived_at=accepted.manifest.created_at if accepted.manifest else None)
         except Exception as exc:
             if attempt is not None:
-                # A verified commit stays in staging, where the next attempt finds it. It may be there although the
-                # answer to its write was lost, and another driver may be deciding it now: nothing of it may be deleted.
+                # A verified commit stays in staging, where the next attempt finds it. It may exist although the
+                # response to its write was lost, and another driver may be deciding it now: none of it may be deleted.
                 # guard: staging whose outcome got no answer stays
                 # guard: a failed write of the outcome is never held against the manifest
                 self.failures.add(accepted.key, attempt, exc, passing=True)

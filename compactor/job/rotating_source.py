@@ -1,4 +1,4 @@
-"""Moves the stream of a run to a new checkpoint from time to time, so that its log does not grow for ever."""
+"""Moves a run's stream to a new checkpoint from time to time, so that its log does not grow without limit."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 
 SILENT_SECONDS = 600.0
-"""How long a stream that follows another one may take until it delivers something, or finds nothing."""
+"""How long a successor stream may take until it delivers something, or finds nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -24,10 +24,10 @@ class _Stream:
 
     Attributes:
         names: The canonical URIs of the manifests that it listed. Its log has an entry for each.
-        entries: How many these are; a micro-batch whose manifests were gone before it read them counts as one.
-        silent_since: When it began, until it is first heard of; None from then on, and for the first stream.
+        entries: How many these are; a micro-batch whose manifests disappeared before it read them counts as one.
+        silent_since: When it started, until its first sign of activity; None from then on, and for the first stream.
         is_delivering: Whether one of its micro-batches is being delivered, or could not be.
-        is_leaving: Whether it delivers no further ones, because another stream is to follow it.
+        is_leaving: Whether it delivers no further ones, because another stream will follow it.
     """
 
     source: ManifestSource
@@ -41,17 +41,17 @@ class _Stream:
 
 @dataclass(slots=True, kw_only=True)
 class RotatingSource:
-    """A `compactor.job.service.ManifestSource` of streams that follow each other, each with a checkpoint of its own.
+    """A `compactor.job.service.ManifestSource` of consecutive streams, each with its own checkpoint.
 
-    Spark's file source keeps every manifest that it delivered in memory and in its log, and writes all of them again
-    every ten micro-batches. A new stream lists the prefix, and delivers what the stream before it has not delivered.
+    Spark's file source keeps every delivered manifest in memory and in its log, and rewrites all of them every ten
+    micro-batches. A new stream lists the prefix, and delivers what its predecessor has not.
 
-    A run that is to end does not rotate. Nothing here has to survive a crash: no checkpoint is used twice, nor by a
-    later run.
+    A run that is about to end does not rotate. Nothing here has to survive a crash: no checkpoint is used twice, nor by
+    a later run.
 
     Attributes:
-        new_source: Makes the stream of a checkpoint.
-        max_manifests: Begin a new stream after so many manifests, once half of them have left the prefix.
+        new_source: Creates a checkpoint's stream.
+        max_manifests: Start a new stream after this many manifests, once half of them have left the prefix.
     """
 
     state: State
@@ -70,7 +70,7 @@ class RotatingSource:
     _lock: Lock = field(default_factory=Lock)
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        self.stop()  # what a start that failed has left
+        self.stop()  # the remains of a failed start
         self._on_batch, self._once = on_batch, once
         self._begin(set())
 
@@ -87,10 +87,10 @@ class RotatingSource:
         return ended
 
     def _check_heard(self, stream: _Stream) -> None:
-        """Give up a stream that is silent after another one, as when Spark hangs in its first listing.
+        """Give up a successor stream that stays silent, for instance if Spark hangs in its first listing.
 
         Raises:
-            TryAgainError: It is.
+            TryAgainError: It is silent.
         """
         if stream.silent_since is None:
             return
@@ -106,7 +106,7 @@ class RotatingSource:
         return self._stream is not None and self._stream.source.is_idle()
 
     def stop(self) -> None:
-        """End the stream, and delete its checkpoint; a later sweep deletes what stays."""
+        """End the stream, and delete its checkpoint; a later sweep deletes leftovers."""
         self._end()
         self._drop_ended()
 
@@ -117,7 +117,7 @@ class RotatingSource:
             stream.source.stop()
 
     def _rotate(self, old: _Stream) -> None:
-        """Let a new stream follow once the log is long. The old one is stopped between two micro-batches."""
+        """Start a successor once the log is long. The old stream is stopped between two micro-batches."""
         if not old.is_leaving and old.entries >= self._check_at and self._may_rotate(old):
             with self._lock:
                 old.is_leaving = True
@@ -134,14 +134,14 @@ class RotatingSource:
         self.metrics.emit({"CheckpointRotations": 1})
 
     def _may_rotate(self, stream: _Stream) -> bool:
-        """Whether the log of a new stream will be at most half as long, and no other checkpoint is left."""
+        """Whether a new stream's log will be at most half as long, and no other checkpoint remains."""
         self._check_at = stream.entries + self.max_manifests
         if not self._drop_ended():
             return False
         try:
             listed = self.state.store.list(self.state.layout.manifests_folder)
             left = sum(canonical(info.uri) in stream.names for info in listed)
-        except CompactorError as exc:  # the stream goes on
+        except CompactorError as exc:  # the stream continues
             log_event("checkpoint.not_rotated", error=exc)
             return False
         self._check_at = max(self._check_at, 2 * left)
@@ -156,7 +156,7 @@ class RotatingSource:
         stream.source.start(partial(self._deliver, stream), once=self._once)
 
     def _drop_ended(self) -> bool:
-        """Delete the checkpoints of streams that ended; return whether none is left."""
+        """Delete the checkpoints of ended streams; return whether none remains."""
         try:
             while self._ended:
                 listed = self.state.store.list(folder(self._ended[0]))
@@ -168,7 +168,7 @@ class RotatingSource:
 
     def _deliver(self, stream: _Stream, uris: Sequence[str]) -> None:
         with self._lock:
-            if stream.is_leaving:  # the one that follows lists and delivers this
+            if stream.is_leaving:  # its successor lists and delivers this
                 return
             stream.is_delivering = True
         fresh = [uri for uri in uris if canonical(uri) not in self._earlier]

@@ -1,4 +1,4 @@
-"""Works on several manifests at once, in threads. No manifest waits for another one of its batch, or stops it."""
+"""Processes several manifests at once, in threads. Manifests of a batch neither wait for nor stop each other."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ INTAKE_THREADS = 8
 
 WAITING_MANIFESTS = 1_000
 WAITING_FILES = 20_000
-"""First attempts are taken in ahead of their turn, up to so many manifests, and so many files to bound memory."""
+"""First attempts are taken in ahead of time, up to this many manifests, and this many files to limit memory."""
 
 _ROOM_CHECK_SECONDS = 0.2
 
@@ -45,10 +45,10 @@ class Scheduler:
     """Compacts manifests.
 
     Attributes:
-        compactor: Works on one manifest.
-        slots: Those of the job, as its stream sees them.
-        on_result: Called with the result of each manifest that finished.
-        table: Takes placed manifests, and brings them to done; None without a table sink.
+        compactor: Processes one manifest.
+        slots: The job's slots, from its stream's view.
+        on_result: Called with the result of each finished manifest.
+        table: Takes published manifests, and brings them to done; None without a table sink.
     """
 
     intake: Intake
@@ -72,11 +72,11 @@ class Scheduler:
     def run(self, uris: Iterable[str]) -> Results:
         """Take in and compact the manifests at these URIs now, and wait. Repeated URIs and manifests count once.
 
-        A failure of one manifest is kept in the result while the others go on.
+        One manifest's failure is part of the result; the others continue.
 
         Raises:
-            OperatorError: A person must act. Manifests in flight were finished, others were not begun.
-            EngineLost: The engine is gone.
+            OperatorError: An operator must act. Manifests in flight were finished, others were not started.
+            EngineLost: The engine died.
         """
         return self._awaited(self._received(uris))
 
@@ -85,9 +85,9 @@ class Scheduler:
         return self._awaited(self._resumed(manifest_ids))
 
     def take_in(self, uris: Iterable[str]) -> None:
-        """Take in manifests, and begin them when it is their turn; `take_ended` returns their results.
+        """Take in manifests, and start them when it is their turn; `take_ended` returns their results.
 
-        Manifests in flight are left out. Those whose next attempt is due later are postponed.
+        Manifests in flight are skipped. Those whose next attempt is due later are postponed.
         """
         self._begin(self._reviewed(self._received(uris), postpones=True))
 
@@ -98,30 +98,30 @@ class Scheduler:
                 self._changed.wait(_ROOM_CHECK_SECONDS)
 
     def begin_resuming(self, opened: Sequence[Opened]) -> None:
-        """Resume open manifests beside all others; see `take_in`."""
+        """Resume open manifests alongside all others; see `take_in`."""
         known = {each.manifest_id: each.found for each in opened if each.found is not None}
         read = [_delivery(each.accepted) for each in opened if each.accepted is not None]
         unread = self._resumed(each.manifest_id for each in opened if each.accepted is None)
         self._begin(self._reviewed([*read, *unread], postpones=True, known=known))
 
     def retry(self) -> None:
-        """Begin what is due again."""
+        """Start retries that are due."""
         if due := self.postponed.take_due():
             self._begin(self._reviewed(due))
         if uris := self.postponed.take_due_uris():
             self.take_in(uris)
 
     def be_cautious(self) -> None:
-        """Begin with one manifest at a time, because a driver died; see `WorkQueue`."""
+        """Start one manifest at a time, because a driver died; see `WorkQueue`."""
         with self._changed:
             self.queue.be_cautious()
 
     def take_ended(self) -> Results:
-        """Return what came of manifests since the last call; those that are to be tried again are postponed.
+        """Return the results since the last call; manifests to be retried are postponed.
 
         Raises:
-            OperatorError: A person must act.
-            EngineLost: The engine is gone.
+            OperatorError: An operator must act.
+            EngineLost: The engine died.
         """
         if self._final_error is not None:
             raise self._final_error
@@ -134,7 +134,7 @@ class Scheduler:
         return ended
 
     def is_idle(self) -> bool:
-        """Return whether nothing waits or is in flight, and all results were taken."""
+        """Whether nothing waits or is in flight, and all results were taken."""
         with self._changed:
             return not (self.queue or self.queue.in_flight or self._ended)
 
@@ -143,7 +143,7 @@ class Scheduler:
             return not self._is_full()
 
     def known_uris(self) -> frozenset[str]:
-        """Return the objects whose manifests wait or are in flight."""
+        """The objects whose manifests wait or are in flight."""
         with self._changed:
             return self.queue.uris
 
@@ -151,16 +151,16 @@ class Scheduler:
         return self.compactor.failures.record()
 
     def release(self) -> None:
-        """Begin what may begin, after the table had no room."""
+        """Start pending manifests, after the table had no room."""
         self.slots.job.deal()
 
     def halt(self) -> None:
-        """Begin no other manifest. Takes no lock, so a signal handler may call it."""
+        """Start no more manifests. Takes no lock, so a signal handler may call it."""
         self._halted = True
         self.compactor.failures.is_stopping = True
 
     def close(self) -> None:
-        """Begin no other manifest, and wait for those in flight."""
+        """Start no more manifests, and wait for those in flight."""
         with self._changed:
             self._closed = True
             self.queue.drop_waiting()
@@ -168,7 +168,7 @@ class Scheduler:
 
     def _awaited(self, received: Sequence[Delivery | Result]) -> Results:
         reviewed = self._reviewed(received)
-        if len({each.manifest_id for each in reviewed if isinstance(each, Delivery)}) == 1:  # nothing else will come
+        if len({each.manifest_id for each in reviewed if isinstance(each, Delivery)}) == 1:  # nothing more will come
             reviewed = [replace(each, lane=Lane.ALONE) if isinstance(each, Delivery) else each for each in reviewed]
         self._begin(reviewed)
         with self._changed:
@@ -194,7 +194,7 @@ class Scheduler:
 
     def _received(self, uris: Iterable[str]) -> list[Delivery | Result]:
         def received(uri: str) -> Delivery | Result:
-            # The id inside is not known yet; most manifests are named after their id.
+            # The id inside is still unknown; most manifests are named after their id.
             manifest_id = id_from_name(uri)
             found = _tried(partial(self.intake.receive, uri), manifest_id, uri)
             gone = Result(ending=Ending.GONE, manifest_id=manifest_id, uri=uri)
@@ -216,7 +216,7 @@ class Scheduler:
         postpones: bool = False,
         known: Mapping[str, LedgerState] = MappingProxyType({}),
     ) -> list[Delivery | Result]:
-        """Each delivery with its lane, or what came of it already."""
+        """Each delivery with its lane, or its result, if there is one already."""
         now = self._now()
 
         def reviewed(each: Delivery | Result) -> Delivery | Result:
@@ -276,7 +276,7 @@ class Scheduler:
         self.slots.job.deal()
 
     def _compacted(self, delivery: Delivery) -> Result | None:
-        """What came of a manifest; None if the table brings it to done."""
+        """A manifest's result; None if the table brings it to done."""
         # guard: a manifest that another shard has taken meanwhile is not begun when its turn comes
         if not self.compactor.share.is_mine(delivery.uri):
             return result_of(delivery, Ending.GONE)
@@ -303,7 +303,7 @@ def _delivery(accepted: Accepted) -> Delivery:
 
 
 def _tried(work: Callable[[], T], manifest_id: str, uri: str = "", delivery: Delivery | None = None) -> T | Result:
-    """Do some work on one manifest. An error becomes its result, so that the others go on."""
+    """Do some work on one manifest. An error becomes its result, so that the others continue."""
     try:
         return work()
     except (OperatorError, EngineLost):

@@ -1,4 +1,4 @@
-"""The job: takes in manifests of the stream and those left open, and retries failed ones, until stopped."""
+"""The job: takes in the stream's manifests and those left open, and retries failed ones, until stopped."""
 
 import heapq
 from collections import Counter, deque
@@ -25,22 +25,23 @@ from compactor.telemetry.logs import log_event, run_in_log
 from compactor.upkeep.tasks import Tasks
 
 MAX_CONSECUTIVE_FAILURES = 6
-"""Restarts of the stream in a row without a commit."""
+"""Consecutive stream restarts without a commit."""
 
 ONCE_TRIES = 7
 ONCE_SECONDS = 60.0
-"""A run that is to end gives up on a manifest that failed so often in it, or whose next attempt is not due so soon."""
+"""A run with `once` gives up on a manifest that failed this often in it, or whose next attempt is due later than this.
+"""
 
 FIRST_AFTER_DEATH = 64
-"""Manifests to list, the newest first, before a run begins what was in flight when an earlier one died."""
+"""How many manifests to list, newest first, before a run starts those in flight when an earlier one died."""
 
 FINISH_CHECK_SECONDS = 0.02
 
 LISTED_AT_ONCE = 32
-"""Objects that a listing found, to take in before the job looks after everything else again."""
+"""How many listed objects to take in before the job handles everything else again."""
 
 TELL_SECONDS = 5.0
-"""How often a busy run reports to the log and the metrics what came of manifests."""
+"""How often a busy run reports results to the log and the metrics."""
 
 RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
@@ -50,10 +51,10 @@ SWEEP_SECONDS = 300.0
 """How often a run lists the watched prefix for manifests that the stream cannot see."""
 
 LATE_SECONDS = 3600.0
-"""What has been in the watched prefix for so long is taken in although the stream is busy.
+"""Objects older than this in the watched prefix are taken in even while the stream is busy.
 
-The stream delivers a name once. An object that was put there again under a name that it has delivered would wait until
-the job is idle, which a busy one never is.
+The stream delivers a name once. An object put there again under a delivered name would wait until the job is idle,
+which a busy one never is.
 """
 
 
@@ -61,10 +62,10 @@ class ManifestSource(Protocol):
     """A stream of the URIs of new objects in the watched prefix."""
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        """Begin calling `on_batch`, from another thread; an exception in it ends the stream.
+        """Start calling `on_batch`, from another thread; an exception in it ends the stream.
 
         Args:
-            on_batch: Gets the URIs of a micro-batch. The same URI may come again.
+            on_batch: Receives the URIs of a micro-batch. A URI may come again.
             once: End when everything in the prefix was delivered.
         """
 
@@ -72,11 +73,11 @@ class ManifestSource(Protocol):
         """Wait until the stream ends or the timeout passes; return whether it has ended.
 
         Raises:
-            Exception: What ended the stream. An error of `on_batch` is raised unchanged.
+            Exception: The error that ended the stream. An error in `on_batch` is raised unchanged.
         """
 
     def is_idle(self) -> bool:
-        """Return whether the stream has delivered everything that it can see."""
+        """Whether the stream has delivered everything it can see."""
 
     def stop(self) -> None:
         """End the stream."""
@@ -87,10 +88,10 @@ class Service:
     """Runs the job.
 
     Attributes:
-        tasks: What it repeats beside the batches.
+        tasks: What it repeats in addition to the batches.
         target_file_bytes: For the hit rate of file sizes.
-        poll_seconds: How long to wait for the stream between two checks.
-        finish_check_seconds: How long a run that is to end waits before it checks again whether it may.
+        poll_seconds: How long to wait for the stream between checks.
+        finish_check_seconds: How long a run with `once` waits before checking again whether it may end.
     """
 
     state: State
@@ -133,8 +134,8 @@ class Service:
         """Work until stopped; with `once`, until everything that was in the prefix is done.
 
         Raises:
-            OperatorError: A person must act.
-            EngineLost: The engine is gone.
+            OperatorError: An operator must act.
+            EngineLost: The engine died.
             ManifestsUnfinished: With `once`: some manifests failed each time they were tried.
             CompactorError: The stream failed too many times in a row. With `once`: a topic could not be planned; all
                 else was done.
@@ -145,7 +146,7 @@ class Service:
                 if once:
                     unplanned = self.tasks.start_once(self._stopping.is_set)
                 self._run(once=once)
-            except KeyboardInterrupt:  # in a program without a handler of its own
+            except KeyboardInterrupt:  # in a program without its own handler
                 self.stop()
                 raise
             finally:
@@ -155,7 +156,7 @@ class Service:
                 if self.runner.table is not None:
                     self.runner.table.close()
                 self.metrics.flush(FLUSH_SECONDS)
-            self._collect()  # what was in flight
+            self._collect()  # results of what was in flight
             if self.runner.table is not None:
                 self._report.failures.update(self.runner.table.unfinished())
             if once and self._report.failures and not self._stopping.is_set():
@@ -182,7 +183,7 @@ class Service:
                 self._back_off(exc)
                 continue
             if once:
-                self.tasks.end_once(self._stopping.is_set)  # a later run does what fails here
+                self.tasks.end_once(self._stopping.is_set)  # a later run repeats what fails here
                 break
 
     def _stream(self, *, once: bool) -> None:
@@ -210,7 +211,7 @@ class Service:
                     self._resume()
                     if self.share.is_whole:
                         self._list_unseen(everything=self._is_idle())
-                    else:  # also what this run left to another one, which did not take it
+                    else:  # includes manifests left to another run that did not take them
                         self._list_own()
                 self._follow_shards()
                 self._take_listed()
@@ -235,7 +236,7 @@ class Service:
         return self._stopping.is_set() or self._stream_ended.is_set()
 
     def _resume(self) -> None:
-        """Begin what earlier runs left open, beside new work."""
+        """Start what earlier runs left open, alongside new work."""
         opened = [each for each in self.recovery.find() if self.share.is_mine(each.source_uri)]
         if not self._has_resumed and any(each.has_deaths for each in opened):
             self._begin_cautiously(Counter(name_kind(each.manifest_id + ".json") for each in opened if each.has_deaths))
@@ -248,7 +249,7 @@ class Service:
             self.runner.begin_resuming(due)
 
     def _begin_cautiously(self, lost: Counter[str]) -> None:
-        """After a death, first take what was never begun: what was in flight may kill this process, too."""
+        """After a death, first take manifests that never started: those in flight may kill this process, too."""
         self.runner.be_cautious()
         first = heapq.nlargest(
             FIRST_AFTER_DEATH, self._waiting(), key=lambda info: (-lost[name_kind(info.uri)], info.modified_at)
@@ -256,7 +257,7 @@ class Service:
         self.runner.take_in(each.uri for each in first)
 
     def _join(self) -> None:
-        """Wait until the runs of other shards know of this one."""
+        """Wait until the runs of other shards know this one."""
         while not self._stopping.is_set() and not self.share.has_joined():
             self._stopping.wait(self.poll_seconds)
         self.share.has_changed()
@@ -274,7 +275,7 @@ class Service:
             self.runner.take_in(uri for uri in taken if uri not in known)
 
     def _waiting(self) -> Iterator[ObjectInfo]:
-        """The objects of the watched prefix that this run takes."""
+        """The objects in the watched prefix that this run takes."""
         listed = self.state.store.list(self.state.layout.manifests_folder)
         return (info for info in listed if is_delivery(info.uri) and self.share.is_mine(info.uri))
 
@@ -282,14 +283,14 @@ class Service:
         self._listed = deque(in_turns(info.uri for info in self._waiting()))
 
     def _finish(self) -> None:
-        """Work until every manifest of the prefix is done, or failed too many times or for too long."""
+        """Work until every manifest in the prefix is done, or failed too many times or for too long."""
         self._drain()
         if not self._is_blocked():
             self._list_unseen(everything=True)
             self._drain()
 
     def _is_blocked(self) -> bool:
-        """Whether the table is full, and commits have failed too often for a run that is to end."""
+        """Whether the table is full, and commits have failed too often for a run with `once`."""
         return self.runner.table is not None and self.runner.table.has_given_up() and self.runner.table.is_full()
 
     def _drain(self) -> None:
@@ -298,7 +299,7 @@ class Service:
             self.runner.retry()
             self._take_listed()
             is_idle = self.runner.is_idle() and not self._listed
-            # Ask before the next commit begins: while one is under way, the table has not given up.
+            # Check before the next commit starts: during one, the table has not given up.
             if self._is_blocked() or (is_idle and self.runner.table is not None and self.runner.table.has_given_up()):
                 break
             self._commit_placed(at_once=is_idle)
@@ -308,7 +309,7 @@ class Service:
             self._stopping.wait(self.finish_check_seconds)
 
     def _list_unseen(self, *, everything: bool) -> None:
-        """Find hidden, nested, empty and late objects to take in; with `everything`, all in the prefix."""
+        """List hidden, nested, empty and late objects to take in; with `everything`, all in the prefix."""
         folder = self.state.layout.manifests_folder
         late = self.state.clock.now() - timedelta(seconds=LATE_SECONDS)
         placed = self.runner.table.uris() if self.runner.table is not None else frozenset[str]()
@@ -327,7 +328,7 @@ class Service:
         self._listed = deque(unseen)
 
     def _collect(self) -> None:
-        """Report what came of manifests, and note what to try again."""
+        """Report the results, and note what to retry."""
         now, found = self.state.clock.now(), self.runner.take_ended()
         self._report.add(found)
         if any(each.ending is Ending.COMMITTED for each in found.all):
@@ -350,7 +351,7 @@ class Service:
         )
 
     def _record_failures(self) -> None:
-        """Record failures before the process ends, else they look like crashes. Gives up after some tries."""
+        """Record failures before the process ends, or they look like crashes. Gives up after some tries."""
         for tried in range(1, RECORD_TRIES + 1):
             if not self.runner.record_failures():
                 return
@@ -373,5 +374,5 @@ def _pause_seconds(failures: int) -> float:
 
 
 def _has_passed(seconds: float, since: datetime, now: datetime) -> bool:
-    """Whether an interval has passed. A start in the future, by a clock that was wrong, counts as passed."""
+    """Whether an interval has passed. A future start, from a wrong clock, counts as passed."""
     return abs((now - since).total_seconds()) >= seconds

@@ -1,4 +1,4 @@
-"""Knows which manifests this run takes: all of them, or those of its shard and of shards whose runs are gone."""
+"""Determines which manifests this run takes: all of them, or those of its shard and of shards whose runs ended."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from compactor.ledger.heartbeat import LIFE_SECONDS, Runs, runs_of_shards, works
 from compactor.telemetry.logs import log_event
 
 REFRESH_SECONDS = 5.0
-"""Age at which heartbeats are read again before use."""
+"""Age at which heartbeats are reread before use."""
 
 JOIN_SECONDS = 2 * REFRESH_SECONDS
 """How long a run waits after its first heartbeat, so that all others have seen it and leave it its share."""
@@ -22,29 +22,29 @@ class Share:
     """The manifests that this run takes: all of them, unless it is one of several shards.
 
     Attributes:
-        is_whole: Whether it takes all manifests, and always will.
+        is_whole: Whether it always takes all manifests.
     """
 
     is_whole: bool = True
 
     def is_mine(self, uri: str) -> bool:  # noqa: ARG002 - of the shards
-        """Return whether this run takes the manifest in an object of the watched prefix. Any thread may ask."""
+        """Whether this run takes the manifest in an object of the watched prefix. Any thread may ask."""
         return True
 
     def has_joined(self) -> bool:
-        """Return whether other runs know of this one, so that it may begin."""
+        """Whether other runs know this one, so that it may start."""
         return True
 
     def has_changed(self) -> bool:
-        """Return whether other manifests were taken at any time since the last call. One thread asks."""
+        """Whether the share changed at any time since the last call. One thread asks."""
         return False
 
     def leads(self) -> bool:
-        """Return whether this run does what one run does for all shards."""
+        """Whether this run does what one run does for all shards."""
         return True
 
     def is_living(self, run_id: str) -> bool:  # noqa: ARG002 - of the shards
-        """Return whether another run is alive, by its last heartbeat."""
+        """Whether another run is alive, by its last heartbeat."""
         return False
 
 
@@ -59,12 +59,12 @@ class _View:
 
 @dataclass(kw_only=True)
 class ShardShare(Share):
-    """The manifests of one shard, and of shards whose runs are gone.
+    """The manifests of one shard, and of shards whose runs ended.
 
-    A shard counts as gone once its run has ended or was asked to, or has had no heartbeat for `LIFE_SECONDS` by the
-    store's clock. One that this run has not seen yet is waited for as long. The runs need not agree: a manifest that
-    two of them take has the effect of one. Each question raises `CompactorError` if the heartbeats were never read, and
-    cannot be now.
+    A shard counts as stopped once its run has ended or was asked to, or has had no heartbeat for `LIFE_SECONDS` by the
+    store's clock. One that this run has not seen yet is awaited for as long. The runs need not agree: a manifest taken
+    by two of them takes effect once. Each query raises `CompactorError` if the heartbeats were never read, and cannot
+    be now.
     """
 
     shard: Shard
@@ -87,14 +87,14 @@ class ShardShare(Share):
         return self._current().is_taking
 
     def has_changed(self) -> bool:
-        """Return whether other manifests were taken meanwhile, even if it is as before again."""
+        """Whether the share changed since the last call, even if it changed back."""
         self._current()
         with self._lock:
             has_changed, self._has_changed = self._has_changed, False
         return has_changed
 
     def leads(self) -> bool:
-        """Return whether no shard before this one takes manifests."""
+        """Whether no shard before this one takes manifests."""
         view = self._current()
         return view.is_taking and self.shard.number == min(view.numbers, default=0)
 

@@ -1,4 +1,4 @@
-"""One attempt at a manifest: has the engine stage its files, verifies them, and drafts the commit."""
+"""One attempt at a manifest: lets the engine stage its files, verifies them, and drafts the commit."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -30,13 +30,13 @@ from compactor.telemetry.logs import log_event
 
 @dataclass(frozen=True, slots=True)
 class CompactionRules:
-    """The settings that compaction depends on.
+    """The settings that affect compaction.
 
     Attributes:
-        retries: When and how often a manifest is tried again.
-        limits: The limits of inspection; every commit records them.
+        retries: When and how often a manifest is retried.
+        limits: The inspection limits; every commit records them.
         grok: Reads lines as records; None if they are JSON. Every commit records it.
-        in_place: Whether the engine writes files of rows under their final names, for a table that lists them.
+        in_place: Whether the engine writes row files under their final names, for a table that lists them.
     """
 
     retries: RetryRules
@@ -49,9 +49,9 @@ class CompactionRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stager:
-    """Stages the output of manifests. Nothing that it writes is visible before the commit is decided.
+    """Stages the output of manifests. Nothing it writes is visible before the commit is decided.
 
-    In place, the files of rows are in the output before that, and visible once a table lists them.
+    In place, the row files are in the output before that, and visible once a table lists them.
     """
 
     state: State
@@ -69,14 +69,14 @@ class Stager:
 
         Raises:
             ManifestError: The manifest cannot be compacted.
-            InputRefused: The store refused all of its files.
+            InputRefused: The store denied access to all of its files.
             CompactorError: The attempt failed.
         """
         manifest = accepted.manifest
         if manifest is None:
-            raise CompactorError(f"manifest {accepted.manifest_id}: the record of its acceptance holds no manifest")
+            raise CompactorError(f"manifest {accepted.manifest_id}: its acceptance record has no manifest")
         manifest_id = accepted.manifest_id
-        self.registry.check_declared()  # an engine need not ask for columns if it finds no new keys
+        self.registry.check_declared()  # an engine need not request columns if it finds no new keys
         columns = ManifestColumns(self.registry, manifest_id)
         layout = self.state.layout
         place = layout.in_place(accepted.key, attempt.number, attempt.generation) if self.rules.in_place else ""
@@ -104,15 +104,15 @@ class Stager:
         return commit, len(columns.added)
 
     def keep(self, commit: Commit) -> None:
-        """Keep a verified commit. From now on any driver may decide it, so its staged files have to stay."""
+        """Save a verified commit. From now on any driver may decide it, so its staged files must stay."""
         self.state.ledger.keep_verified(commit)
         self.on_crash_point(CrashPoint.VERIFIED, commit.manifest_id)
 
     def verified(self, accepted: Accepted, numbers: Iterable[int]) -> Commit | None:
-        """Find an earlier attempt that was verified and not decided, so that its work need not be done again.
+        """Find an earlier attempt that was verified but not decided, so that its work need not be repeated.
 
         Returns:
-            What to decide; None if no such attempt has all of its staged files.
+            The commit to decide; None if no such attempt has all of its staged files.
         """
         key, layout = accepted.key, self.state.layout
         store = self.state.store
@@ -133,7 +133,7 @@ class Stager:
         return None
 
     def _read_verified(self, key: ManifestKey, number: int) -> Commit | None:
-        """A verified commit; None if it is damaged, because its work can be done again."""
+        """A verified commit; None if it is damaged, because its work can be repeated."""
         try:
             return self.state.ledger.verified_commit(key, number)
         except RecordUnreadable as exc:  # guard: verified work whose record is damaged is done again
@@ -141,11 +141,11 @@ class Stager:
             return None
 
     def discard(self, accepted: Accepted, attempt: Attempt) -> None:
-        """Delete what a failed attempt staged. What stays is deleted with the manifest's staging."""
+        """Delete a failed attempt's staged files. Leftovers are deleted with the manifest's staging."""
         discard_staged(self.state, accepted.key, attempt, in_place=self.rules.in_place)
 
     def _tell(self, commit: Commit, *, new_columns: int) -> None:
-        """Log what a person may need to know about the columns."""
+        """Log what users may need to know about the columns."""
         used = ColumnsUsed(commit.columns, commit.max_columns)
         if commit.refused_keys:
             log_event(
@@ -201,7 +201,7 @@ class Stager:
 
 
 def discard_staged(state: State, key: ManifestKey, attempt: Attempt, *, in_place: bool) -> None:
-    """Delete what an attempt staged, and wrote in place if it did, as far as the store allows it."""
+    """Delete an attempt's staged files, and its in-place files if any, as far as the store allows it."""
     folders = [state.layout.staging(key.id, attempt.number, attempt.generation)]
     folders += [state.layout.in_place(key, attempt.number, attempt.generation)] if in_place else []
     for folder in folders:
@@ -210,16 +210,16 @@ def discard_staged(state: State, key: ManifestKey, attempt: Attempt, *, in_place
 
 
 def _check_access(reports: Sequence[FileReport]) -> None:
-    """Raise if all input is refused; single refused files are quarantined instead.
+    """Raise if access to all input is denied; single denied files are quarantined instead.
 
     Raises:
-        InputRefused: Access was denied, and not one file of the manifest could be read.
+        InputRefused: Access was denied, and no file of the manifest could be read.
     """
     denied = [report for report in reports if report.status is FileStatus.FORBIDDEN]
-    # Without the right to list, S3 denies objects that do not exist: a missing file does not prove access.
+    # Without permission to list, S3 denies access to objects that do not exist: a missing file does not prove access.
     silent = {FileStatus.FORBIDDEN, FileStatus.MISSING}
     if denied and all(report.status in silent for report in reports):
-        raise InputRefused(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
+        raise InputRefused(f"{denied[0].uri}: {denied[0].detail}; expected permission to read the input")
 
 
 def _staged_file(file: ParquetFacts, final: str) -> StagedFile:
@@ -227,7 +227,7 @@ def _staged_file(file: ParquetFacts, final: str) -> StagedFile:
 
 
 def _final(layout: Layout, key: ManifestKey, uri: str, part: int, partition: str) -> str:
-    """The final name of a file of rows: its own if it was written in place."""
+    """The final name of a row file: its own if it was written in place."""
     return uri if layout.in_place_attempt(uri) else layout.output_file(key, part, partition)
 
 

@@ -1,4 +1,4 @@
-"""The job of several streams: each has a service of its own in a thread, and one that fails does not end the others."""
+"""The job of several streams: each has its own service in a thread, and a failure of one does not end the others."""
 
 import threading
 import time
@@ -16,14 +16,14 @@ from compactor.telemetry.logs import log_event, run_in_log
 
 FIRST_PAUSE_SECONDS = 30.0
 LONGEST_PAUSE_SECONDS = 900.0
-"""Pauses until a stream that failed is tried again; they double. A person may have acted meanwhile."""
+"""Pauses before a failed stream is retried; they double. An operator may have acted meanwhile."""
 
 
 class Job(Protocol):
     """The job of one stream, `compactor.job.service.Service`, or of several, `StreamsJob`."""
 
     def run(self, *, once: bool) -> RunReport:
-        """Work until stopped; with `once`, until everything that was there is done."""
+        """Work until stopped; with `once`, until everything present at the start is done."""
 
     def stop(self) -> None:
         """Ask it to end after the manifests in flight."""
@@ -31,11 +31,11 @@ class Job(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class StreamsJob:
-    """Runs the services of all streams of one job, until it is stopped.
+    """Runs the services of all streams in a job, until it is stopped.
 
     Attributes:
-        new_services: Makes the service of each stream, by its name; called again after the service failed.
-        heartbeat: The heartbeat of the job. Each service has its own, in the state of its stream.
+        new_services: Creates each stream's service, by name; called again after the service failed.
+        heartbeat: The job's heartbeat. Each service has its own, in its stream's state.
         first_pause_seconds: The pause after the first failure of a stream.
     """
 
@@ -66,11 +66,11 @@ class StreamsJob:
         self.heartbeat.note_stopping()
 
     def run(self, *, once: bool) -> RunReport:
-        """Work until stopped; with `once`, until everything that was in the prefixes of all streams is done.
+        """Work until stopped; with `once`, until everything in the prefixes of all streams is done.
 
         Raises:
-            EngineLost: The engine is gone.
-            OperatorError: A person must act on a stream. With `once` the others were finished; else all of them failed.
+            EngineLost: The engine died.
+            OperatorError: A stream needs an operator. With `once` the others were finished; else all of them failed.
             ManifestsUnfinished: With `once`: some manifests failed each time they were tried.
             CompactorError: A stream failed otherwise; without `once`, all of them failed.
         """
@@ -84,7 +84,7 @@ class StreamsJob:
             try:
                 for thread in threads:
                     thread.join()
-            except KeyboardInterrupt:  # in a program without a handler of its own
+            except KeyboardInterrupt:  # in a program without its own handler
                 self.stop()
                 raise
             finally:
@@ -93,7 +93,7 @@ class StreamsJob:
         return self._total()
 
     def _work(self, name: str, *, once: bool) -> None:
-        """Work on one stream, again after a pause if it fails. If all of them fail, the job ends."""
+        """Run one stream, restarting after a pause if it fails. If all of them fail, the job ends."""
         failures = 0
         while not self._stopping.is_set():
             began = time.monotonic()
@@ -115,7 +115,7 @@ class StreamsJob:
                     del self._errors[name]
 
     def _tried(self, name: str, *, once: bool) -> Exception | None:
-        """Work on one stream until it ends; returns the error that ended it."""
+        """Run one stream until it ends; return the error that ended it."""
         try:
             self._run(name, once=once)
         except EngineLost as exc:
@@ -129,17 +129,17 @@ class StreamsJob:
     def _run(self, name: str, *, once: bool) -> None:
         service = self.new_services[name]()
         self._running[name] = service
-        if self._stopping.is_set():  # `stop` may have come before the service existed
+        if self._stopping.is_set():  # `stop` may have been called before the service existed
             service.stop()
         report = service.run(once=once)
         self._reports.setdefault(name, RunReport()).merge(report)
 
     def _raise(self, *, once: bool) -> None:
-        """Raise what has to end the process, the most urgent first."""
+        """Raise the error that must end the process, the most urgent first."""
         if self._lost is not None:
             raise self._lost
         if not (once or self._gave_up):
-            return  # the log has the streams that failed
+            return  # the log has the failed streams
         for name, error in self._errors.items():
             if isinstance(error, OperatorError):
                 raise error

@@ -1,8 +1,8 @@
-"""Brings placed manifests to done: waits with them until the table has their files. A thread of its own commits.
+"""Brings published manifests to done once the table has their files. Commits in its own thread.
 
-No manifest waits here for another one that is stuck. All wait for the catalog: while it does not answer, the job goes
-on placing manifests up to a bound, and then begins no more of this stream. What waits here is on record as decided and
-open, so that the next run takes it over if this one dies.
+No manifest waits here for another one that is stuck. All wait for the catalog: while it does not respond, the job
+continues to publish manifests up to a limit, and then starts no more in this stream. Waiting manifests are recorded as
+decided and open, so that the next run takes them over if this one dies.
 """
 
 import time
@@ -31,29 +31,28 @@ LONGEST_PAUSE_SECONDS = 60.0
 """The pauses after failed commits."""
 
 WAITING_FILES = 50_000
-"""No further manifests are begun while those that wait have so many input files, to bound memory."""
+"""No more manifests start while the waiting ones have this many input files, to limit memory."""
 
 GIVES_UP_AFTER = 6
-"""Failed commits in a row after which a run that is to end leaves what is placed to the next one."""
+"""Failed commits in a row after which a run with `once` leaves published manifests to the next one."""
 
 PATIENCE_INTERVALS = 3
-"""Intervals between commits after which a run no longer leaves what it placed to another one."""
+"""Intervals between commits after which a run no longer leaves its published manifests to another one."""
 
 LOOKS_PER_INTERVAL = 4
-"""How often a run that leaves its manifests to another one looks whether the table has them."""
+"""How often a run that leaves its manifests to another one checks whether the table has them."""
 
 
 @dataclass(slots=True)
 class CommitTurns:
-    """Which run of several shards commits to the table, so that all together make about as many snapshots as one job.
+    """Which run of several shards commits to the table, so that together they make about as many snapshots as one job.
 
-    Each run notes what it has placed. The run of the first shard that has one, by the heartbeats, commits what all of
-    them noted; the others look whether the table has theirs. A run whose manifests have waited for too long commits
-    everything that is noted, too. So no run depends on another one. Two that commit at the same time are safe: turns
-    only save commits.
+    Each run notes its published manifests. The run of the first shard present, by the heartbeats, commits those of all
+    runs; the others check whether the table has theirs. A run whose manifests have waited for too long also commits
+    everything noted. So no run depends on another one. Concurrent commits are safe: turns only save commits.
 
     Attributes:
-        shard: The number of the shard of this run, from 1.
+        shard: This run's shard number, from 1.
         leads: Returns whether this run commits for all.
     """
 
@@ -63,27 +62,27 @@ class CommitTurns:
     _ended: set[Placed] = field(default_factory=set, init=False)
 
     def noted(self) -> list[Placed]:
-        """What the runs of other shards have placed, without what was found to be in the table."""
+        """The published manifests of other shards' runs, without those found in the table."""
         found = [Placed(each.key, each.generation) for each in noted_placed(self.state, but_shard=self.shard)]
-        self._ended &= set(found)  # what is no longer noted can be forgotten
+        self._ended &= set(found)  # what is no longer noted can be dropped
         return [each for each in dict.fromkeys(found) if each not in self._ended]
 
     def note_ended(self, placed: Collection[Placed]) -> None:
-        """Note what the next commits may leave out: what the table has or will not get."""
+        """Note what the next commits may skip: what the table has or will not get."""
         self._ended.update(placed)
 
 
 @dataclass(slots=True, kw_only=True)
 class TableCommits:
-    """The placed manifests of one run.
+    """One run's published manifests.
 
     Attributes:
-        publisher: Carries a manifest that is visible to done.
-        notes: Show people how far this is.
-        commit_seconds: How long the first of them waits at most, as long as the catalog answers.
-        max_manifests: So many are committed at once, without waiting.
-        max_waiting: While so many wait, no further manifests are begun.
-        turns: Decide which run of several shards commits; None for a run that shares with no other.
+        publisher: Brings a visible manifest to done.
+        notes: Shows the progress to users.
+        commit_seconds: How long the first of them waits at most, while the catalog responds.
+        max_manifests: This many are committed at once, without waiting.
+        max_waiting: While this many wait, no more manifests start.
+        turns: Decide which run of several shards commits; None for a single run.
     """
 
     committer: Committer
@@ -109,7 +108,7 @@ class TableCommits:
     )
 
     def take(self, placed: Result) -> None:
-        """Wait with a placed manifest. Called from several threads."""
+        """Hold a published manifest. Called from several threads."""
         with self._lock:
             if not self._waiting and not self._failures and self.turns is None:
                 self._due = self.monotonic() + self.commit_seconds
@@ -120,28 +119,28 @@ class TableCommits:
         return manifest_id in self._waiting
 
     def uris(self) -> frozenset[str]:
-        """The objects of the manifests that wait."""
+        """The objects of the waiting manifests."""
         with self._lock:
             return frozenset(each.uri for each in self._waiting.values())
 
     def is_full(self) -> bool:
-        """Return whether no further manifest is to be begun."""
+        """Whether no more manifests should start."""
         return len(self._waiting) >= self.max_waiting or self._files >= WAITING_FILES
 
     def is_idle(self) -> bool:
-        """Return whether nothing waits, and all results were taken."""
+        """Whether nothing waits, and all results were taken."""
         return not self._waiting and not self._ended and self._is_at_rest()
 
     def has_given_up(self) -> bool:
-        """Return whether a run that is to end should wait no longer."""
+        """Whether a run with `once` should stop waiting."""
         return self._failures >= GIVES_UP_AFTER and self._is_at_rest()
 
     def step(self, *, at_once: bool = False) -> None:
-        """Begin to commit what is due; with `at_once`, or if others wait for room, all that is placed; never waits."""
+        """Start a commit if due; with `at_once`, or if others wait for room, of all published ones; never waits."""
         if not self._is_at_rest():
             return
         if self._under_way is not None:
-            self._under_way.result()  # raises what ends this process
+            self._under_way.result()  # raises the error that ends this process
             self._under_way = None
         is_due = self.monotonic() >= self._due
         is_wanted = at_once or len(self._waiting) >= self.max_manifests or self.is_full()
@@ -150,18 +149,18 @@ class TableCommits:
             self._under_way = self._pool.submit(self._commit, is_wanted)
 
     def take_ended(self) -> list[Result]:
-        """Return what became of manifests since the last call."""
+        """The results since the last call."""
         with self._lock:
             ended, self._ended = self._ended, []
         return ended
 
     def unfinished(self) -> Mapping[str, str]:
-        """Why each manifest that waits is not done, by its id."""
+        """Why each waiting manifest is not done, by its id."""
         why = f": {described(self._error)}" if self._error else ""
         return dict.fromkeys(self._waiting, f"its files wait until the table takes them{why}")
 
     def close(self) -> None:
-        """Commit what waits, unless the last commit failed, and end."""
+        """Commit the waiting manifests, unless the last commit failed, and end."""
         if self._under_way is not None:
             self._under_way.result()
         if self._waiting and not self._failures:
@@ -172,12 +171,12 @@ class TableCommits:
         return self._under_way is None or self._under_way.done()
 
     def _commit(self, is_wanted: bool) -> None:
-        """Commit what is placed now, or look whether another run did; never raises.
+        """Commit the published manifests, or check whether another run did; never raises.
 
-        What is placed meanwhile waits for the next time: otherwise commits would follow each other without a pause.
+        Manifests published meanwhile wait for the next time: otherwise commits would follow each other without a pause.
 
         Args:
-            is_wanted: Leave it to no other run, because this one waits for it.
+            is_wanted: Do not leave it to another run, because this one waits for it.
         """
         try:
             is_mine = self.turns is None or is_wanted or self._has_waited() or self.turns.leads()
@@ -192,24 +191,24 @@ class TableCommits:
             self._fail(exc)
 
     def _take_turn(self, begun: Collection[Placed], noted: dict[Placed, None], *, is_mine: bool) -> bool:
-        """Commit one batch, or look; return whether there may be another one to commit now.
+        """Commit one batch, or check; return whether there may be another one to commit now.
 
         Args:
-            begun: What this run waited with when it began.
-            noted: What others noted then; loses what ended.
+            begun: This run's waiting manifests at the start.
+            noted: Those noted by others at the start; finished ones are removed.
             is_mine: Whether to commit.
         """
         with self._lock:
             waiting = {each.placed: each for each in self._waiting.values() if each.placed in begun}
         if not waiting and not noted:
-            if self._failures and not self._waiting:  # another run has committed what this one failed with
+            if self._failures and not self._waiting:  # another run has committed what this one failed to
                 self._failures, self._error = 0, None
                 self.notes.committed(0, *self._left())
             return False
         if is_mine:
             progress = self._commit_one(dict.fromkeys([*waiting, *noted]))
         else:
-            self.notes.placed(*self._left())  # before it looks, which may take long: another run may commit meanwhile
+            self.notes.placed(*self._left())  # before the check, which may take long: another run may commit meanwhile
             progress = self.committer.look(waiting)
         if waiting:
             self._settle(waiting, progress)
@@ -225,7 +224,7 @@ class TableCommits:
         return bool(applied or progress.refused or progress.visible or progress.stuck)
 
     def _has_waited(self) -> bool:
-        """Whether another run would have committed what waits by now, if it were well."""
+        """Whether another healthy run would have committed the waiting manifests by now."""
         _, since = self._left()
         patience = timedelta(seconds=PATIENCE_INTERVALS * self.commit_seconds)
         return since is not None and self.clock.now() - since > patience
@@ -247,7 +246,7 @@ class TableCommits:
         return progress
 
     def _settle(self, waiting: Mapping[Placed, Result], progress: Progress) -> None:
-        """Bring what is visible to done, and stop waiting for what will not be committed."""
+        """Bring visible manifests to done, and drop those that will not be committed."""
         visible = [waiting[placed] for placed in progress.visible if placed in waiting]
         found = list(map_ordered(self._finished, visible))
         stuck = [
@@ -266,7 +265,7 @@ class TableCommits:
             self._ended += [*done, *stuck]
         self.committer.named.finish({each.placed for each in done})
         if any(each.ending is Ending.FAILED for each in found):
-            raise TryAgainError("some manifests that the table has could not be brought to done")
+            raise TryAgainError("some manifests in the table could not be finished")
 
     def _finished(self, placed: Result) -> Result:
         try:
@@ -287,7 +286,7 @@ class TableCommits:
         self.notes.failed(described(error), *self._left())
 
     def _left(self) -> tuple[list[BatchedManifest], datetime | None]:
-        """The manifests that wait, in order, and since when the first one does."""
+        """The waiting manifests, in order, and since when the first one has waited."""
         with self._lock:
             waiting = sorted(self._waiting.values(), key=_since)
         return [each.placed.batched for each in waiting], _since(waiting[0]) if waiting else None

@@ -329,7 +329,7 @@ def test_input_that_may_not_be_read_stops_only_its_manifest(harness: Harness) ->
     assert (report.committed, report.dead_lettered, report.failures) == (1, 1, {})
     letter = harness.dead_letter("closed")
     assert letter.reason == "forbidden"
-    assert "closed-0.ndjson: access denied; expected to be allowed to read the input" in letter.message
+    assert "closed-0.ndjson: access denied; expected permission to read the input" in letter.message
     harness.check_exact(["/w/raw/good-0.ndjson"])
 
 

@@ -365,7 +365,7 @@ def test_what_the_job_may_not_delete_holds_up_nothing() -> None:
     cleaner = operating.cleaner(harness.app(store=Refusing(harness.store)))
     report = cleaner.clean(archive_days=0)
     assert (report.removed[Kind.ORPHANED], report.removed[Kind.ARCHIVED]) == (0, 1)
-    assert report.kept["the store does not let the job delete orphans there"] == 1
+    assert report.kept["the job is not permitted to delete orphans there"] == 1
     with pytest.raises(AccessError):
         cleaner.clean(archive_days=0, all_orphans=True)
 

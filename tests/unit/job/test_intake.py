@@ -206,7 +206,7 @@ def test_an_object_that_kills_its_reader_is_refused_unread() -> None:
     reads.clear()
     report = harness.run_once(store=store)
     assert (report.committed, report.dead_lettered, reads) == (MAX_INTAKES, 1, [])
-    assert harness.dead_letter("heavy").message.endswith(f"{MAX_INTAKES} runs died while they read it")
+    assert harness.dead_letter("heavy").message.endswith(f"{MAX_INTAKES} runs died while reading it")
     assert harness.store.read(harness.layout.failed_manifest("heavy"))
 
 

@@ -150,7 +150,7 @@ def test_a_manifest_object_that_may_not_be_read_stops_no_other() -> None:
     store.deny(closed)
     report = harness.run_once(store=store)
     assert (report.committed, list(report.stuck), harness.waiting()) == (1, ["closed"], [closed])
-    assert "expected to be allowed to read the manifest" in report.stuck["closed"]
+    assert "expected permission to read the manifest" in report.stuck["closed"]
 
 
 def test_input_that_becomes_unreadable_while_it_is_read() -> None:

@@ -78,4 +78,4 @@ def test_columns_that_are_nearly_full_are_told(engine_name: str) -> None:
     latest = harness.ledger.recent()[-1]
     assert (latest.columns, latest.max_columns) == (9, 10)
     state = operating.status_reader(harness.app()).read().state
-    assert state.reason.startswith("9 of 10 columns are taken")
+    assert state.reason.startswith("9 of 10 columns are used")

@@ -202,7 +202,7 @@ def test_no_column_has_the_name_of_a_folder() -> None:
     harness.run_once(engine=engine(harness))
     assert [column.name for column in harness.app().registry.latest().columns] == ["ts", "event_day__2"]
     other = Harness(output={"partition_by": ["event_day__2 = day(ts)"]}, store=harness.store)
-    with pytest.raises(SettingsError, match="'event_day__2' is the name of a column -> expected another name"):
+    with pytest.raises(SettingsError, match="'event_day__2' is a column name -> expected a different folder name"):
         job_registry(other.app()).check_declared()
 
 

@@ -129,8 +129,8 @@ def test_a_key_that_was_rescued_gets_its_column_during_the_same_manifest() -> No
     [
         ("nothing", "no such column in schema version 2"),
         (RESCUED_COLUMN, "has the rescued data"),
-        ("n", "schema.file declares it"),
-        ("gone", "was retired in schema version 2"),
+        ("n", "declared in schema.file"),
+        ("gone", "already retired in schema version 2"),
     ],
 )
 def test_what_cannot_be_retired(name: str, why: str) -> None:

@@ -55,7 +55,7 @@ def test_run_once_plans_before_it_works(tmp_path: Path, kinesis: MemoryKinesis) 
     assert rows(app) == 2
     seen = operating.status_reader(app).read().logs
     assert [(each.name, each.words[:14], each.is_behind) for each in seen] == [
-        (str(each), "all was landed", False) for each in (STREAM, OTHER)
+        (str(each), "all landed", False) for each in (STREAM, OTHER)
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_stream_that_is_not_there_fails_the_run_and_no_other_stream(tmp_path: 
     """The error comes once what could be done is done."""
     del kinesis.streams[OTHER.name]
     app = app_of(tmp_path, kinesis)
-    with pytest.raises(Exception, match="expected a log that is there"):
+    with pytest.raises(Exception, match="expected an existing log"):
         streaming.threaded_job(app, 1).run(once=True)
     assert rows(app) == 1
 

@@ -83,7 +83,7 @@ def test_a_catalog_that_is_down() -> None:
     sink_of(harness).is_down = True
     for name in ("m1", "m2"):
         harness.deliver(name, GOOD)
-    with pytest.raises(ManifestsUnfinished, match=r"its files wait until the table takes them: .*does not answer"):
+    with pytest.raises(ManifestsUnfinished, match=r"its files wait until the table takes them: .*does not respond"):
         harness.run_once()
     assert len(harness.waiting()) == 2
     failed = [each for each in harness.metrics.emitted if "TableCommitsFailed" in each]

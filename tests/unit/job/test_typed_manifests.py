@@ -126,7 +126,7 @@ def test_a_file_that_contradicts_the_record() -> None:
 
 @pytest.mark.parametrize(
     ("data", "expected"),
-    [(None, 'schema.file: "/w/columns.toml": no such object'), (b"columns = 1", "expected a [[columns]]")],
+    [(None, 'schema.file: "/w/columns.toml": no such object'), (b"columns = 1", "expected one [[columns]]")],
 )
 def test_a_file_that_is_wrong(data: bytes | None, expected: str) -> None:
     """A schema file that is missing or wrong ends a run before Spark starts; commands that read do without it."""
@@ -146,9 +146,7 @@ def test_another_file_in_the_middle_of_a_run() -> None:
     other = Harness()
     other.store, other.clock = harness.store, harness.clock
     other.runner().run([other.deliver("m1", GOOD)])
-    with pytest.raises(
-        SettingsError, match="type 'long' -> expected 'string', which it has had since schema version 1"
-    ):
+    with pytest.raises(SettingsError, match="type 'long' -> expected 'string', as it has been since schema version 1"):
         runner.run([harness.deliver("m2", GOOD)])
     assert harness.ledger.state(ManifestKey("2026-01-02", "m2")).outcome is None
 
