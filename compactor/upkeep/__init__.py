@@ -1,1 +1,1 @@
-"""Tasks that a job repeats beside its manifests."""
+"""Tasks that a job repeats in addition to its manifests."""

@@ -1,4 +1,4 @@
-"""Adds new columns to the table of the output in the Glue Data Catalog. No manifest waits for it or fails with it."""
+"""Adds new columns to the output's table in the Glue Data Catalog. No manifest waits for it or fails with it."""
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
@@ -11,10 +11,10 @@ from compactor.telemetry.logs import log_event
 from compactor.upkeep.tasks import IsStopping, Task
 
 EVERY_SECONDS = 5.0
-"""How often to look for a new version of the schema, which needs no call."""
+"""How often to check for a new schema version, which needs no call."""
 
 COMPARE_SECONDS = 3600.0
-"""How often to compare the table although there is no new version: a deployment may have replaced its columns."""
+"""How often to compare the table even without a new version: a deployment may have replaced its columns."""
 
 FIRST_PAUSE_SECONDS = 60.0
 LONGEST_PAUSE_SECONDS = 900.0
@@ -24,18 +24,18 @@ LONGEST_PAUSE_SECONDS = 900.0
 def catalog_columns_task(
     table: CatalogTable, latest: Callable[[], SchemaVersion], metadata_columns: Collection[str], clock: Clock
 ) -> Task:
-    """What does so for as long as a run lasts, and at the end of one that is to end.
+    """The task that does this while a run lasts, and at the end of a run with `once`.
 
     Args:
-        table: The table of the catalog.
+        table: The catalog's table.
         latest: Returns the latest schema version that this process knows.
-        metadata_columns: The columns with the origin of each row.
-        clock: Tells when to compare.
+        metadata_columns: The columns with each row's origin.
+        clock: Determines when to compare.
     """
     known, compare_at = -1, datetime.min.replace(tzinfo=UTC)
 
     def update(_is_stopping: IsStopping) -> None:
-        """Update the table if there is a new version, or it is time to compare."""
+        """Update the table if there is a new version, or a comparison is due."""
         nonlocal known, compare_at
         now, schema = clock.now(), latest()
         if schema.version == known and not is_over(compare_at, now, longest_seconds=COMPARE_SECONDS):

@@ -1,7 +1,7 @@
-"""Deletes what has expired: archived manifests, redriven lines, rejects, orphans, checkpoints of dead runs.
+"""Deletes expired objects: archived manifests, redriven lines, rejects, orphans, checkpoints of dead runs.
 
-Orphans are staged files, and uncommitted files that attempts wrote in place in the output. What a later command could
-ask for is put on record before it is deleted.
+Orphans are staged files, and uncommitted files that attempts wrote in place in the output. Anything that a later
+command could ask for is recorded before it is deleted.
 """
 
 import math
@@ -26,26 +26,26 @@ from compactor.upkeep.retention import Found, Retention, why_keep_in_place
 from compactor.upkeep.tasks import IsStopping, Task
 
 ORPHAN_AGE_SECONDS = 24 * 3600.0
-"""No living attempt leaves its staging unchanged for this long."""
+"""Every living attempt changes its staging within this time."""
 
 ORPHAN_DAYS = 8.0
 """How far back the job looks for orphans in the output each day, so that its cost does not grow with the output."""
 
 CHECKPOINT_AGE_SECONDS = 15 * 24 * 3600.0
-"""Glue ends a streaming run after 14 days at the latest, so an older checkpoint belongs to no living run."""
+"""Glue ends a streaming run after at most 14 days, so an older checkpoint belongs to no living run."""
 
 STILL_SECONDS = 600.0
-"""A checkpoint that was written to more recently may belong to a living run."""
+"""A checkpoint written more recently may belong to a living run."""
 
-KEPT_NAMED = 100  # further kept objects are counted, but not named
+KEPT_NAMED = 100  # further kept objects are counted, but not listed
 _DAY_SECONDS = 24 * 3600.0
-_CHUNK = 200  # objects that are judged and deleted at once
-_NAME_CHARACTERS = 20  # of a digest of what expires: two cleaners at once record the same once
-_TICK = 1_000  # objects that are passed over at once
+_CHUNK = 200  # objects judged and deleted at once
+_NAME_CHARACTERS = 20  # of a digest of the expired objects: two concurrent cleaners record the same once
+_TICK = 1_000  # objects passed over at once
 
 
 class Kind(StrEnum):
-    """The kinds of objects that expire, in the order in which they are cleaned."""
+    """The kinds of objects that expire, in cleaning order."""
 
     ARCHIVED = "archived_manifests"
     REDRIVEN = "redriven_inputs"
@@ -57,20 +57,20 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An object that is old enough to delete, but has to stay."""
+    """An object that is old enough to delete, but must stay."""
 
     where: str  # its URI
-    reason: str  # why it has to stay
+    reason: str  # why it must stay
 
 
 @as_document(omits=("failed",))
 @dataclass(frozen=True, slots=True)
 class CleaningReport:
-    """What was removed by age. With `--dry-run` nothing is removed.
+    """Objects removed by age. With `--dry-run`, nothing is removed.
 
     Attributes:
         removed: Number of objects that were removed, or would be, by kind.
-        removed_bytes: Their total length.
+        removed_bytes: Their total size.
         kept: The number of old objects that had to stay, by reason.
         kept_named: The first of these objects.
         failed: The first error that left a kind of objects uncleaned: the store refused to delete one of them, or a
@@ -82,16 +82,16 @@ class CleaningReport:
     kept: Counter[str] = field(default_factory=Counter)
     kept_named: Sequence[Kept] = ()
     failed: AccessError | StuckError | None = None
-    archive_days: int = 0  # age that was applied, in days
+    archive_days: int = 0  # applied age, in days
     dry_run: bool = False  # whether nothing was removed
 
     def with_removed(self, kind: Kind, objects: Sequence[ObjectInfo]) -> "CleaningReport":
-        """The report after some more objects were removed."""
+        """The report with more removed objects."""
         size_bytes = self.removed_bytes + sum(info.size_bytes for info in objects)
         return replace(self, removed=self.removed + Counter({kind: len(objects)}), removed_bytes=size_bytes)
 
     def with_kept(self, kept: Sequence[Kept]) -> "CleaningReport":
-        """The report after some more objects had to stay."""
+        """The report with more kept objects."""
         named = (*self.kept_named, *kept)[:KEPT_NAMED]
         return replace(self, kept=self.kept + Counter(each.reason for each in kept), kept_named=named)
 
@@ -101,17 +101,17 @@ OnChunk = Callable[[CleaningReport], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Expiry:
-    """When objects of a kind may be deleted. Those of one owner are deleted together or not at all."""
+    """When objects of a kind may be deleted. Objects with the same owner are deleted together or not at all."""
 
     kind: Kind
     folder: str
     age_seconds: float
-    why_keep: Callable[[str], Found | str | None]  # None for what must not even be counted
-    expiry: Rule | None = None  # the rule to record, if there has to be a record
+    why_keep: Callable[[str], Found | str | None]  # None for objects that must not even be counted
+    expiry: Rule | None = None  # the rule to record, if a record is needed
     rule: str = ""
-    owner_of: Callable[[str], str] | None = None  # of an object by its URI; without it, the first folder is the owner
+    owner_of: Callable[[str], str] | None = None  # an object's owner, by its URI; by default, its first folder
     newest_seconds: float = math.inf  # older objects are passed over
-    may_be_denied: bool = False  # if the store refuses, an operator with more rights may delete them later
+    may_be_denied: bool = False  # if the store refuses, an operator with more permissions may delete them later
 
     def owner(self, info: ObjectInfo) -> str:
         if self.owner_of is not None:
@@ -124,7 +124,7 @@ class _Expiry:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """Objects of one owner that are all old enough to be deleted."""
+    """An owner's objects, all old enough to delete."""
 
     owner: str
     objects: tuple[ObjectInfo, ...]
@@ -132,10 +132,10 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Cleaner:
-    """Deletes what is old enough and need not stay. Memory does not grow with the number of objects.
+    """Deletes objects that are old enough and need not stay. Memory does not grow with the number of objects.
 
     Attributes:
-        has_table: Whether a table lists the output, so that its folders may hold uncommitted files in place.
+        has_table: Whether a table lists the output, so that its folders may hold uncommitted in-place files.
     """
 
     state: State
@@ -154,21 +154,21 @@ class Cleaner:
         dry_run: bool = False,
         on_chunk: OnChunk = lambda _: True,
     ) -> CleaningReport:
-        """Delete what has expired.
+        """Delete expired objects.
 
-        If the store refuses to delete something, or a record is damaged, the other kinds are cleaned all the same.
+        If the store refuses a deletion, or a record is damaged, the other kinds are still cleaned.
 
         Args:
-            archive_days: Age from which archived manifests and redriven inputs may go.
-            rejects_days: Age from which rejects may go; 0 keeps them.
-            archive_rule: Where `archive_days` comes from, in words; by default the setting.
-            all_checkpoints: Delete young checkpoints, too: later runs begin new ones.
-            all_orphans: Delete orphans in the output that are older than `ORPHAN_DAYS`, too.
+            archive_days: Age from which archived manifests and redriven inputs may be deleted.
+            rejects_days: Age from which rejects may be deleted; 0 keeps them.
+            archive_rule: The source of `archive_days`, in words; by default the setting.
+            all_checkpoints: Also delete recent checkpoints: later runs start new ones.
+            all_orphans: Also delete orphans in the output that are older than `ORPHAN_DAYS`.
             dry_run: Only report what would be deleted.
-            on_chunk: Called after each chunk of objects with the report so far; returns whether to go on.
+            on_chunk: Called after each chunk of objects with the report so far; returns whether to continue.
 
         Raises:
-            AccessError: The store refused to delete something.
+            AccessError: The store refused a deletion.
             StuckError: A record is damaged.
         """
         expiries = [
@@ -182,7 +182,7 @@ class Cleaner:
         return report
 
     def _recorded(self, archive_days: int, rejects_days: float, archive_rule: str) -> Iterator[_Expiry]:
-        """Objects whose deletion is put on record first."""
+        """Objects whose deletion is recorded first."""
         layout, keep, age_seconds = self.state.layout, self.retention, archive_days * _DAY_SECONDS
         rule = archive_rule or f"retention.archive_days = {archive_days:g}"
         yield _Expiry(Kind.ARCHIVED, layout.archive_folder, age_seconds, keep.why_keep_archived, Why.ARCHIVE, rule, str)
@@ -200,7 +200,7 @@ class Cleaner:
             )
 
     def _rejecter(self, uri: str) -> str:
-        """The date and id of the manifest of a file of rejects; empty for any other object."""
+        """The date and id of the manifest of a rejects file; empty for any other object."""
         key = self.state.layout.rejects_owner(uri)
         return f"{key.date}/{key.id}" if key is not None and key.id else ""
 
@@ -211,10 +211,10 @@ class Cleaner:
     def check_checkpoints(self, *, force: bool = False) -> None:
         """Check that all checkpoints may be deleted.
 
-        With `force`, they may even if written recently, but never that of a run with a heartbeat.
+        With `force`, recently written ones count as deletable, too, but never one whose run has a heartbeat.
 
         Raises:
-            CompactorError: The run of one of them may be alive.
+            CompactorError: A run of one of them may be alive.
         """
         for found in chain.from_iterable(self._chunks(self._orphans(0.0)[-1])):
             self._check_still(found, force=force)
@@ -222,17 +222,17 @@ class Cleaner:
     def _check_still(self, checkpoint: _Candidate, *, force: bool) -> None:
         where = f"{self.state.layout.checkpoints_folder}{checkpoint.owner}/"
         if self.retention.why_keep_checkpoint(checkpoint.owner):
-            raise CompactorError(f"checkpoint {where}: its run is at work; expected it to be stopped first")
+            raise CompactorError(f"checkpoint {where}: its run is active; expected it to be stopped first")
         newest = max(info.modified_at for info in checkpoint.objects)
         age_seconds = (self.state.clock.now() - newest).total_seconds()
         if age_seconds < STILL_SECONDS and not force:
             raise CompactorError(
-                f"checkpoint {where}: written to {age_seconds:.0f} s ago, so its run may be at work; "
-                f"expected nothing for {STILL_SECONDS:.0f} s, or --force"
+                f"checkpoint {where}: written to {age_seconds:.0f} s ago, so its run may be active; expected no "
+                f"writes for {STILL_SECONDS:.0f} s, or --force"
             )
 
     def _in_place(self, newest_seconds: float) -> Iterator[_Expiry]:
-        """Files in the output that were written in place."""
+        """In-place files in the output."""
         if self.has_table:
             yield _Expiry(
                 Kind.ORPHANED,
@@ -264,14 +264,14 @@ class Cleaner:
                         return report
             except (AccessError, StuckError) as exc:  # nothing else of this kind expires until it is fixed
                 if expiry.may_be_denied and isinstance(exc, AccessError):
-                    denied = Kept(expiry.folder, "the store does not let the job delete orphans there")
+                    denied = Kept(expiry.folder, "the job is not permitted to delete orphans there")
                     report = report.with_kept([denied])
                 else:
                     report = replace(report, failed=report.failed or exc)
         return report
 
     def _clean_kind(self, expiry: _Expiry, report: CleaningReport) -> Iterator[CleaningReport]:
-        """Delete the expired objects of one kind; yields the report after each chunk."""
+        """Delete the expired objects of one kind; yield the report after each chunk."""
         for chunk in self._chunks(expiry):
             going, kept, fault = list[tuple[_Candidate, Found | None]](), list[Kept](), None
             for found, verdict in map_ordered(partial(_judged, expiry), chunk):
@@ -288,17 +288,17 @@ class Cleaner:
             objects = [info for found, _ in going for info in found.objects]
             report = report.with_removed(expiry.kind, objects).with_kept(kept)
             yield replace(report, failed=report.failed or fault)
-            if fault is not None:  # a damaged record keeps nothing of its chunk, but ends its kind
+            if fault is not None:  # a damaged record does not protect its chunk, but ends its kind
                 return
 
     def _chunks(self, expiry: _Expiry) -> Iterator[list[_Candidate]]:
-        """Owners whose objects are all old enough, some at a time; none of them after many objects that have to stay.
+        """Owners whose objects are all old enough, in chunks; an empty chunk after many objects that must stay.
 
-        So the listing never runs far ahead of what is judged and deleted.
+        So the listing never runs far ahead of the deletions.
         """
         now, chunk, passed, held = self.state.clock.now(), list[_Candidate](), 0, 0
         for owner, objects in groupby(self.state.store.list(expiry.folder), key=expiry.owner):
-            # Objects without an owner may be any number, so they are never held all at once.
+            # There may be any number of objects without an owner, so they are never all in memory.
             for found in [tuple(objects)] if owner else ((info,) for info in objects):
                 age_seconds = (now - max(info.modified_at for info in found)).total_seconds()
                 is_old = expiry.age_seconds <= age_seconds <= expiry.newest_seconds
@@ -314,7 +314,7 @@ class Cleaner:
             yield chunk
 
     def _delete(self, expiry: _Expiry, going: Sequence[tuple[_Candidate, Found | None]]) -> None:
-        """Delete objects; those of manifests are put on record first."""
+        """Delete objects; record those of manifests first."""
         uris = [info.uri for found, manifest in going if manifest is None for info in found.objects]
         if uris:
             self.state.store.delete(uris)

@@ -1,10 +1,10 @@
-"""Deletes what expired: puts it on record first, so that nothing is ever gone without a record of the rule.
+"""Deletes expired objects: records each rule's decision first, so that nothing is ever deleted without a record.
 
-Any number of processes may do this at once, and each may die at any point: the intention stays on record until
+Any number of processes may do this concurrently, and each may die at any point: the intention stays on record until
 everything is deleted, and the next run carries it out, whatever the settings are by then.
 
-A rebuild opens its manifest before it asks what expired, and this records what expires before it asks what is open. So
-at least one of the two sees the other: the rebuild gives up, or its manifest is left to a later run.
+A rebuild opens its manifest before it checks for expired parts, and this records expired parts before it checks for
+open manifests. So at least one of the two sees the other: the rebuild gives up, or its manifest is left to a later run.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -33,10 +33,10 @@ Outcomes = dict[str, Commit | DeadLetter]
 
 @dataclass(frozen=True, slots=True)
 class Expirer:
-    """Records what expires, and deletes it.
+    """Records expired parts, and deletes them.
 
     Attributes:
-        by: Who does, in words.
+        by: The actor, in words.
         on_crash_point: Called at each crash point.
     """
 
@@ -45,17 +45,17 @@ class Expirer:
     on_crash_point: OnChangeCrashPoint = ignore_crash_point
 
     def expire(self, why: Rule, date: str, name: str, rule: str, manifests: dict[str, int]) -> list[str]:
-        """Record what expires of a date, and delete it.
+        """Record the expired parts of a date, and delete them.
 
         Args:
-            why: The kind of the rule.
-            date: The date of the manifests.
-            name: The same name in every process that records the same.
+            why: The kind of rule.
+            date: The manifests' date.
+            name: The same in every process that makes the same decision.
             rule: The rule in words.
-            manifests: The generation of the outcome of each, by id.
+            manifests: Each manifest's outcome generation, by id.
 
         Returns:
-            The ids of manifests that are in work, whose parts are left to the next run.
+            The ids of manifests in progress, whose parts are left to the next run.
         """
         change = Taking(
             why=why,
@@ -73,14 +73,14 @@ class Expirer:
         return self._carry_out(change)
 
     def finish(self, whys: Collection[Rule]) -> list[Taking]:
-        """Carry out what earlier runs began and did not finish; return what that was."""
+        """Carry out the unfinished changes of earlier runs; return them."""
         found = list(unfinished(self.state, Taking, whys))
         for change in found:
             self._carry_out(change)
         return found
 
     def _carry_out(self, begun: Taking) -> list[str]:
-        """Delete what a change takes; return the ids of its manifests that are in work."""
+        """Delete a change's parts; return the ids of its manifests in progress."""
         change = self.state.ledger.decide(begun)  # guard: what expires is on record before it is deleted
         self.on_crash_point(ChangeCrashPoint.RECORDED, change.about)
         waiting = self._delete(change)
@@ -92,11 +92,11 @@ class Expirer:
         return waiting
 
     def _delete(self, change: Taking) -> list[str]:
-        """Delete what a change takes; return the ids of its manifests that are in work."""
+        """Delete a change's parts; return the ids of its manifests in progress."""
         outcomes: Outcomes = {}
         may_go, waiting = list(change.manifests), list[str]()
         if TAKES[change.why] & {"rows", "rejects"}:
-            # Open ones first: a rebuild that is none of them sees the change, or its outcome is among those read now.
+            # Open ones first: a rebuild not among them sees the change, or its outcome is among those read now.
             opened = set(self.state.ledger.open_ids())
             outcomes = self._outcomes(change)
             generations = {each: outcome.generation for each, outcome in outcomes.items()}
@@ -108,12 +108,12 @@ class Expirer:
         return waiting
 
     def _outcomes(self, change: Taking) -> Outcomes:
-        """The outcomes of the manifests of a change, by id; none for those whose outcome cannot be read."""
+        """The outcomes of a change's manifests, by id; omits unreadable ones."""
 
         def read(manifest_id: str) -> Commit | DeadLetter | None:
             try:
                 return self.state.ledger.outcome(ManifestKey(change.about, manifest_id))
-            except (ObjectNotFound, RecordUnreadable):  # `verify` says what is wrong with it
+            except (ObjectNotFound, RecordUnreadable):  # `verify` reports the fault
                 return None
 
         found = zip(change.manifests, map_ordered(read, change.manifests), strict=True)
@@ -123,11 +123,11 @@ class Expirer:
 def left_under(change: Taking, generations: Mapping[str, int], opened: Iterable[str]) -> tuple[list[str], list[str]]:
     """The manifests whose parts a change may delete now, and those for which that has to wait.
 
-    A manifest that was rebuilt since keeps what it has. One that is open may be rebuilt at this moment.
+    A manifest rebuilt since then keeps its parts. An open one may be being rebuilt at this moment.
 
     Args:
         change: The change.
-        generations: The generation of the newest outcome of each of its manifests; none for one that has no outcome.
+        generations: The newest outcome generation of each of its manifests; omits those without an outcome.
         opened: The ids of open manifests.
     """
     in_work = set(opened)
@@ -174,7 +174,7 @@ def _copies(state: State, outcome: Commit | DeadLetter) -> list[str]:
         return []
     if outcome.rejects_of:
         return _all_copies(state, outcome.manifest_id)
-    # Other landed records in that folder may be those of a redrive that is not done.
+    # Other landed records in that folder may belong to a redrive that is not done.
     return [file.uri for file in outcome.files if redriven_owner(file.uri, place) == outcome.manifest_id]
 
 

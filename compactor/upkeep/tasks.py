@@ -1,4 +1,4 @@
-"""Tasks that a run repeats beside its manifests: when each is due, in which thread, and what follows if it fails.
+"""Tasks that a run repeats in addition to its manifests: when each is due, in which thread, and what failures cause.
 
 No manifest waits for a task, and a thread of tasks ends with the process at any point: all that they do is safe to
 repeat, also after a kill and beside other runs.
@@ -22,10 +22,10 @@ CHECK_SECONDS = 60.0
 
 FIRST_PAUSE_SECONDS = 900.0
 LONGEST_PAUSE_SECONDS = 3600.0
-"""Pauses after failures; they double. A task that has a note does not wait for longer than its interval."""
+"""Pauses after failures; they double. A task with a note waits at most for its interval."""
 
 STOP_SECONDS = 2.0
-"""How long a stop waits for the tasks under way."""
+"""How long a stop waits for running tasks."""
 
 _POLL_SECONDS = 0.2
 
@@ -34,20 +34,20 @@ IsStopping = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Something that a run does at an interval.
+    """A recurring task of a run.
 
     Attributes:
-        name: In the log, and in `status` if it has a note.
-        every_seconds: From the end of one call to the beginning of the next.
-        run: Does it, and ends early when it is asked to stop. It may return the seconds until the next call.
-        has_note: Whether a record says when it last finished, and since when it fails. A restart then does not change
-            the time of the next call. A task without a note is first done at once.
-        thread: Tasks of one thread wait for each other.
-        leads: Whether this run does it: one of several shards does it for all. Two at once are safe.
+        name: Its name in the log, and in `status` if it has a note.
+        every_seconds: From the end of one call to the start of the next.
+        run: Does the work, and ends early when asked to stop. May return the seconds until the next call.
+        has_note: Whether a record has its last finish, and since when it has been failing. A restart then does not
+            change the next call's time. A task without a note first runs at once.
+        thread: Tasks in one thread wait for each other.
+        leads: Whether this run does it: one of several shards does it for all. Running it twice is safe.
         first_pause_seconds: The pause after the first failure.
         longest_pause_seconds: The longest pause after any number of failures.
-        at_start: What a run that is to end does of it before its manifests; None for nothing.
-        at_end: What such a run does of it after them.
+        at_start: The part that a run with `once` does before its manifests; None for nothing.
+        at_end: The part that such a run does after them.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Task:
 
 @dataclass(slots=True)
 class _Turn:
-    """When a task is due next, and how often it failed in a row. Its thread writes it, others while there is none."""
+    """When a task is next due, and its failures in a row. Written by its thread, or by others if there is none."""
 
     next_at: datetime | None = None
     pause_seconds: float = 0.0
@@ -91,18 +91,18 @@ class Tasks:
             self._turns[task.name] = _Turn()
 
     def step(self) -> None:
-        """Begin what is due, except in threads that are at work. Never waits, never raises. One thread calls it."""
+        """Start due tasks, except in busy threads. Never waits, never raises. One thread calls it."""
         for name, tasks in self._by_thread.items():
             thread = self._threads.get(name)
             if (thread is None or not thread.is_alive()) and any(map(self._is_due, tasks)):
                 self._start(name, partial(self._work, tasks, self._stopping.is_set))
 
     def halt(self) -> None:
-        """Ask the tasks under way to end. Takes no lock, so that a signal handler may call it."""
+        """Ask running tasks to end. Takes no lock, so that a signal handler may call it."""
         self._stopping.set()
 
     def stop(self) -> None:
-        """End the tasks under way, but leave those alone that do not end soon. Safe to call twice."""
+        """End running tasks, but abandon those that do not end soon. Safe to call twice."""
         self.halt()
         ends_at = time.monotonic() + STOP_SECONDS
         for thread in self._threads.values():
@@ -110,16 +110,16 @@ class Tasks:
         self._threads, self._stopping = {}, Event()
 
     def wait(self) -> None:
-        """Wait for the end of the tasks under way."""
+        """Wait until running tasks have ended."""
         for thread in self._threads.values():
             thread.join()
 
     def start_once(self, is_stopping: IsStopping) -> list[Exception]:
-        """Do what a run that is to end does before its manifests, or until a stop; returns why tasks failed."""
+        """Do what a run with `once` does before its manifests, or until a stop; return the tasks' errors."""
         return self._once({task: task.at_start for task in self._tasks() if task.at_start}, is_stopping)
 
     def end_once(self, is_stopping: IsStopping) -> list[Exception]:
-        """Do what a run that is to end does after its manifests; see `start_once`."""
+        """Do what a run with `once` does after its manifests; see `start_once`."""
         return self._once({task: task.at_end for task in self._tasks() if task.at_end}, is_stopping)
 
     def _tasks(self) -> Iterator[Task]:
@@ -143,7 +143,7 @@ class Tasks:
         return list(errors)
 
     def _start(self, name: str, work: Callable[[], None]) -> None:
-        # What waits for brokers, or for a catalog, keeps no process from ending.
+        # A task that waits for brokers or a catalog does not keep a process from ending.
         self._threads[name] = Thread(target=work, name=name, daemon=True)
         self._threads[name].start()
 
@@ -161,7 +161,7 @@ class Tasks:
                 self._call(task, is_stopping)
 
     def _call(self, task: Task, is_stopping: IsStopping) -> None:
-        """Do a task, unless it is found not to be due; whatever it raises, it has its turn again."""
+        """Run a task, unless it turns out not to be due; whatever it raises, it gets its turn again."""
         turn, note = self._turns[task.name], TaskNote(self._state, task.name)
         is_begun = False
         try:
@@ -187,7 +187,7 @@ class Tasks:
         turn.wait(self._state.clock.now(), pause)
 
     def _left_seconds(self, task: Task, note: TaskNote) -> float:
-        """How long a task that this run believes to be due is not due yet, by what other runs have done."""
+        """How long until a task that seems due to this run is really due, considering other runs."""
         if not task.leads():
             return CHECK_SECONDS
         return note.left_seconds(task.every_seconds) if task.has_note else 0.0

@@ -119,7 +119,7 @@ def _dead_letter(harness: Harness) -> None:
     ("damage", "reason"),
     [
         (_no_outcome, "its manifest is not committed"),
-        (_bad_outcome, "its outcome cannot be read"),
+        (_bad_outcome, "its outcome is unreadable"),
         (_not_done, "its commit is not done"),
         (_dead_letter, "its manifest is not committed"),
     ],
@@ -193,7 +193,7 @@ def test_staging_of_the_unknown() -> None:
     harness.clock.advance(ORPHAN_AGE_SECONDS + 1)
     report = clean(harness)
     assert all(harness.store.stat(uri) for uri in uris)
-    assert report.kept == {"its manifest is not on record": 1, "the record of its acceptance cannot be read": 1}
+    assert report.kept == {"its manifest is not on record": 1, "its acceptance record is unreadable": 1}
 
 
 def test_the_latest_write_counts_for_all() -> None:
@@ -273,7 +273,7 @@ def test_checkpoints_by_age(over: bool, lives: bool) -> None:
     harness.clock.advance(CHECKPOINT_AGE_SECONDS + (1 if over else -1))
     if lives:
         beat(harness, "run-1")
-    assert clean(harness).kept == ({"its run is at work": 1} if over and lives else {})
+    assert clean(harness).kept == ({"its run is active": 1} if over and lives else {})
     assert (harness.store.stat(uri) is None) == (over and not lives)
 
 
