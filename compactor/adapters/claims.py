@@ -4,8 +4,8 @@ Each entry is a create-only object with the next number, so all planners agree o
 number is taken reads that entry and tries the next number. Entries never change and are never deleted. The journal is
 meant for back-fills, where one entry claims a whole manifest.
 
-An index, built block by block, lists the entries that claim a key. So a planner reads only the entries of its keys, and
-those after the last indexed block.
+An index, built block by block, lists the entries that claim a key. So a planner reads only its keys' entries, and those
+after the last indexed block.
 """
 
 import re
@@ -30,8 +30,8 @@ from compactor.ledger.history.run_levels import RunLevels, digest_of
 class StreamClaims:
     """A `ClaimTable` for one stream. Streams share all keys, so that a file belongs to one of them.
 
-    Holders of this stream are plain ids. Holders of other streams have the form of `of_stream`, including those from
-    before the settings had streams, whose stream has an empty name.
+    Holders in this stream are plain ids. Holders in other streams have the form of `of_stream`, including those from
+    before the settings had streams, whose stream name is empty.
     """
 
     claims: ClaimTable
@@ -81,9 +81,9 @@ class JournalClaims:
     _late: "deque[tuple[int, ClaimsEntry]]" = field(default_factory=deque)
     """The entries after the index, by number."""
     _late_claims: dict[str, tuple[int, Claim]] = field(default_factory=dict)
-    """Their claims, each with the number of its entry."""
+    """Their claims, each with its entry's number."""
     _free: set[str] = field(default_factory=set)
-    """Keys that were looked up in the index and that no entry claims."""
+    """Keys that were looked up in the index and are not claimed by any entry."""
     _entries: int | None = None
     _lock: Lock = field(default_factory=Lock)
 
@@ -126,7 +126,7 @@ class JournalClaims:
             return {key: claim for key in keys if (claim := self._claim(key, indexed)) is not None}
 
     def _claim(self, key: str, indexed: Mapping[str, Claim]) -> Claim | None:
-        """The claim of a key by the entries after the index, else by the index."""
+        """A key's claim in the entries after the index, else in the index."""
         late = self._late_claims.get(key)
         return late[1] if late is not None else indexed.get(key)
 
@@ -150,7 +150,7 @@ class JournalClaims:
             self._apply(number, entry)
 
     def _indexed_entries(self) -> int:
-        """How many entries the index covers. The index of a deleted journal is forgotten."""
+        """How many entries the index covers. The index of a deleted journal is deleted."""
         number = self._index.upto * BLOCK_ENTRIES
         if number:
             try:
@@ -172,7 +172,7 @@ class JournalClaims:
         for _, entry in map_ordered(self._read_indexed, (base_name(self._uri(number)) for number in numbers)):
             claim = Claim(entry.holder, entry.lease_until)
             found.update({key: claim for key in entry.keys if key in asked})
-        self._free |= asked - found.keys()  # only now: what could not be read must not count as free
+        self._free |= asked - found.keys()  # only now: unreadable keys must not count as free
         return found
 
     def _extend_index(self) -> None:
@@ -188,7 +188,7 @@ class JournalClaims:
                     self._settle(number, entry)
 
     def _settle(self, number: int, entry: ClaimsEntry) -> None:
-        """Forget the claims of an entry that the index has now."""
+        """Drop the claims of an entry that is now indexed."""
         # guard: a key that a block of claims has is not free once the block is in the index
         self._free.difference_update(entry.keys)
         for key in entry.keys:
@@ -196,7 +196,7 @@ class JournalClaims:
                 del self._late_claims[key]
 
     def _read(self, name: str) -> tuple[int, ClaimsEntry]:
-        uri, expected = self.folder + name, "an entry of the journal of claims"
+        uri, expected = self.folder + name, "an entry of the claims journal"
         data = self.store.read(uri)
         entry = ClaimsEntry.read(data, uri, expected)
         return int(name.removesuffix(".json")), entry
@@ -205,7 +205,7 @@ class JournalClaims:
         try:
             return self._read(name)
         except ObjectNotFound as exc:
-            raise _missing(self.folder + name, "the index of the journal has it") from exc
+            raise _missing(self.folder + name, "it is in the journal's index") from exc
 
     def _apply(self, number: int, entry: ClaimsEntry) -> None:
         self._late.append((number, entry))

@@ -14,7 +14,7 @@ from compactor.core.rules.shares import in_turns
 class ListedManifests:
     """A `compactor.job.service.ManifestSource` that lists the prefix in a thread, and delivers each object once.
 
-    If many manifests have names that differ only in numbers, the others still get at least every second turn.
+    If many manifest names differ only in numbers, the others still get at least every second turn.
 
     The watched folder ends with `/`. After a listing without new manifests it pauses for `poll_seconds`.
     """

@@ -1,4 +1,4 @@
-"""Connects to the Kafka clusters and Kinesis sources of the settings."""
+"""Connects to the Kafka clusters and Kinesis sources in the settings."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from compactor.sources.landing.lines import Strays
 
 REQUEST_SECONDS = 30.0
-_KINESIS_ATTEMPTS = 3  # throttling is waited for by what reads
+_KINESIS_ATTEMPTS = 3  # readers wait for throttling themselves
 
 
 def kafka_of(
@@ -24,24 +24,24 @@ def kafka_of(
     """The topics of the clusters in the settings.
 
     Args:
-        clusters: The properties of each cluster, as librdkafka names them.
-        request_seconds: How long to wait for an answer.
+        clusters: Each cluster's properties, with librdkafka's names.
+        request_seconds: How long to wait for a response.
         with_columns: Whether records have their key, timestamp and headers.
 
     Raises:
-        SettingsError: The settings name no cluster.
+        SettingsError: The settings have no cluster.
         ExtraMissing: The client is not installed.
     """
     if not clusters:
-        raise SettingsError(["kafka.clusters: none -> expected the cluster of the topic"])
-    # The package is an extra, and takes long to load for commands that read nothing.
+        raise SettingsError(["kafka.clusters: none -> expected the topic's cluster"])
+    # The package is an extra, and slow to load for commands that read nothing.
     from compactor.adapters.kafka.broker_log import BrokerLog  # noqa: PLC0415
 
     return BrokerLog(clusters, request_seconds=request_seconds, with_columns=with_columns)
 
 
 def kinesis_of(sources: Mapping[str, Mapping[str, str]], spec: StoreSpec) -> Log:
-    """The streams of the sources. A source without region or endpoint has those of the settings."""
+    """The sources' streams. A source without region or endpoint uses those of the settings."""
     # boto3 is slow to load, and only planning needs it.
     from compactor.adapters.aws.kinesis import KinesisStreams, Source  # noqa: PLC0415
 
@@ -54,5 +54,5 @@ def kinesis_of(sources: Mapping[str, Mapping[str, str]], spec: StoreSpec) -> Log
 
 
 def stray_rules(sources: Mapping[str, Mapping[str, str]]) -> dict[str, "Strays"]:
-    """By source, what to do with packed records that hash to another shard."""
+    """What to do with packed records that hash to another shard, by source."""
     return {name: "drop" if given.get("strays") == "drop" else "keep" for name, given in sources.items()}

@@ -11,10 +11,10 @@ from compactor.telemetry.logs import log_event
 
 
 def metrics_sink(settings: Settings, clock: Clock, *, sums_shards: bool = True) -> MetricsSink:
-    """The sink that the settings name.
+    """The sink in the settings.
 
-    Metrics of a stream count for its job as well, so that alarms cover all streams. So do those of a shard, unless
-    `sums_shards` is false.
+    A stream's metrics also count for its job, so that alarms cover all streams. So do a shard's, unless `sums_shards`
+    is false.
 
     Raises:
         AccessError: AWS cannot be reached, for example because no region is set.

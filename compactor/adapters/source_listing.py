@@ -1,4 +1,4 @@
-"""Lists the files of a source of `compact`, and what cannot be listed: forbidden folders, and links."""
+"""Lists the files of a source of `compact`, and unlistable entries: forbidden folders, and links."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class SourceListing:
     """A `compactor.sources.folders.planning.Listing`.
 
     Attributes:
-        confined: The local folders that links must not lead out of.
+        confined: The local folders that links must not escape.
     """
 
     store: ObjectStore

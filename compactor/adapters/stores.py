@@ -27,10 +27,10 @@ class StoreSpec:
 
     Attributes:
         region: None to take it from the environment.
-        endpoint_url: Endpoint other than AWS; None for AWS.
-        attempts: How often a request is sent at most; None for the default of the job.
-        confined: Local folders that symbolic links in them must not lead out of.
-        state: The local folder of the state, in which files with lines of the input are private.
+        endpoint_url: A non-AWS endpoint; None for AWS.
+        attempts: The maximum number of attempts per request; None for the job's default.
+        confined: Local folders that symbolic links in them must not escape.
+        state: The local state folder, in which files with input lines are private.
     """
 
     region: str | None = None
@@ -42,13 +42,13 @@ class StoreSpec:
 
     @classmethod
     def of(cls, aws: Aws, allowed_prefixes: Sequence[str] = (), state: str = "") -> Self:
-        """The values of the settings, in which empty text stands for None."""
+        """The values in the settings, where empty text stands for None."""
         confined = tuple(each for each in allowed_prefixes if not (is_s3(each) or is_log(each)))
         region, endpoint_url = aws.region or None, aws.endpoint_url or None
         return cls(region, endpoint_url, aws.timeout_seconds, confined=confined, state="" if is_s3(state) else state)
 
     def client(self, service: str, **more: Any) -> Any:
-        """A new boto3 client, which is safe to share between threads, but not between processes."""
+        """A new boto3 client, safe to share between threads, but not between processes."""
         # boto3 takes a third of a second to import; runs on local folders need not wait for it.
         from compactor.adapters.aws.clients import aws_client  # noqa: PLC0415
 
@@ -62,7 +62,7 @@ class StoreSpec:
         )
 
     def open(self) -> ObjectStore:
-        """The store of this process for these values; always the same object."""
+        """This process's store for these values; always the same object."""
         # A forked process gets its own store: AWS clients must not be shared between processes.
         return _open(self, os.getpid())
 
@@ -73,7 +73,7 @@ def _open(spec: StoreSpec, _process_id: int) -> ObjectStore:
 
 
 class RoutedStore:
-    """Passes each call to the store of its URI. Connects to AWS at the first `s3://` URI."""
+    """Passes each call to the store for its URI. Connects to AWS at the first `s3://` URI."""
 
     def __init__(self, spec: StoreSpec) -> None:
         self._spec = spec
@@ -114,7 +114,7 @@ class RoutedStore:
             return
         found = self.stat(source)
         if found is None:
-            raise ObjectNotFound(f"{source}: there is no such object")
+            raise ObjectNotFound(f"{source}: no such object")
         with self.writer(target) as writer:
             for start in range(0, found.size_bytes, _CHUNK_BYTES):
                 writer.write(self.read_range(source, start, _CHUNK_BYTES, etag=found.etag))
@@ -128,7 +128,7 @@ class RoutedStore:
 
     def _store(self, uri: str) -> ObjectStore:
         if not is_s3(uri):
-            if self._local is None:  # it refuses some locales, which do not matter to S3
+            if self._local is None:  # it refuses some locales, which do not matter for S3
                 self._local = LocalStore(confined=self._spec.confined, state=self._spec.state)
             return self._local
         with self._lock:
@@ -140,11 +140,11 @@ class RoutedStore:
 
 
 OnRead = Callable[[int], None]
-"""Called from several threads with the number of bytes read for the first time."""
+"""Called from several threads with the number of newly read bytes."""
 
 
 class WatchedReads(RoutedStore):
-    """A `RoutedStore` that counts the bytes of input read below some prefixes. Repeated reads count once."""
+    """A `RoutedStore` that counts the input bytes read in some prefixes. Repeated reads count once."""
 
     def __init__(self, spec: StoreSpec, prefixes: Sequence[str], on_read: OnRead) -> None:
         super().__init__(spec)

@@ -1,4 +1,4 @@
-"""What the doctor checks of this machine: Spark, scratch folders and disks."""
+"""The doctor's view of this machine: Spark, scratch folders and disks."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from compactor.ops.doctor.machine_checks import Disk, SparkFound
 
 
 def find_spark() -> SparkFound | None:
-    """The Spark of this Python; None if pyspark is not installed."""
+    """This Python's Spark; None if pyspark is not installed."""
     try:
         found = version("pyspark")
         from compactor.adapters.spark.session import s3a_jar_properties  # noqa: PLC0415 - Spark is slow to load
@@ -25,7 +25,7 @@ def find_spark() -> SparkFound | None:
 
 
 def scratch_folders(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The folders that Spark and Python write scratch files to by default."""
+    """The default scratch folders of Spark and Python."""
     named = env.get("SPARK_LOCAL_DIRS") or env.get("LOCAL_DIRS") or ""
     return tuple(filter(None, named.split(","))) or (tempfile.gettempdir(),)
 
@@ -39,4 +39,4 @@ def disk_of(path: str) -> Disk:
         has_free_files = status.f_files == 0 or status.f_favail > 0
         return Disk(str(there.stat().st_dev), shutil.disk_usage(there).free, has_free_files)
     except OSError as exc:
-        raise AccessError(f"{there}: its disk does not tell its free space ({exc.strerror})") from exc
+        raise AccessError(f"{there}: its disk does not report its free space ({exc.strerror})") from exc

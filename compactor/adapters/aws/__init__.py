@@ -1,4 +1,4 @@
-"""Adapters to AWS and to servers with its protocols. Nothing else imports boto3 or botocore."""
+"""Adapters for AWS and for servers with its protocols. Nothing else imports boto3 or botocore."""
 
 from compactor.core.extras import need
 

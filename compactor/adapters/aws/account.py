@@ -1,4 +1,4 @@
-"""Looks up in AWS, or a stand-in, what the settings name. Reads only, and gives up soon."""
+"""Looks up the resources in the settings, in AWS or a stand-in. Read-only, with short time-outs."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -32,7 +32,7 @@ _REFUSED = {
     "TokenRefreshRequired",
     "RequestTimeTooSkewed",
 }
-"""The codes with which S3 refuses the credentials themselves [S3 API, error responses]."""
+"""Codes with which S3 refuses the credentials themselves [S3 API, error responses]."""
 
 _CRASHED = "500"
 """S3 itself may send this, and so may a stand-in that cannot handle an unsigned request."""
@@ -45,7 +45,7 @@ class Connection(Protocol):
     def region(self) -> str | None: ...
 
     def client(self, service: str, **more: Any) -> Any:
-        """A new boto3 client, with further arguments of `aws_client`."""
+        """A new boto3 client; takes the other arguments of `aws_client`."""
 
 
 class AwsAccount:
@@ -66,9 +66,9 @@ class AwsAccount:
             with translated(f"S3 at {self.endpoint}"):
                 answer = client.list_objects_v2(Bucket=bucket, MaxKeys=1)
         except ResponseParserError as exc:
-            raise self._no_s3("its answer is no XML") from exc
+            raise self._no_s3("its response is not XML") from exc
         except CompactorError as exc:
-            # A refusal is an answer too, and it has a date.
+            # A refusal is a response, too, and has a date.
             if not isinstance(exc.__cause__, ClientError):
                 raise
             answer = exc.__cause__.response
@@ -77,7 +77,7 @@ class AwsAccount:
         try:
             time = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
         except (KeyError, ValueError) as exc:
-            raise self._no_s3("its answer has no date") from exc
+            raise self._no_s3("its response has no date") from exc
         return time.astimezone(UTC)
 
     def region(self) -> str | None:
@@ -113,4 +113,4 @@ class AwsAccount:
         return answer
 
     def _no_s3(self, why: str) -> AccessError:
-        return AccessError(f"S3 at {self.endpoint}: another server answers there, perhaps a proxy ({why})")
+        return AccessError(f"S3 at {self.endpoint}: a different server responds there, perhaps a proxy ({why})")

@@ -1,4 +1,4 @@
-"""Makes AWS clients. Credentials come from where AWS tools find them: environment, profile, role."""
+"""Creates AWS clients. Credentials come from the usual places: environment, profile, role."""
 
 from functools import cache, partial
 from typing import Any
@@ -12,10 +12,10 @@ from botocore.session import get_session
 from compactor.adapters.aws.errors import translated
 from compactor.adapters.aws.whole_heads import require_whole_heads
 
-_CONNECTIONS = 64  # as many as the threads that share a client
+_CONNECTIONS = 64  # as many as threads that share a client
 _CONNECT_TIMEOUT_SECONDS = 5
 _TIMEOUT_SECONDS = 60.0
-_ATTEMPTS = 8  # with growing pauses; throttling and 5xx are retried
+_ATTEMPTS = 8  # with increasing pauses; throttling and 5xx are retried
 
 
 def aws_client(
@@ -34,7 +34,7 @@ def aws_client(
     Clients of one session share its credentials; by default each has its own session.
 
     Raises:
-        AccessError: There is no region, or the environment is set up wrong.
+        AccessError: There is no region, or the environment is misconfigured.
     """
     config = Config(
         retries={"mode": "standard", "total_max_attempts": attempts or _ATTEMPTS},
@@ -53,10 +53,10 @@ def aws_client(
 
 
 def aws_session() -> Session:
-    """A new session in the current environment. All sessions share the folders of models of the first one.
+    """A new session in the current environment. All sessions share the first one's model folders.
 
     Raises:
-        BotoCoreError: The environment is set up wrong.
+        BotoCoreError: The environment is misconfigured.
     """
     core = get_session()
     core.register_component("data_loader", _models())
@@ -68,7 +68,7 @@ def aws_session() -> Session:
 
 @cache
 def _models() -> Loader:
-    """AWS's descriptions of its services, shared by all clients: reading them takes 50 ms."""
+    """AWS's service descriptions, shared by all clients: reading them takes 50 ms."""
     loader: Loader = get_session().get_component("data_loader")
     return loader
 

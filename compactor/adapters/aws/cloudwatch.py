@@ -18,17 +18,17 @@ from compactor.telemetry.logs import log_event
 from compactor.telemetry.metrics import CATALOGUE
 
 MAX_DATA = 1000
-"""The most metrics in one PutMetricData [CloudWatch API]."""
+"""The most metrics per PutMetricData [CloudWatch API]."""
 
-MAX_REQUEST_BYTES = 1_000_000  # 1 MB for each POST [CloudWatch API], applied before compression
+MAX_REQUEST_BYTES = 1_000_000  # 1 MB per POST [CloudWatch API], measured before compression
 MAX_VALUES = 150  # values of one metric in one request [CloudWatch API]
 MAX_AGE_SECONDS = 14 * 86_400 - 3600  # two weeks [CloudWatch API], less a margin for clocks
 _GREATEST = 2.0**360  # and its inverse is the least except 0 [CloudWatch API]
 
-# Upper bounds for a metric and for each value, in form fields: the longest of CloudWatch's protocols.
+# Upper bounds for a metric and for each value, in form encoding: the longest of CloudWatch's protocols.
 _DATUM_BYTES = 600
 _VALUE_BYTES = 140
-_DIMENSION_BYTES = 140  # of a further dimension without its value, which needs no escapes
+_DIMENSION_BYTES = 140  # of an additional dimension without its value, which needs no escapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Datum:
     """At most `MAX_VALUES` values of one metric at one time, each with its number of occurrences.
 
     Attributes:
-        about: Dimensions to send in addition to those of the job, instead of all dimension sets; empty for none.
+        about: Dimensions to send in addition to the job's, instead of all dimension sets; empty for none.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Datum:
 
     @property
     def size_bytes(self) -> int:
-        """An upper bound of its size in a request."""
+        """An upper bound for its size in a request."""
         further = sum(_DIMENSION_BYTES + len(value) for _, value in self.about)
         return _DATUM_BYTES + _VALUE_BYTES * len(self.counts) + further
 
     def document(self, dimensions: Mapping[str, str]) -> dict[str, Any]:
-        """The argument of PutMetricData."""
+        """Its PutMetricData argument."""
         return {
             "MetricName": self.name,
             "Dimensions": [{"Name": name, "Value": value} for name, value in dimensions.items()],
@@ -65,7 +65,7 @@ class Datum:
 def measured(
     values: Mapping[str, float | Distribution], at: datetime, about: Mapping[str, str] = NO_DIMENSIONS
 ) -> tuple[list[Datum], dict[str, int]]:
-    """Turn measurements into data; returns also how many values of each metric CloudWatch cannot hold."""
+    """Convert measurements to data; also return how many values of each metric CloudWatch cannot represent."""
     data: list[Datum] = []
     unfit: dict[str, int] = {}
     for name, value in values.items():
@@ -82,7 +82,7 @@ def _is_fit(value: float) -> bool:
 
 
 def _parts(counts: Mapping[float, int]) -> Iterator[tuple[tuple[float, int], ...]]:
-    # Values that CloudWatch cannot tell from 0 become 0.
+    # Values that CloudWatch cannot distinguish from 0 become 0.
     pairs = ((float(value) if abs(value) >= 1 / _GREATEST else 0.0, count) for value, count in counts.items())
     return iter(lambda: tuple(islice(pairs, MAX_VALUES)), ())
 
@@ -128,7 +128,7 @@ def metric_statistic(
 
 
 MAX_QUEUED = 20_000
-"""The most metrics that wait while CloudWatch is away: several hours of them, in about 20 MB."""
+"""The most metrics queued while CloudWatch is unreachable: several hours of them, in about 20 MB."""
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -147,7 +147,7 @@ _WRONG = {
     "RequestEntityTooLarge",
     "413",
 }
-"""Answers to an invalid request, without the `Exception` that some protocols append. No retry helps."""
+"""Errors for an invalid request, without the `Exception` that some protocols append. No retry helps."""
 
 _Answer = Literal["taken", "refused", "none"]
 
@@ -156,16 +156,16 @@ _Answer = Literal["taken", "refused", "none"]
 class CloudWatchMetrics:
     """Sends metrics to CloudWatch in order.
 
-    While CloudWatch cannot be reached they wait in a queue, and the oldest are dropped when it is full. Drops are
-    counted, in the log and in the metric `MetricsDropped`.
+    While CloudWatch is unreachable they wait in a queue, and the oldest are dropped when it is full. Drops are counted,
+    in the log and in the metric `MetricsDropped`.
 
     Attributes:
-        client: A boto3 client as `cloudwatch_client` makes it.
-        dimensions: The dimensions of every metric.
-        stream: The value of a further dimension `Stream`; each metric is then sent with it and without it, because
-            CloudWatch does not aggregate over dimensions. Empty if there is none.
-        shard: The value of a further dimension `Shard`, in the same way.
-        sums_shards: Whether to send metrics without that dimension, too; without a shard they have no other.
+        client: A boto3 client from `cloudwatch_client`.
+        dimensions: Every metric's dimensions.
+        stream: The value of an additional dimension `Stream`; each metric is then sent with and without it, because
+            CloudWatch does not aggregate over dimensions. Empty for none.
+        shard: The value of an additional dimension `Shard`, in the same way.
+        sums_shards: Whether to send metrics without that dimension, too; it has no effect without a shard.
     """
 
     client: Any
@@ -189,7 +189,7 @@ class CloudWatchMetrics:
 
     @property
     def dimension_sets(self) -> list[Mapping[str, str]]:
-        """The sets of dimensions that each metric is sent with."""
+        """The dimension sets with which each metric is sent."""
         of_all = [self.dimensions] if self.sums_shards or not self.shard else []
         further = {"Stream": self.stream, "Shard": self.shard}
         return [*of_all, *({**self.dimensions, name: value} for name, value in further.items() if value)]
@@ -234,7 +234,7 @@ class CloudWatchMetrics:
                 self._pause(failures)
 
     def _next_batch(self) -> tuple[list[Datum], Datum | None]:
-        """Wait for the next request: data from the queue, and the number of drops that CloudWatch does not know yet."""
+        """Wait for the next request: data from the queue, and the unreported number of drops."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._queue))
             now = self.clock.now()
@@ -284,7 +284,7 @@ class CloudWatchMetrics:
             self._lost_values += _values_of(self._queue.popleft())
 
     def _forget_until(self, moment: datetime) -> None:
-        """Drop values so old that CloudWatch would refuse the request."""
+        """Drop values that are so old that CloudWatch would refuse the request."""
         while self._queue and self._queue[0].at < moment:
             self._lost_values += _values_of(self._queue.popleft())
 

@@ -27,12 +27,12 @@ T = TypeVar("T")
 class DynamoClaims:
     """Claims as items of one table.
 
-    An item counts until DynamoDB has removed it, which may be days after its time to live.
+    An item counts until DynamoDB removes it, which may be days after its time to live.
 
     Attributes:
         table: A table with the string partition key `pk`, and `expires_at` as its time-to-live attribute.
-        ttl_days: The time to live of a claim, longer than an event may be late or repeated.
-        sleep: Waits before a retry that the client does not make by itself.
+        ttl_days: A claim's time to live, longer than an event may be late or repeated.
+        sleep: Waits before retries that the client does not make itself.
     """
 
     client: Any
@@ -72,9 +72,9 @@ class DynamoClaims:
         """Write a claim if the condition holds.
 
         Returns:
-            `claim` itself if it was written; else the existing claim. That may equal `claim`: if an answer was lost,
+            `claim` itself if it was written; else the existing claim. That may equal `claim`: if a response was lost,
                 the client's
-            retry meets what the first request wrote.
+            retry finds what the first request wrote.
         """
         item = {
             "pk": {"S": key},
@@ -114,7 +114,7 @@ class DynamoClaims:
         raise StoreUnavailable(f"claims in table {self.table}: some were not returned in each of {_TRIES} tries")
 
     def _each(self, items: Iterable[S], do: Callable[[S], T]) -> dict[S, T]:
-        """Call a function for every distinct item, several at a time; return the result of each."""
+        """Call a function for every distinct item, several at a time; return each result."""
         distinct = list(dict.fromkeys(items))
         if len(distinct) <= 1:
             return {item: do(item) for item in distinct}

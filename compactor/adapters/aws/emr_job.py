@@ -1,8 +1,8 @@
-"""Lists, starts and cancels the runs of the job on EMR Serverless.
+"""Lists, starts and cancels the job's runs on EMR Serverless.
 
-An application has no job definition and no limit of runs: so each start names everything, and does nothing while a run
-of this name is alive. Concurrent starts send the same token, so that EMR Serverless makes one run. Runs have mode
-BATCH, because EMR Serverless "always retries" a run of mode STREAMING [EMR Serverless User Guide, Job resiliency], and
+An application has no job definition and no run limit: so each start contains all parameters, and does nothing while a
+run with this name is alive. Concurrent starts send the same token, so that EMR Serverless makes one run. Runs use mode
+BATCH, because EMR Serverless "always retries" a run in mode STREAMING [EMR Serverless User Guide, Job resiliency], and
 only the control plane restarts the job.
 """
 
@@ -39,11 +39,11 @@ _PYTHON = "./environment/bin/python"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmrJob:
-    """The job on one application.
+    """The job in one application.
 
     Attributes:
-        name: The name of its runs. Other runs of the application are left alone.
-        shard: The shard of the job; empty if it works on all manifests.
+        name: The name of its runs. Other runs in the application are left alone.
+        shard: The job's shard; empty if it takes all manifests.
         defined_at: When the settings were written, which counts as a deployment; None if unknown.
     """
 
@@ -57,7 +57,7 @@ class EmrJob:
     page_runs: int = _PAGE_RUNS
 
     def list(self, since: datetime) -> Sequence[JobRun]:
-        # A run without a timeout may have lived for longer than any history.
+        # A run without a timeout may have lived longer than any history.
         found = {run.run_id: run for run in self._listed(states=_LIVING)}
         found.update((run.run_id, run) for run in self._listed(createdAtAfter=since))
         return newest_first([run for run in found.values() if run.is_living or run.started_at >= since])
@@ -112,7 +112,7 @@ class EmrJob:
 
 
 def spark_submit_parameters(wanted: Emr) -> str:
-    """The options of spark-submit: the archive with its Python, as in AWS's guide, and the properties."""
+    """The spark-submit options: the archive with its Python, as in AWS's guide, and the properties."""
     properties = {
         "spark.archives": f"{wanted.archive}#environment",
         "spark.emr-serverless.driverEnv.PYSPARK_DRIVER_PYTHON": _PYTHON,

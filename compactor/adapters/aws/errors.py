@@ -22,7 +22,7 @@ from compactor.core.errors import (
 from compactor.core.rules.backoff import pause_seconds
 
 _NOT_FOUND = {"NoSuchKey", "NoSuchVersion", "NotFound", "404", "KeyTooLongError", "MethodNotAllowed"}
-_ARCHIVED = {"InvalidObjectState"}  # in Glacier: answered with 403, although it is about this one object
+_ARCHIVED = {"InvalidObjectState"}  # in Glacier: answered with 403, although it concerns only this object
 _CHANGED = {"PreconditionFailed", "412"}
 _PASSING = {
     "SlowDown",
@@ -31,7 +31,7 @@ _PASSING = {
     "RequestTimeout",
     "RequestTimeoutException",
     "OperationAborted",
-    "NoSuchUpload",  # completed by a request whose answer was lost, or cleaned up: a new upload helps
+    "NoSuchUpload",  # completed by a request whose response was lost, or cleaned up: a new upload helps
     "ConditionalRequestConflict",
     "BadDigest",
     "Throttling",
@@ -63,16 +63,16 @@ _NOT_VALID = {
     "TokenRefreshRequired",
     "UnrecognizedClientException",
 }
-"""Refusals of the caller's credentials or clock."""
+"""Refusals because of the caller's credentials or clock."""
 
 _NO_CREDENTIALS: tuple[tuple[type[BotoCoreError], str], ...] = (
     (exceptions.PartialCredentialsError, "incomplete AWS credentials: {} is not set"),
     (exceptions.NoCredentialsError, "no AWS credentials: set AWS_PROFILE or run aws sso login"),
     (exceptions.ProfileNotFound, "no AWS profile {}: set AWS_PROFILE to one of `aws configure list-profiles`"),
-    (exceptions.SSOError, "the AWS session is not valid: run aws sso login"),
-    (exceptions.TokenRetrievalError, "the AWS session is not valid: run aws sso login"),
+    (exceptions.SSOError, "the AWS session is invalid: run aws sso login"),
+    (exceptions.TokenRetrievalError, "the AWS session is invalid: run aws sso login"),
 )
-"""What a client raises without an answer from AWS. The braces stand for `cred_var` or `profile` of the error."""
+"""Client errors without a response from AWS. The braces stand for the error's `cred_var` or `profile`."""
 
 _SET_UP_WRONG = (
     exceptions.ConfigNotFound,
@@ -84,23 +84,23 @@ _SET_UP_WRONG = (
 
 
 def pause_before_try(failures: int, *, first_seconds: float = 0.2, longest_seconds: float = 5.0) -> float:
-    """Seconds to wait, after a number of failures from 1, before a retry that the client does not make itself."""
+    """The pause before a retry that the client does not make itself, given the number of failures, from 1."""
     chance = random.random()  # noqa: S311 - only spreads pauses
     return pause_seconds(failures, first_seconds=first_seconds, longest_seconds=longest_seconds, chance=chance)
 
 
 def error_code(exc: ClientError) -> str:
-    """The code of an error, such as `NoSuchKey`; the HTTP status if there is none."""
+    """An error's code, such as `NoSuchKey`; the HTTP status if there is none."""
     return str(exc.response.get("Error", {}).get("Code", ""))
 
 
 def answered_code(error: CompactorError) -> str:
-    """The code of the AWS answer that a translated error is about; empty if there was no answer."""
+    """The AWS code behind a translated error; empty if there was no response."""
     return error_code(error.__cause__) if isinstance(error.__cause__, ClientError) else ""
 
 
 def error_for(code: str, message: str, status: int) -> CompactorError:
-    """The compactor's error for an AWS code and an HTTP status, which is 0 if it is unknown."""
+    """The compactor's error for an AWS code and an HTTP status, which is 0 if unknown."""
     if code in _NOT_FOUND or code in _ARCHIVED:
         return ObjectNotFound(message)
     if code in _CHANGED:
@@ -112,7 +112,7 @@ def error_for(code: str, message: str, status: int) -> CompactorError:
 
 @contextmanager
 def translated(place: str) -> Iterator[None]:
-    """Translate errors of AWS and of the network, about a URI, table or service."""
+    """Translate AWS and network errors that concern a URI, table or service."""
     try:
         yield
     except (ClientError, BotoCoreError, Boto3Error, HTTPError) as exc:
@@ -120,18 +120,18 @@ def translated(place: str) -> Iterator[None]:
 
 
 def translated_pages(place: str, pages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The pages of a boto3 paginator, with the errors of their requests translated."""
+    """The pages of a boto3 paginator, with its requests' errors translated."""
     with translated(place):
         yield from pages
 
 
 def own_error(place: str, error: Exception) -> Exception:
-    """The compactor's error for one of AWS or of the network; any other error unchanged."""
+    """The compactor's error for an AWS or network error; any other error unchanged."""
     if isinstance(error, ClientError):
         code = error_code(error)
         detail = error.response.get("Error", {}).get("Message", "")
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        return error_for(code, f"{place}: {error.operation_name} was answered with {code}: {detail}", status)
+        return error_for(code, f"{place}: {error.operation_name} failed with {code}: {detail}", status)
     for kind, said in _NO_CREDENTIALS:
         if isinstance(error, kind):
             named = error.kwargs.get("cred_var", error.kwargs.get("profile", ""))

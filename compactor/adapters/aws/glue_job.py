@@ -1,4 +1,4 @@
-"""Lists, starts and stops the runs of a Glue job."""
+"""Lists, starts and stops a Glue job's runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _NEVER = datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlueJob:
-    """One Glue job, with a boto3 client of Glue and the number of runs to list in one request."""
+    """One Glue job, with a boto3 Glue client and the number of runs to list per request."""
 
     client: Any
     name: str
@@ -45,7 +45,7 @@ class GlueJob:
             try:
                 answer = self.client.start_job_run(JobName=self.name)
             except ClientError as exc:
-                # Also if the answer of a successful request was lost: the retry meets that very run.
+                # Also if the response to a successful request was lost: the retry finds that very run.
                 # guard: a start that meets a run is an outcome
                 if error_code(exc) == "ConcurrentRunsExceededException":
                     return None
@@ -66,7 +66,7 @@ class GlueJob:
 
 
 def _ends_before(page: Sequence[JobRun], since: datetime) -> bool:
-    """Whether no later page can hold a run since then: this page, newest first, goes back past it."""
+    """Whether no later page can have a run since then: this page, newest first, goes back past it."""
     if len(page) < 2 or page[-1].started_at >= since:  # noqa: PLR2004 - one run has no order
         return False
     return page[0].started_at > page[-1].started_at

@@ -1,4 +1,4 @@
-"""Adds columns to a table of the Glue Data Catalog, and changes nothing else."""
+"""Adds columns to a table in the Glue Data Catalog, and changes nothing else."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from compactor.adapters.aws.errors import error_code, translated
 from compactor.core.errors import StoreUnavailable
 from compactor.schema.catalog import Drift, TableColumns, drift, table_columns
 
-_TRIES = 5  # another writer may be faster that often
+_TRIES = 5  # how often another writer may be faster
 
 _INPUT = {
     "Name",
@@ -28,12 +28,12 @@ _INPUT = {
     "TargetTable",
     "ViewDefinition",
 }
-"""The fields of a GetTable answer that UpdateTable takes, and replaces all of [Glue API, TableInput]."""
+"""The GetTable fields that UpdateTable accepts, and replaces completely [Glue API, TableInput]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlueTable:
-    """`compactor.schema.catalog.CatalogTable`, with a boto3 client of Glue."""
+    """`compactor.schema.catalog.CatalogTable`, with a boto3 Glue client."""
 
     client: Any
     database: str
@@ -60,7 +60,7 @@ class GlueTable:
         return found
 
     def _write(self, found: Mapping[str, Any], missing: Mapping[str, str]) -> bool:
-        """Add columns to the version of the table that was read; return whether it was still that version."""
+        """Add columns to the table version that was read; return whether it was still current."""
         storage = found.get("StorageDescriptor", {})
         added = [{"Name": name, "Type": kind} for name, kind in missing.items()]
         table = {key: value for key, value in found.items() if key in _INPUT}
@@ -68,7 +68,7 @@ class GlueTable:
         version = {"VersionId": found["VersionId"]} if found.get("VersionId") else {}
         with translated(self._place):
             try:
-                # The registry has the history of the columns, so the catalog need not archive its own.
+                # The registry has the columns' history, so the catalog need not archive its own.
                 self.client.update_table(DatabaseName=self.database, TableInput=table, SkipArchive=True, **version)
             except ClientError as exc:
                 if error_code(exc) == "ConcurrentModificationException":

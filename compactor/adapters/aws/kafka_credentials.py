@@ -1,4 +1,4 @@
-"""AWS credentials for Kafka clients: secrets of Secrets Manager, and IAM tokens for MSK."""
+"""AWS credentials for Kafka clients: Secrets Manager secrets, and IAM tokens for MSK."""
 
 import json
 import time
@@ -26,11 +26,11 @@ def token(region: str, session: Session | None = None) -> tuple[str, float]:
     """Make an IAM token for MSK.
 
     Args:
-        region: The region of the cluster.
-        session: Has the credentials; by default those of the environment, the profile or the role.
+        region: The cluster's region.
+        session: Source of the credentials; by default the environment, the profile or the role.
 
     Returns:
-        The token, and when it expires, in seconds since 1970.
+        The token, and its expiry in seconds since 1970.
 
     Raises:
         CredentialsMissing: There are no credentials.
@@ -39,7 +39,7 @@ def token(region: str, session: Session | None = None) -> tuple[str, float]:
     need("msk")
     from aws_msk_iam_sasl_signer import MSKAuthTokenProvider  # noqa: PLC0415 - an extra that secrets do not need
 
-    with translated("credentials of MSK"):  # roles are assumed, and tokens of them renewed, when they are asked for
+    with translated("MSK credentials"):  # roles are assumed, and their tokens renewed, on demand
         found = (session or Session()).get_credentials()
         if found is None:
             raise CredentialsMissing("no AWS credentials: set AWS_PROFILE or run aws sso login")
@@ -59,12 +59,12 @@ _lock = Lock()
 
 
 def secret_of(reference: str, *, is_fresh: bool = False, session: Session | None = None) -> str:
-    """The text of a secret; with `#key` after its ARN, the text under that key of its JSON object.
+    """A secret's text; with `#key` after its ARN, the text under that key in its JSON object.
 
     Args:
-        reference: The ARN of the secret, with or without a key.
+        reference: The secret's ARN, with or without a key.
         is_fresh: Whether to bypass the cache.
-        session: Has the credentials; by default those of the environment, the profile or the role.
+        session: Source of the credentials; by default the environment, the profile or the role.
 
     Raises:
         SettingsError: The secret has no such key, or is binary.
@@ -80,7 +80,7 @@ def secret_of(reference: str, *, is_fresh: bool = False, session: Session | None
 
 
 def _asked_again(arn: str, session: Session | None, known: str | None) -> str:
-    """The text of a secret. If AWS does not answer, the known text is more likely right than none."""
+    """A secret's text. If AWS does not respond, the known text is probably still right."""
     try:
         return _asked(arn, session)
     except StoreUnavailable:
@@ -97,7 +97,7 @@ def _asked(arn: str, session: Session | None) -> str:
         )
         found = client.get_secret_value(SecretId=arn)
     if "SecretString" not in found:
-        raise SettingsError([f"{arn}: a binary secret -> expected a text"])
+        raise SettingsError([f"{arn}: a binary secret -> expected text"])
     return str(found["SecretString"])
 
 

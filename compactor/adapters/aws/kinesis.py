@@ -21,18 +21,18 @@ _SUBSCRIBE_TRIES = 8
 
 _NOT_FOUND = "ResourceNotFoundException"
 _EXPIRED = "ExpiredIteratorException"
-_INVALID = "InvalidArgumentException"  # of a sequence number: the record is gone
+_INVALID = "InvalidArgumentException"  # for a sequence number: the record no longer exists
 _THROTTLED = {"ProvisionedThroughputExceededException", "KMSThrottlingException", "LimitExceededException"}
 _BUSY = {"ResourceInUseException", "LimitExceededException"}  # a subscription ended less than 5 seconds ago
 
 
 @dataclass(slots=True)
 class Pace:
-    """Limits how often all readers of this process call each shard.
+    """Limits how often all readers in this process call each shard.
 
     Attributes:
-        call_seconds: The least time between two calls.
-        throttled_tries: After so many throttled calls in a row, the reading fails.
+        call_seconds: The minimum time between two calls.
+        throttled_tries: How many throttled calls in a row fail a read.
     """
 
     call_seconds: float = 1 / _CALLS_PER_SECOND
@@ -48,16 +48,16 @@ class Pace:
             self.sleep(pause)
 
     def took(self, place: str, length_bytes: int) -> None:
-        """Note the length of an answer of a shard, which delays its next call."""
+        """Note the length of a shard's response, which delays its next call."""
         self._free_at[place] = self.now() + max(self.call_seconds, length_bytes / _SHARD_BYTES_PER_SECOND)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How to reach the streams of a source.
+    """How to reach a source's streams.
 
     Attributes:
-        consumer: The name of a registered consumer, for enhanced fan-out; empty to poll.
+        consumer: A registered consumer's name, for enhanced fan-out; empty to poll.
     """
 
     client: Any
@@ -66,7 +66,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class KinesisStreams:
-    """The streams of the sources of the settings."""
+    """The streams of the sources in the settings."""
 
     sources: Mapping[str, Source]
     pace: Pace = field(default_factory=Pace)
@@ -102,7 +102,7 @@ class KinesisStreams:
         try:
             return self.sources[stream.source]
         except KeyError:
-            raise SettingsError([f"kinesis.sources: expected {stream.source}, which {stream} names"]) from None
+            raise SettingsError([f"kinesis.sources: expected {stream.source}, as named in {stream}"]) from None
 
     def _described(self, stream: LogName) -> dict[str, Any] | None:
         client = self._source(stream).client
@@ -123,7 +123,7 @@ class KinesisStreams:
         return str(found["ConsumerDescription"]["ConsumerARN"])
 
     def _polled(self, log: LogName, partition_id: str, at: int) -> Generator[Batch]:
-        """Read a shard by `GetRecords`, no faster than its limits, until an iterator expires."""
+        """Read a shard with `GetRecords`, no faster than its limits, until an iterator expires."""
         client, place = self._source(log).client, f"{log}/{partition_id}"
         iterator: str | None = _iterator(client, place, {"StreamName": log.name, "ShardId": partition_id}, at)
         while iterator:
@@ -136,7 +136,7 @@ class KinesisStreams:
             yield Batch(records, answer.get("MillisBehindLatest", 0) / 1000, is_end=iterator is None)
 
     def _records(self, client: Any, place: str, iterator: str) -> dict[str, Any] | None:
-        """One answer; None if the iterator expired."""
+        """One response; None if the iterator expired."""
         for tried in range(1, self.pace.throttled_tries + 1):
             self.pace.wait(place)
             with _reading(place):
@@ -169,7 +169,7 @@ def _iterator(client: Any, place: str, shard: Mapping[str, str], at: int) -> str
 def _subscribed(
     client: Any, consumer_arn: str, place: str, partition_id: str, at: int, sleep: Callable[[float], None]
 ) -> Generator[Batch]:
-    """Read a shard by `SubscribeToShard`, with 2 MB/s for each consumer. A subscription ends after five minutes."""
+    """Read a shard with `SubscribeToShard`, with 2 MB/s per consumer. A subscription ends after five minutes."""
     with _reading(place):
         events = _subscription(client, consumer_arn, partition_id, at, sleep)
         try:
@@ -206,18 +206,18 @@ def _subscription(client: Any, consumer_arn: str, partition_id: str, at: int, sl
 
 @contextmanager
 def _reading(place: str) -> Iterator[None]:
-    """Translate errors about a shard. A shard that has disappeared since it was listed is passing trouble."""
+    """Translate errors of a shard. A shard that disappeared after it was listed is a transient failure."""
     with translated(place):
         try:
             yield
         except ClientError as exc:
             if error_code(exc) == _NOT_FOUND:
-                raise StoreUnavailable(f"{place}: it is gone since it was listed") from exc
+                raise StoreUnavailable(f"{place}: disappeared after it was listed") from exc
             raise
 
 
 def _unless_missing(place: str, ask: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
-    """The answer; None if there is no such stream or consumer."""
+    """The response; None if there is no such stream or consumer."""
     with translated(place):
         try:
             return ask()

@@ -1,4 +1,4 @@
-"""AWS on a local stand-in: its resources, and a function that is fed from a queue as by Lambda."""
+"""AWS on a local stand-in: its resources, and a function fed from a queue as by Lambda."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Handler = Callable[[Mapping[str, Any], object], Mapping[str, Any]]
 
 @dataclass(slots=True)
 class Fed:
-    """Number of calls of a function, of their messages, and of the messages that it reported as failed."""
+    """The number of calls of a function, of their messages, and of the messages that it reported as failed."""
 
     batches: int = 0
     messages: int = 0
@@ -23,7 +23,7 @@ class Fed:
 
 
 def feed(client: Any, queue_url: str, handler: Handler, *, batch_size: int = 1000) -> Fed:
-    """Call a function with up to `batch_size` messages of a queue at a time, until none is visible.
+    """Call a function with up to `batch_size` queue messages at a time, until none is visible.
 
     Messages that its partial batch response reports as failed return after their visibility timeout; the others are
     deleted.
@@ -69,7 +69,7 @@ def _delete(client: Any, queue_url: str, messages: list[dict[str, Any]]) -> None
 def make_buckets(names: list[str], *, region: str, endpoint_url: str) -> None:
     """Create empty buckets."""
     client: Any = s3_client(region, endpoint_url)
-    # S3 refuses a location constraint for its first region, and requires one everywhere else.
+    # S3 refuses a location constraint in its first region, and requires one everywhere else.
     where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
     for name in names:
         with translated(f"s3://{name}"):

@@ -1,4 +1,4 @@
-"""Reads the depth and the age of an SQS queue, and notifies people through an SNS topic."""
+"""Reads the depth and the age of an SQS queue, and sends notifications to an SNS topic."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,13 +7,13 @@ from typing import Any
 from compactor.adapters.aws.errors import translated
 from compactor.control.snapshot import QueueDepth
 
-_SUBJECT_CHARACTERS = 100  # the limit of SNS, which takes only printable ASCII [SNS API]
+_SUBJECT_CHARACTERS = 100  # SNS's limit; it accepts only printable ASCII [SNS API]
 _TEXT_CHARACTERS = 60_000  # even at four bytes each below the 256 KiB of a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnsTopic:
-    """One topic, with a boto3 client of SNS."""
+    """One topic, with a boto3 SNS client."""
 
     client: Any
     arn: str
@@ -30,12 +30,12 @@ def _subject(text: str) -> str:
 
 
 _MEASURED_WITHIN = timedelta(minutes=15)
-"""SQS measures each minute and reports some minutes late. Older measurements are out of date."""
+"""SQS measures each minute and reports some minutes late. Older measurements are outdated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqsQueue:
-    """One queue, with boto3 clients of SQS and of CloudWatch, which has the age of the oldest message."""
+    """One queue, with boto3 clients for SQS and for CloudWatch, which has the age of the oldest message."""
 
     sqs: Any
     cloudwatch: Any

@@ -1,12 +1,12 @@
-"""Makes a client reject answers that end within their head.
+"""Makes a client reject responses truncated inside the header.
 
-`http.client` takes the end of a connection for the end of a head. A length of 2048 may then read as 20, an error may
-lack its code, and an answer without a length has no body: an empty object, or an empty listing.
+`http.client` treats the end of a connection as the end of a header. A length of 2048 may then read as 20, an error may
+lack its code, and a response without a length has no body: an empty object, or an empty listing.
 
 A tracer may have replaced botocore's classes. Classes that extend botocore's are extended in turn. With any others the
-client works as boto3 makes it, but rejects answers without a length. As botocore rejects a body that is shorter than
-its length, no truncated answer with a body counts then. A truncated answer to HEAD may count: the size of an object
-could lack its last digits.
+client works as made by boto3, but rejects responses without a length. As botocore rejects a body that is shorter than
+its length, no truncated response with a body counts then. A truncated HEAD response may count: an object's size could
+lack its last digits.
 """
 
 from collections.abc import Callable
@@ -20,16 +20,16 @@ from botocore.exceptions import ConnectionClosedError
 
 from compactor.telemetry.logs import log_event
 
-_MESSAGE = "the answer ended within its head"
+_MESSAGE = "the response was truncated inside its header"
 _POOLS = (AWSHTTPConnectionPool, AWSHTTPSConnectionPool)
 _CONNECTIONS = (AWSHTTPConnection, AWSHTTPSConnection)
 _WITHOUT_A_BODY = (204, 304)  # [RFC 9110]
 
 
 def require_whole_heads(client: Any) -> None:
-    """Have a boto3 client treat an answer that ends within its head as a broken connection, and retry.
+    """Have a boto3 client treat a response truncated inside its header as a broken connection, and retry.
 
-    If its connection classes neither are botocore's own nor extend them, log once that heads are unchecked.
+    If its connection classes neither are botocore's own nor extend them, log once that headers are unchecked.
     """
     session = http_session_of(client)
     manager: Any = getattr(session, "_manager", None)
@@ -37,7 +37,7 @@ def require_whole_heads(client: Any) -> None:
     to_proxies = getattr(session, "_pool_classes_by_scheme", None)
     if found and found == to_proxies and all(map(_extends_botocore, found.values())):
         pools = {scheme: _whole(pool) for scheme, pool in found.items()}
-        # If botocore keeps its pools elsewhere, the branch below is taken, which logs what is left unchecked.
+        # If botocore keeps its pools elsewhere, the branch below is taken, which logs what remains unchecked.
         manager.pool_classes_by_scheme = session._pool_classes_by_scheme = pools  # noqa: SLF001
     else:
         _tell_unchecked()
@@ -50,7 +50,7 @@ def _extends_botocore(pool: Any) -> bool:
 
 @cache
 def _whole(pool: Any) -> Any:
-    """A class of pools whose connections reject answers that end within their heads, derived from another."""
+    """A subclass of a pool class whose connections reject responses truncated inside the header."""
 
     class Connection(_WholeHeads, pool.ConnectionCls):  # type: ignore[misc]
         pass
@@ -67,7 +67,7 @@ def _tell_unchecked() -> None:
 
 
 def _require_length(operation_model: Any, response_dict: Any, **_: object) -> None:
-    """Reject an answer that states no length in any way, because it may end anywhere."""
+    """Reject a response that does not state its length in any way, because it may end anywhere."""
     told = {name.lower() for name in response_dict["headers"]}
     has_body = response_dict["status_code"] not in _WITHOUT_A_BODY and operation_model.http.get("method") != "HEAD"
     if has_body and not told & {"content-length", "transfer-encoding"}:
@@ -90,8 +90,8 @@ class _Head:
 
 
 def _begin(answer: Any) -> None:
-    """Read the head of an answer; reject it if it ends early."""
-    del answer.begin  # it is this function, so that the answer refers to itself
+    """Read a response header; reject it if it is truncated."""
+    del answer.begin  # it is this function, so the response refers to itself
     head = answer.fp = _Head(answer.fp)
     try:
         answer.begin()
@@ -108,7 +108,7 @@ def _answer(make: Callable[..., Any], *arguments: Any, **options: Any) -> HTTPRe
 
 
 class _WholeHeads:
-    """Makes a connection reject answers that end within their head."""
+    """Makes a connection reject responses truncated inside the header."""
 
     response_class: Callable[..., Any]
 
@@ -117,12 +117,12 @@ class _WholeHeads:
         try:
             return super().getresponse()  # type: ignore[misc]  # of the other base
         finally:
-            # botocore sets another one for an answer that comes before the body was sent. It has the status of that
-            # answer, and botocore would use it again for the next one.
+            # botocore sets a different one for a response that arrives before the body was sent. It has that response's
+            # status, and botocore would reuse it for the next one.
             self.response_class = HTTPResponse
 
     def _consume_headers(self, received: BinaryIO) -> None:
-        """Skip a `100 Continue`. botocore would loop for ever when a connection ends."""
+        """Skip a `100 Continue`. botocore would loop forever if a connection ends."""
         while (line := received.readline()) not in (b"\r\n", b"\n"):
             if not line:
                 raise RemoteDisconnected(_MESSAGE)

@@ -1,4 +1,4 @@
-"""The adapter for catalogs of Iceberg tables, which alone imports pyiceberg."""
+"""The adapter for Iceberg catalogs, the only importer of pyiceberg."""
 
 from compactor.core.extras import need
 

@@ -1,4 +1,4 @@
-"""One change of a table: prepared on the state in which the table was read, and sent once."""
+"""One change to a table: prepared on the table state that was read, and sent once."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -86,7 +86,7 @@ class MixedOverwrite(_Mixed, _OverwriteFiles):
 
 
 class MixedReplace(MixedOverwrite):
-    """Replaces files by others with the same rows: readers that follow the table may ignore it."""
+    """Replaces files with others that have the same rows: readers that follow the table may ignore it."""
 
     def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
         made = super()._summary(snapshot_properties)
@@ -97,10 +97,10 @@ _LAST_ADDED = -1
 
 
 class Change(Transaction):
-    """Updates of a table that take effect together or not at all.
+    """Updates to a table that take effect together or not at all.
 
-    pyiceberg would send a transaction again after a conflict, and delete the manifests of one that it believes to have
-    failed. `send` does neither: a conflict may be the answer to a second delivery of a change that is in the table.
+    pyiceberg would resend a transaction after a conflict, and delete the manifests of one that it believes to have
+    failed. `send` does neither: a conflict may be the response to a second delivery of a change that is in the table.
     """
 
     def __init__(self, table: Table) -> None:
@@ -120,9 +120,9 @@ class Change(Transaction):
 
     @property
     def table_metadata(self) -> TableMetadata:
-        """The table with what is staged; read-only.
+        """The table with the staged updates; read-only.
 
-        Cached, because pyiceberg applies all updates each time, and asks for it some twenty times a change.
+        Cached, because pyiceberg applies all updates each time, and asks for it some twenty times per change.
         """
         if not self._updates:
             return self._table.metadata
@@ -135,11 +135,11 @@ class Change(Transaction):
         same = next((each for each in self._table.metadata.schemas if each == schema), None)
         if same is None:
             self._stage((AddSchemaUpdate(schema_=schema), SetCurrentSchemaUpdate(schema_id=_LAST_ADDED)))
-        else:  # catalogs give equal schemas one number, by which the snapshot has to name it
+        else:  # catalogs give equal schemas one number, which the snapshot must use
             self._stage((SetCurrentSchemaUpdate(schema_id=same.schema_id),))
 
     def use_partitions(self, spec: PartitionSpec) -> None:
-        """Partition the files of this and later changes in this way."""
+        """Partition the files in this and later changes in this way."""
         self._stage((AddPartitionSpecUpdate(spec=spec), SetDefaultSpecUpdate(spec_id=_LAST_ADDED)))
 
     def use_specs(self, added: Sequence[PartitionSpec], default: int) -> bool:
@@ -160,12 +160,12 @@ class Change(Transaction):
         *,
         keeps_rows: bool = False,
     ) -> int:
-        """Make a snapshot with files added and removed. It may have the same files: the table has to move on.
+        """Create a snapshot with files added and removed. It may have the same files: the table must move on.
 
         Args:
             added: The new files.
-            removed: Files that are in the table.
-            notes: The summary of the snapshot.
+            removed: Files in the table.
+            notes: The snapshot's summary.
             keeps_rows: Whether the added files have the rows of the removed ones.
 
         Returns:
@@ -181,7 +181,7 @@ class Change(Transaction):
     def _producer(
         self, added: Sequence[DataFile], removed: Collection[DataFile], notes: dict[str, str], *, keeps_rows: bool
     ) -> _SnapshotProducer[Any]:
-        """The producer of the snapshot: pyiceberg's own, unless some files have other partitions than the table now."""
+        """The snapshot's producer: pyiceberg's own, unless some files are partitioned differently than the table."""
         metadata = self.table_metadata
         if keeps_rows and added and removed:
             io = self._table.io
@@ -195,7 +195,7 @@ class Change(Transaction):
         return kind(operation=operation, transaction=self, io=self._table.io, snapshot_properties=notes)
 
     def merge_manifests(self) -> int:
-        """Make a snapshot with the same files in fewer manifests.
+        """Create a snapshot with the same files in fewer manifests.
 
         Returns:
             Its id.
@@ -218,24 +218,24 @@ class Change(Transaction):
         return merging.snapshot_id
 
     def expire(self, snapshot_ids: Collection[int]) -> None:
-        """Remove snapshots, provided that no branch or tag has moved."""
+        """Expire snapshots, provided that no branch or tag has moved."""
         refs = self._table.metadata.refs.items()
         others = ((name, ref.snapshot_id) for name, ref in refs if name != MAIN_BRANCH)
-        # `_stage` would leave these out: it takes one requirement of each kind, and has that of the main branch.
+        # `_stage` would omit these: it takes one requirement per kind, and has that of the main branch.
         self._requirements += tuple(AssertRefSnapshotId(ref=name, snapshot_id=each) for name, each in others)
         self._stage((RemoveSnapshotsUpdate(snapshot_ids=sorted(snapshot_ids)),))
 
     def remove_schemas(self, expired: Collection[int]) -> None:
-        """Remove schemas that nothing needs without these snapshots. Each new column adds a full schema."""
+        """Remove schemas that nothing needs after these snapshots expire. Each new column adds a full schema."""
         if numbers := unneeded_schemas(self._table.metadata, expired):
             self._stage((RemoveSchemasUpdate(schema_ids=numbers),))
 
     def _counts(self, snapshot: Snapshot | None) -> tuple[int, int]:
-        """The number of files and of rows of a snapshot, by its manifest list."""
+        """A snapshot's number of files and rows, from its manifest list."""
         manifests = snapshot.manifests(self._table.io) if snapshot else []
         files = sum((each.added_files_count or 0) + (each.existing_files_count or 0) for each in manifests)
         return files, sum((each.added_rows_count or 0) + (each.existing_rows_count or 0) for each in manifests)
 
     def send(self, catalog: Catalog) -> CommitTableResponse:
-        """Send all of it in one request."""
+        """Send everything in one request."""
         return catalog.commit_table(self._table, self._requirements, self._updates)

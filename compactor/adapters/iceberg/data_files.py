@@ -1,4 +1,4 @@
-"""Manifest entries of a table: made from the footers of Parquet files, and read back."""
+"""A table's manifest entries: made from Parquet footers, and read back."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -34,15 +34,15 @@ from compactor.schema.schema import FILE_DATE
 from compactor.table.catalog import TableFile
 
 _FOOTERS_AT_ONCE = 8
-_FIRST_READ_BYTES = 64 * 1024  # of the end of a file: more than most footers have [as Arrow reads]
-_END_BYTES = 8  # behind the footer: its length in four bytes, and "PAR1"
+_FIRST_READ_BYTES = 64 * 1024  # at the end of a file: more than most footers have [as Arrow reads]
+_END_BYTES = 8  # after the footer: its length in four bytes, and "PAR1"
 _MAGIC = b"PAR1"
 _EPOCH = date(1970, 1, 1)
 
 _NO_STATISTICS = MetricsMode(MetricModeTypes.NONE)
 
 MAX_COLUMNS_WITH_BOUNDS = 100
-"""How many columns have bounds in the table. Each takes room in every manifest [Java's default]."""
+"""How many columns have bounds in the table. Each takes space in every manifest [Java's default]."""
 
 
 def data_files(
@@ -53,12 +53,12 @@ def data_files(
     Args:
         io: Reads the files.
         metadata: The table.
-        schema: The columns of the table, with those of these files.
+        schema: The table's columns, with those of these files.
         files: The files as the ledger describes them.
-        specs: The partitions of the table; this call adds those that the files need.
+        specs: The table's partitions; this call adds those that the files need.
 
     Raises:
-        OperatorError: A file is missing, differs from the ledger, or could not be read by its ids.
+        OperatorError: A file is missing, differs from the ledger, or could not be read by field ids.
         OSError: It cannot be read now.
     """
     entry = _Entries(io, metadata, schema, specs).entry
@@ -67,7 +67,7 @@ def data_files(
 
 
 def live_data_files(io: FileIO, snapshot: Snapshot) -> Iterator[DataFile]:
-    """Yield the entries of all data files of a snapshot."""
+    """Yield the entries of all data files in a snapshot."""
     for manifest in snapshot.manifests(io):
         if manifest.content == ManifestContent.DATA:
             for entry in manifest.fetch_manifest_entry(io, discard_deleted=True):
@@ -75,7 +75,7 @@ def live_data_files(io: FileIO, snapshot: Snapshot) -> Iterator[DataFile]:
 
 
 def table_file(entry: DataFile, specs: dict[int, PartitionSpec]) -> TableFile:
-    """A file as the port describes it. A file without a date partition, as a person may add, has an empty date."""
+    """Convert an entry for the port. A file without a date partition, possibly added by a user, has an empty date."""
     date_at = next(
         (at for at, field in enumerate(specs[entry.spec_id].fields) if field.source_id == METADATA_IDS[FILE_DATE]), None
     )
@@ -86,15 +86,15 @@ def table_file(entry: DataFile, specs: dict[int, PartitionSpec]) -> TableFile:
 
 
 def _footer(tail: bytes, uri: str) -> pq.FileMetaData:
-    """Parse the footer in the last bytes of a file."""
+    """Parse the footer in a file's last bytes."""
     try:
         return pq.read_metadata(pa.BufferReader(tail))
     except MemoryError as error:
-        raise StoreUnavailable(f"{visible(uri)}: no memory for its footer of {len(tail)} bytes") from error
-    except Exception as error:  # all of it is in memory, so only the bytes are to blame
+        raise StoreUnavailable(f"{visible(uri)}: not enough memory for its footer of {len(tail)} bytes") from error
+    except Exception as error:  # all of it is in memory, so only the bytes can be the cause
         raise OperatorError(
-            f"{visible(uri)}: not a Parquet file, or one with a damaged footer -> expected the file that the "
-            f"ledger names: `compactor verify`"
+            f"{visible(uri)}: not a Parquet file, or one with a damaged footer -> expected the file in the "
+            "ledger: `compactor verify`"
         ) from error
 
 
@@ -109,7 +109,7 @@ class _Entries:
         self._specs = specs
         self._fields = {field.field_id: field for field in schema.fields}
         self._plan = compute_statistics_plan(schema, metadata.properties)
-        # A person may drop a column. Later files have it still, and no reader finds it.
+        # A user may drop a column. Later files still have it, but no reader finds it.
         for number, (name, kind, _) in dropped_columns(metadata, schema).items():
             self._plan[number] = StatisticsCollector(number, kind, _NO_STATISTICS, name)
             self._fields[number] = NestedField(number, name, kind, required=False)
@@ -124,8 +124,8 @@ class _Entries:
         # guard: a file has the rows that the ledger names
         if (footer.num_rows, size_bytes) != (file.records, file.size_bytes):
             raise OperatorError(
-                f"{visible(file.uri)}: {footer.num_rows} rows in {size_bytes} bytes -> expected the {file.records} "
-                f"rows in {file.size_bytes} bytes that the ledger names: `compactor verify`"
+                f"{visible(file.uri)}: {footer.num_rows} rows in {size_bytes} bytes -> expected {file.records} "
+                f"rows in {file.size_bytes} bytes, as in the ledger: `compactor verify`"
             )
         found = data_file_statistics_from_parquet_metadata(footer, self._plan, self._ids_by_path(footer, file.uri))
         partition = self._partition(found, file, spec)
@@ -143,56 +143,56 @@ class _Entries:
             key_metadata=None,
             **statistics,
         )
-        entry.spec_id = spec.spec_id  # in no version of the format a field of the entry itself
+        entry.spec_id = spec.spec_id  # not a field of the entry itself in any version of the format
         return entry
 
     def _tail(self, file: TableFile) -> tuple[bytes, int]:
-        """The last bytes of a file, with the whole footer, and the length of the file."""
+        """The last bytes of a file, including the whole footer, and the file's length."""
         try:
             with self._io.new_input(file.uri).open() as stream:
                 size_bytes = stream.seek(0, 2)
                 tail = _last(stream, size_bytes, _FIRST_READ_BYTES)
                 footer_bytes = int.from_bytes(tail[-_END_BYTES:][:4], "little") + _END_BYTES
-                # A false length could be that of a large file.
+                # A wrong length could be that of a large file.
                 is_footer = tail.endswith(_MAGIC) and size_bytes == file.size_bytes
                 if is_footer and len(tail) < footer_bytes <= size_bytes:
                     tail = _last(stream, size_bytes, footer_bytes)
                 return tail, size_bytes
         except FileNotFoundError as error:
             raise OperatorError(
-                f"{visible(file.uri)}: not found -> expected the file that the ledger names: `compactor verify`"
+                f"{visible(file.uri)}: not found -> expected the file in the ledger: `compactor verify`"
             ) from error
 
     def _ids_by_path(self, footer: pq.FileMetaData, uri: str) -> dict[str, int]:
-        """The field id of each column of a file. Readers find columns by id, so each has to match the table."""
+        """The field id of each column in a file. Readers find columns by id, so each must match the table."""
         try:
             own = pyarrow_to_schema(footer.schema.to_arrow_schema())
         except (ValueError, TypeError) as error:
             raise OperatorError(
-                f"{visible(uri)}: columns without field ids, or of a type that tables lack -> expected a file of this "
-                f"release: `compactor rebuild` writes those of earlier ones anew"
+                f"{visible(uri)}: columns without field ids, or with a type that tables lack -> expected a file "
+                "from this release: `compactor rebuild` rewrites earlier ones"
             ) from error
         for field in own.fields:
             known = self._fields.get(field.field_id)
             # guard: a file has the field ids and the types of the table
             if known is None or known.field_type != field.field_type:
                 raise OperatorError(
-                    f"{visible(uri)}: column {visible(field.name)!r} has the field id {field.field_id} and the type "
-                    f"{field.field_type} -> expected {known.field_type if known else 'an id'} of the table"
+                    f"{visible(uri)}: column {visible(field.name)!r} has field id {field.field_id} and type "
+                    f"{field.field_type} -> expected {known.field_type if known else 'an id'} as in the table"
                 )
-        # By place: how writers call the entries of a map differs.
+        # By position: writers name a map's entries differently.
         paths = (footer.schema.column(at).path for at in range(footer.num_columns))
         return dict(zip(paths, parquet_path_to_id_mapping(own).values(), strict=True))
 
     def _partition(self, statistics: DataFileStatistics, file: TableFile, spec: PartitionSpec) -> Record:
-        """The partition of a file. Its date has to be in a column as well, because some readers take it from there."""
+        """A file's partition. Its date must also be in a column, because some readers take it from there."""
         day, number = date.fromisoformat(file.date), METADATA_IDS[FILE_DATE]
         found = statistics.column_aggregates.get(number)
         bounds = {found.current_min, found.current_max} if found else set()
         # guard: a file has the date of its partition in each row
         if file.records and (bounds != {day} or statistics.null_value_counts.get(number) != 0):
             raise OperatorError(
-                f"{visible(file.uri)}: the column {FILE_DATE} is not {file.date} in each row -> expected a file of "
-                f"this release with it: `compactor rebuild` writes those of earlier ones anew"
+                f"{visible(file.uri)}: the column {FILE_DATE} is not {file.date} in every row -> expected a file "
+                "from this release with it: `compactor rebuild` rewrites earlier ones"
             )
         return Record((day - _EPOCH).days, *self._specs.values_of(file, spec))

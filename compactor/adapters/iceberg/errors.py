@@ -1,4 +1,4 @@
-"""Translates errors of pyiceberg, of its HTTP client and of its database into the compactor's own."""
+"""Translates errors of pyiceberg, its HTTP client and its database into the compactor's own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from compactor.core.errors import (
 )
 from compactor.core.text.safe_text import visible
 
-_MAX_CHARACTERS = 200  # of what a catalog says
+_MAX_CHARACTERS = 200  # of the catalog's message
 
 _NOT_VALID = (exceptions.UnauthorizedError, exceptions.AuthorizationExpiredError, exceptions.OAuthError)
 _CHANGED_BY_ANOTHER = (
@@ -28,9 +28,9 @@ _CHANGED_BY_ANOTHER = (
     exceptions.NoSuchNamespaceError,
 )
 _SET_UP_WRONG = {
-    requests.TooManyRedirects: "the address that answers itself",
+    requests.TooManyRedirects: "the address that responds directly",
     requests.exceptions.InvalidURL: "the address of a catalog",
-    requests.exceptions.InvalidSchema: "an address that begins with http:// or https://",
+    requests.exceptions.InvalidSchema: "an address that starts with http:// or https://",
 }
 _MAY_PASS = frozenset({408, 425, 429})
 """Refusals that mean "not now"."""
@@ -39,26 +39,26 @@ _CONFLICT, _NOT_FOUND = 409, 404
 
 
 class FileGone(StoreUnavailable):
-    """A file that the table names is missing: lost, or no longer named by the table.
+    """A file named in the table's metadata is missing: lost, or no longer named.
 
     Attributes:
-        said: The message of the store, with the whole name.
+        said: The store's message, with the full name.
     """
 
     def __init__(self, where: str, said: str) -> None:
-        super().__init__(f"{where}: a file that it names is gone: {said}")
+        super().__init__(f"{where}: a file in its metadata is missing: {said}")
         self.said = said
 
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """Translate errors while nothing is changed: the catalog and its store are read, or files are prepared.
+    """Translate errors while nothing is changed: reading the catalog and its store, or preparing files.
 
     Raises:
-        StoreUnavailable: They do not answer, or answer "not now".
-        FileGone: They have no such file.
-        AccessError: They refuse.
-        OperatorError: Their answer is not understood.
+        StoreUnavailable: They do not respond, or respond "not now".
+        FileGone: A file is missing.
+        AccessError: They deny access.
+        OperatorError: Their response is not understood.
     """
     try:
         yield
@@ -73,7 +73,7 @@ def preparing(where: str) -> Iterator[None]:
     """As `reading`, for the files of one change.
 
     Raises:
-        TableRefused: Something is wrong with the change or the table; the next change will show which.
+        TableRefused: The change or the table has a fault; the next change will show which.
     """
     try:
         with reading(where):
@@ -83,20 +83,20 @@ def preparing(where: str) -> Iterator[None]:
 
 
 def refused_or_unknown(error: Exception, where: str) -> CompactorError:
-    """The error for a failed commit. Unless it is known to be a refusal, it may have changed the table.
+    """The error for a failed commit. Unless it is a known refusal, the table may have changed.
 
     Args:
-        error: The error of the commit request.
+        error: The commit request's error.
         where: The table and its catalog.
     """
     status = _status(error)
     if isinstance(error, _CHANGED_BY_ANOTHER) or status in {_CONFLICT, _NOT_FOUND}:
-        return TableConflict(f"{where}: the table is no longer as it was read ({_said(error)})")
+        return TableConflict(f"{where}: the table has changed since it was read ({_said(error)})")
     if status is not None and _is_refused(status):
         return _of_one_change(_refusal(error, where, status))
     if isinstance(error, exceptions.ValidationException | NotImplementedError):
         return TableRefused(f"{where}: refuses the change: {_said(error)} -> expected a catalog that accepts it")
-    return TableCommitUnknown(f"{where}: no answer that tells whether the change is in the table: {_said(error)}")
+    return TableCommitUnknown(f"{where}: no response that shows whether the change is in the table: {_said(error)}")
 
 
 def _of_reading(error: Exception, where: str) -> CompactorError:
@@ -111,12 +111,12 @@ def _of_reading(error: Exception, where: str) -> CompactorError:
     if status is not None and _is_refused(status):
         return _refusal(error, where, status)
     if status is not None or isinstance(error, requests.RequestException | SQLAlchemyError | OSError):
-        return StoreUnavailable(f"{where}: does not answer: {_said(error)}")
-    return OperatorError(f"{where}: cannot be used: {_said(error)} -> expected a catalog of Iceberg tables")
+        return StoreUnavailable(f"{where}: does not respond: {_said(error)}")
+    return OperatorError(f"{where}: cannot be used: {_said(error)} -> expected an Iceberg catalog")
 
 
 def _of_one_change(error: OperatorError) -> OperatorError:
-    """Convert an error into one of the change alone, unless every change would meet it."""
+    """Convert an error to one that concerns only this change, unless every change would get it."""
     return TableRefused(str(error)) if type(error) is OperatorError else error
 
 
@@ -134,7 +134,7 @@ def _refusal(error: Exception, where: str, status: int) -> OperatorError:
 
 
 def _status(error: Exception) -> int | None:
-    """The HTTP status of the answer that caused an error of pyiceberg."""
+    """The HTTP status behind a pyiceberg error."""
     cause = error if isinstance(error, requests.HTTPError) else error.__cause__
     if isinstance(cause, requests.HTTPError) and cause.response is not None:
         return int(cause.response.status_code)

@@ -1,4 +1,4 @@
-"""The port of table catalogs, with pyiceberg."""
+"""The port for table catalogs, with pyiceberg."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -39,13 +39,13 @@ from compactor.table.columns import TableColumn, faults, table_columns
 from compactor.table.upkeep import TableFolder, TableHistory
 
 OWNER, FENCE, SCHEMA_VERSION = "compactor.owner", "compactor.batch", "compactor.schema-version"
-REFUSED = "compactor.refused-batch"  # not there before the first one
-"""The properties that the product needs. Unlike the summaries of snapshots, they never expire."""
+REFUSED = "compactor.refused-batch"  # absent before the first one
+"""The properties that the product needs. Unlike snapshot summaries, they never expire."""
 
 _TARGET, _TARGET_BYTES = "commit.manifest.target-size-bytes", str(1024 * 1024)  # 1 MB
-"""How long manifests become: one commit in a hundred merges small ones into the last, and writes that one anew.
+"""The size of manifests: one commit in a hundred merges small ones into the last, and rewrites that one.
 
-With pyiceberg's 8 MB, it would write 30,000 entries. A table that was made without this has it from the next commit on.
+With pyiceberg's 8 MB, it would write 30,000 entries. A table created without this gets it with the next commit.
 """
 
 _SETTINGS = {
@@ -55,18 +55,18 @@ _SETTINGS = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
-"""The properties of a new table; all but the second keep the cost of a commit flat."""
+"""The properties of a new table; all but the second keep a commit's cost constant."""
 
 _TRIES = 5  # to complete a new table while others do the same
 
 
 @dataclass(slots=True, kw_only=True)
 class IcebergTable:
-    """`compactor.table.catalog.TableCatalog`: one table of a catalog, which is opened on first use.
+    """`compactor.table.catalog.TableCatalog`: one table in a catalog, which is opened on first use.
 
     Attributes:
-        name: The name of the table with its namespace: `lake.events`.
-        location: The folder for the metadata of a new table; empty if the catalog decides.
+        name: The table's name with its namespace: `lake.events`.
+        location: The metadata folder of a new table; empty if the catalog decides.
     """
 
     place: CatalogPlace
@@ -88,8 +88,8 @@ class IcebergTable:
                 return self._head_of(table)
             if table.properties[OWNER] != owner:
                 raise OperatorError(
-                    f"{self._where}: {visible(table.properties[OWNER])} has begun to make it -> expected a table for "
-                    f"each stream: name another in the settings"
+                    f"{self._where}: {visible(table.properties[OWNER])} has started to create it -> expected one "
+                    "table per stream: choose a different one in the settings"
                 )
             change = Change(table)
             change.use_schema(first_schema(self._columns(schema)))
@@ -97,12 +97,12 @@ class IcebergTable:
             change.set_properties({FENCE: "0", SCHEMA_VERSION: str(schema.version)})
             try:
                 change.send(self._catalog())
-            except Exception as error:  # whatever it was, the next round sees what came of it
+            except Exception as error:  # whatever it was, the next round sees the result
                 last = refused_or_unknown(error, self._where)
                 if isinstance(last, OperatorError):
                     raise last from error
         raise StoreUnavailable(
-            f"{self._where}: was not there after {_TRIES} attempts to create it; the last failure: {last}"
+            f"{self._where}: missing after {_TRIES} attempts to create it; the last failure: {last}"
         ) from last
 
     def commit(self, head: TableHead, change: TableChange) -> int:
@@ -124,7 +124,7 @@ class IcebergTable:
             return
         snapshot = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
         if snapshot is None and snapshot_id is not None:
-            raise OperatorError(f"{self._where}: has no snapshot {snapshot_id} -> expected one that did not expire")
+            raise OperatorError(f"{self._where}: has no snapshot {snapshot_id} -> expected an unexpired one")
         specs = table.specs()
         with self._whole(table), reading(self._where):
             for entry in live_data_files(table.io, snapshot) if snapshot else ():
@@ -149,7 +149,7 @@ class IcebergTable:
         with self._whole(table), preparing(self._where):
             change = Change(table)
             change.expire(snapshot_ids)
-            if isinstance(self._catalog(), MetastoreCatalog):  # others may not know how, and refuse the whole change
+            if isinstance(self._catalog(), MetastoreCatalog):  # others may refuse the whole change
                 change.remove_schemas(snapshot_ids)
         self._sent(table, change)
 
@@ -162,10 +162,10 @@ class IcebergTable:
 
     def folder(self, without: Collection[int] = ()) -> TableFolder | None:
         if (table := self._load()) is None or self.place.kind == "s3tables":
-            return None  # S3 Tables does not let its files be listed, and removes them by itself
+            return None  # S3 Tables does not allow listing its files, and removes them itself
         with reading(self._where):
             files = listed(table)
-        table = self._load()  # what was written before has been committed, or is not named by it
+        table = self._load()  # files written earlier have been committed, or are not named in it
         if table is None or files is None:
             return None
         with self._whole(table), reading(self._where):
@@ -177,34 +177,35 @@ class IcebergTable:
             return removed(table, names) if table else 0
 
     def _at(self, head: TableHead) -> Table:
-        """Load the table, in the state that a change is based on.
+        """Load the table in the state on which a change is based.
 
         Raises:
             TableConflict: The table has changed since.
-            OperatorError: Another program has raised its format to one that pyiceberg only reads.
+            OperatorError: Another program has raised its format to one that pyiceberg can only read.
         """
         table = self._load()
         if table is None or self._head_of(table) != head:
-            raise TableConflict(f"{self._where}: the table is no longer as it was read")
+            raise TableConflict(f"{self._where}: the table has changed since it was read")
         if (found := table.metadata.format_version) > SUPPORTED_TABLE_FORMAT_VERSION:
             raise OperatorError(
-                f"{self._where}: has format version {found} -> expected at most {SUPPORTED_TABLE_FORMAT_VERSION}, to "
-                "which it cannot return: drop it in its catalog, without its files, then `compactor table rebuild`"
+                f"{self._where}: has format version {found} -> expected at most {SUPPORTED_TABLE_FORMAT_VERSION}, "
+                "to which it cannot be downgraded: drop it in its catalog, but not its files, then `compactor "
+                "table rebuild`"
             )
         return table
 
     def _sent(self, table: Table, change: Change, snapshot_id: int | None = None) -> int:
-        """Send a change once; return the snapshot that it makes, or the current one."""
+        """Send a change once; return its snapshot, or the current one."""
         catalog = self._catalog()
         try:
             answer = change.send(catalog)
         except Exception as error:
             raise refused_or_unknown(error, self._where) from error
         if snapshot_id is not None and answer.metadata.snapshot_by_id(snapshot_id) is None:
-            raise TableCommitUnknown(f"{self._where}: the answer to the commit has no snapshot {snapshot_id}")
-        with suppress(Exception):  # it is in the table, whatever becomes of what it replaced
+            raise TableCommitUnknown(f"{self._where}: the commit response has no snapshot {snapshot_id}")
+        with suppress(Exception):  # the change is in the table, whatever happens to replaced metadata
             if isinstance(catalog, MetastoreCatalog):  # others delete old metadata themselves
-                # As pyiceberg's Table does. If it moves, old metadata stays until `table maintain` removes it.
+                # As in pyiceberg's Table. If it moves, old metadata stays until `table maintain` removes it.
                 catalog._delete_old_metadata(table.io, table.metadata, answer.metadata)  # noqa: SLF001
         return snapshot_id or answer.metadata.current_snapshot_id or 0
 
@@ -261,7 +262,7 @@ class IcebergTable:
 
     @contextmanager
     def _whole(self, table: Table) -> Iterator[None]:
-        """Tell files that a table has lost from files that a change after the read removed.
+        """Distinguish files that a table has lost from files removed by a change after the read.
 
         Raises:
             TableConflict: It has changed.
@@ -272,17 +273,17 @@ class IcebergTable:
         except FileGone as error:
             now = self._load()
             if now is None or now.metadata_location != table.metadata_location:
-                raise TableConflict(f"{self._where}: the table is no longer as it was read ({error.said})") from error
+                raise TableConflict(f"{self._where}: the table has changed since it was read ({error.said})") from error
             raise self._lost(error) from error
 
     def _lost(self, error: FileGone) -> OperatorError:
         return OperatorError(
-            f"{error} -> expected all files of its metadata: restore this one, or drop the table in its catalog, "
-            "without its files, then `compactor table rebuild`"
+            f"{error} -> expected all files in its metadata: restore this one, or drop the table in its catalog, "
+            "but not its files, then `compactor table rebuild`"
         )
 
     def _created(self, owner: str) -> Table:
-        """The table without its columns, or the table that another process made first."""
+        """The table without its columns, or a table that another process created first."""
         catalog = self._catalog()
         properties = {**_SETTINGS, OWNER: owner}
         with reading(self._where):
@@ -302,8 +303,8 @@ class IcebergTable:
         """
         if OWNER not in table.properties:  # guard: a table that a person made is left alone
             raise OperatorError(
-                f"{self._where}: has no property {OWNER} -> expected a table that the compactor made, or none: name "
-                f"another in the settings"
+                f"{self._where}: has no property {OWNER} -> expected a table created by the compactor, or none: "
+                "choose a different one in the settings"
             )
         return SCHEMA_VERSION in table.properties
 
@@ -314,8 +315,8 @@ class IcebergTable:
             refused = int(properties.get(REFUSED, "0"))
         except (KeyError, ValueError) as error:
             raise OperatorError(
-                f"{self._where}: the properties {OWNER}, {FENCE} and {SCHEMA_VERSION} are not those that commits write "
-                f"-> expected these: `compactor table rebuild`"
+                f"{self._where}: the properties {OWNER}, {FENCE} and {SCHEMA_VERSION} are not as commits write "
+                "them -> expected these: `compactor table rebuild`"
             ) from error
         return TableHead(owner, str(metadata.table_uuid), metadata.current_snapshot_id, fence, version, refused)
 

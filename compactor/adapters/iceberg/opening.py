@@ -1,6 +1,6 @@
-"""Opens catalogs: translates the settings into properties of pyiceberg.
+"""Opens catalogs: translates the settings to pyiceberg properties.
 
-The properties of Glue and S3 Tables follow AWS's documentation. Neither was tried with an AWS account.
+The properties for Glue and S3 Tables follow AWS's documentation. Neither was tried with an AWS account.
 """
 
 import re
@@ -24,14 +24,14 @@ _ANSWER_SECONDS = 60.0
 
 
 class PatientRestCatalog(RestCatalog):
-    """A client with time-outs, and without retries: if an answer is lost, the outcome of a commit is unknown.
+    """A client with time-outs, but no retries: if a response is lost, the result of a commit is unknown.
 
-    It follows no redirect. After some redirects the client would send a commit again as a GET, whose answer looks like
+    It follows no redirects. After some redirects the client would resend a commit as a GET, whose response looks like
     that of a commit.
     """
 
     def _config_headers(self, session: Session) -> None:
-        super()._config_headers(session)  # the first that is done to a session, before it is used for a token
+        super()._config_headers(session)  # the first step with a session, before it requests a token
         session.max_redirects = 0
         session.request = partial(session.request, timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS))  # type: ignore[method-assign]
 
@@ -46,7 +46,7 @@ class PatientRestCatalog(RestCatalog):
 Kind = Literal["rest", "glue", "s3tables", "sql"]
 
 NAME = "compactor"
-"""This process's name for the catalog; in a database it is part of the key of each table."""
+"""This process's name for the catalog; in a database it is part of each table's key."""
 
 _USER = re.compile("//[^/@]*@")
 
@@ -60,10 +60,10 @@ class CatalogPlace:
 
     Attributes:
         kind: `rest`, or the REST endpoint of Glue or S3 Tables, which needs signed requests, or `sql`: a database.
-        uri: The address of a REST catalog, or a URL of SQLAlchemy; empty for the endpoint of the region.
-        warehouse: The catalog's name of the warehouse: for Glue the account number, for S3 Tables the ARN of the
-            bucket, for a database the folder of its tables.
-        properties: Further properties of pyiceberg, such as `s3.endpoint`.
+        uri: The address of a REST catalog, or an SQLAlchemy URL; empty for the region's endpoint.
+        warehouse: The catalog's warehouse name: for Glue the account number, for S3 Tables the bucket's ARN, for a
+            database the folder of its tables.
+        properties: Additional pyiceberg properties, such as `s3.endpoint`.
     """
 
     kind: Kind
@@ -74,14 +74,14 @@ class CatalogPlace:
 
     @property
     def shown(self) -> str:
-        """The kind and the address for messages, without a password."""
+        """The kind and address for messages, without a password."""
         return f"{self.kind} catalog {_USER.sub('//', self.uri)}".rstrip()
 
 
 def catalog_properties(place: CatalogPlace) -> dict[str, Any]:
-    """The properties with which pyiceberg opens a catalog.
+    """The pyiceberg properties for opening a catalog.
 
-    Properties that are not in the settings, such as a token, come from pyiceberg's own configuration of a catalog of
+    Properties that are not in the settings, such as a token, come from pyiceberg's own configuration for a catalog with
     this name, for instance from the variable `PYICEBERG_CATALOG__COMPACTOR__TOKEN`.
     """
     properties = {**_STORE, **configured(), **({"s3.region": place.region} if place.region else {})}
@@ -102,11 +102,11 @@ def configured() -> dict[str, Any]:
 
 
 def open_catalog(place: CatalogPlace) -> Catalog:
-    """Open a catalog. A REST catalog is asked for its configuration.
+    """Open a catalog. This requests a REST catalog's configuration.
 
     Raises:
-        StoreUnavailable: It does not answer.
-        OperatorError: It refuses.
+        StoreUnavailable: It does not respond.
+        OperatorError: It refuses the request.
     """
     if place.kind in {"glue", "s3tables"}:
         need("aws")

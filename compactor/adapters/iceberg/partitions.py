@@ -1,4 +1,4 @@
-"""The partitions of a table in Iceberg's terms: by the date of the files, then by the partitions in their commits."""
+"""A table's partitions in Iceberg's terms: by the files' date, then by the partitions in their commits."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,17 +19,17 @@ from compactor.schema.schema import FILE_DATE
 from compactor.table.catalog import FilePartition, TableFile
 
 SPEC = "compactor.partition-spec"
-"""The property with the id of the default specification that the compactor set; absent for the first."""
+"""The property with the id of the default specification set by the compactor; absent for the first."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_VALUE = object()
 
-_Term = tuple[int, Transform[Any, Any], str]  # a field without its id: the source, the transform and the name
+_Term = tuple[int, Transform[Any, Any], str]  # a field without its id: source, transform and name
 
 
 @dataclass(slots=True)
 class Specs:
-    """The specifications of a table, to which a change may add some.
+    """A table's specifications, to which a change may add some.
 
     Files whose partition values the table cannot express, such as those from before a column had its type, are
     partitioned only by date: readers then search them for any value.
@@ -47,12 +47,12 @@ class Specs:
         # guard: a table has the partitions that its files are entered with
         if spec.fields != PARTITIONS.fields and own != str(spec.spec_id):
             raise OperatorError(
-                f"table at {self.metadata.location}: has other partitions than by {FILE_DATE} -> expected those that "
-                f"it was made with: set them again"
+                f"table at {self.metadata.location}: its partitions are not by {FILE_DATE} -> expected its "
+                "original ones: set them again"
             )
 
     def of(self, file: TableFile) -> PartitionSpec:
-        """The specification of a file, which is added if there is none."""
+        """A file's specification, added if missing."""
         wanted = [(each.field_id, _transform(each), each.name) for each in file.partition if self._can_tell(each)]
         if len(wanted) < len(file.partition):
             wanted = []
@@ -64,7 +64,7 @@ class Specs:
         return spec
 
     def values_of(self, file: TableFile, spec: PartitionSpec) -> list[object]:
-        """The values of a file for the fields of its specification after the date."""
+        """A file's values for its specification's fields after the date."""
         return [_value(each) for each in file.partition] if len(spec.fields) > 1 else []
 
     def _can_tell(self, each: FilePartition) -> bool:
@@ -77,7 +77,7 @@ class Specs:
         return 1 + max(spec.spec_id for spec in (*self.metadata.specs().values(), *self.added))
 
     def _new_fields(self, wanted: Iterable[_Term]) -> Iterable[PartitionField]:
-        """Yield fields with their ids of an earlier specification, else with new ids."""
+        """Yield fields with their ids from an earlier specification, or with new ids."""
         fields = [each for spec in (*self.metadata.specs().values(), *self.added) for each in spec.fields]
         known = {(each.source_id, str(each.transform), each.name): each.field_id for each in fields}
         last = max([self.metadata.last_partition_id or 0, *known.values()])
@@ -104,7 +104,7 @@ def _transform(each: FilePartition) -> Transform[Any, Any]:
 
 
 def _value(each: FilePartition) -> object:  # noqa: PLR0911 - one for each transform and type
-    """The value as Iceberg stores it; `_NO_VALUE` for a text that is no value of the type."""
+    """The value as stored in Iceberg; `_NO_VALUE` for a text that does not fit the type."""
     if each.value is None:
         return None
     match each.transform:
@@ -128,7 +128,7 @@ def _days(day: date) -> int:
 
 
 def values_in(entry: DataFile, spec: PartitionSpec) -> PartitionValues | None:
-    """The values of a file after the date, as its commit spells them; None for those of other types or programs."""
+    """A file's values after the date, spelled as in its commit; None for other types or other programs' files."""
     if spec.fields[:1] != PARTITIONS.fields:
         return None
     texts = [_text(each.transform, entry.partition[at]) for at, each in enumerate(spec.fields) if at]

@@ -1,4 +1,4 @@
-"""The schema and the partitions of a table in Iceberg's types, with the field ids of the files."""
+"""A table's schema and partitions in Iceberg's types, with the files' field ids."""
 
 from collections.abc import Collection, Iterable
 
@@ -14,13 +14,13 @@ from compactor.schema.schema import FILE_DATE, METADATA_COLUMNS, METADATA_TYPES
 from compactor.table.columns import TableColumn, iceberg_type, lacking_columns
 
 PLACEHOLDER = Schema(NestedField(1, FILE_DATE, DateType(), required=False))
-"""The schema that a table is created with: a catalog assigns its own ids to the columns of a new table, not to later
+"""The initial schema of a new table: a catalog assigns its own ids to the columns of a new table, but not to later
 ones."""
 
 PARTITIONS = PartitionSpec(
     PartitionField(METADATA_IDS[FILE_DATE], PARTITION_FIELD_ID_START, IdentityTransform(), FILE_DATE), spec_id=1
 )
-"""By the date of the files, which is also a column."""
+"""By the files' date, which is also a column."""
 
 
 def first_schema(columns: Iterable[TableColumn]) -> Schema:
@@ -29,12 +29,12 @@ def first_schema(columns: Iterable[TableColumn]) -> Schema:
 
 
 def extended_schema(metadata: TableMetadata, columns: Iterable[TableColumn]) -> Schema | None:
-    """The schema of a table with further columns at its end; None if it has them all.
+    """A table's schema with additional columns at its end; None if it has them all.
 
-    Columns that a person renamed, or added to the table, stay as they are.
+    Columns that a user renamed, or added to the table, stay unchanged.
 
     Raises:
-        OperatorError: Another column has a name that is needed.
+        OperatorError: Another column has a required name.
     """
     current = metadata.schema()
     added = lacking_columns({field.field_id for field in current.fields}, columns)
@@ -43,15 +43,15 @@ def extended_schema(metadata: TableMetadata, columns: Iterable[TableColumn]) -> 
     names = {field.name.lower(): field.field_id for field in current.fields}
     if taken := sorted(column.name for column in added if column.name.lower() in names):
         raise OperatorError(
-            f"table at {metadata.location}: has columns {', '.join(taken)} that another writer added -> expected these "
-            f"names to be free: rename the columns of the table"
+            f"table at {metadata.location}: has columns {', '.join(taken)} from another writer -> expected these "
+            "names to be free: rename the columns in the table"
         )
     number = 1 + max(schema.schema_id for schema in metadata.schemas)
     return Schema(*current.fields, *map(_field, added), schema_id=number)
 
 
 def dropped_columns(metadata: TableMetadata, schema: Schema) -> dict[int, tuple[str, PrimitiveType, int]]:
-    """Columns that a person dropped, by id, as in the earliest schema with each, and the number of that schema."""
+    """Columns dropped by a user, by id, as in the earliest schema with each, and that schema's number."""
     there, found = {field.field_id for field in schema.fields}, dict[int, tuple[str, PrimitiveType, int]]()
     for older in metadata.schemas[1:]:  # the first one is the placeholder
         for field in older.fields:
@@ -70,7 +70,7 @@ def unneeded_schemas(metadata: TableMetadata, expired: Collection[int]) -> list[
 
 
 def new_metadata_columns(metadata: TableMetadata, wanted: Collection[str]) -> tuple[TableColumn, ...]:
-    """The metadata columns that were added to the settings after the table was made."""
+    """The metadata columns added to the settings after the table was created."""
     names = {field.name for field in metadata.schema().fields}
     new = (name for name in METADATA_COLUMNS if name in wanted and name not in names)
     return tuple(TableColumn(METADATA_IDS[name], name, iceberg_type(METADATA_TYPES[name])) for name in new)

@@ -1,4 +1,4 @@
-"""Reads what upkeep needs of a table with pyiceberg, and removes files from the folder of its metadata."""
+"""Reads the state that table upkeep needs with pyiceberg, and removes files from the metadata folder."""
 
 from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,13 +20,13 @@ from compactor.table.upkeep import MetadataFile, TableFolder, TableHistory, Tabl
 
 _IS_METADATA = (".metadata.json", ".metadata.json.gz")
 _KEEPS_ALL = "gc.enabled"
-"""Set to false by another catalog that has the table. Java's own upkeep heeds it, too."""
+"""Set to false by another catalog with the same table. Java's own upkeep respects it, too."""
 
 _NO_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 def history_of(table: Table) -> TableHistory:
-    """The snapshots and references of a table, and the manifests of the current snapshot."""
+    """A table's snapshots and references, and the current snapshot's manifests."""
     metadata, current = table.metadata, table.current_snapshot()
     manifests = current.manifests(table.io) if current else []
     properties = TableProperties
@@ -44,7 +44,7 @@ def history_of(table: Table) -> TableHistory:
 
 
 def files_of_all_snapshots(table: Table) -> Iterator[str]:
-    """The data files of all snapshots; a file in several manifests comes several times."""
+    """The data files of all snapshots; repeated for files in several manifests."""
     lists = {each.manifest_list: each for each in table.metadata.snapshots}
     manifests = dict[str, ManifestFile]()
     for found in map_ordered(lambda each: each.manifests(table.io), lists.values()):
@@ -59,7 +59,7 @@ def files_of_all_snapshots(table: Table) -> Iterator[str]:
 
 
 def listed(table: Table) -> tuple[MetadataFile, ...] | None:
-    """The files in the folder of a table's metadata; None if this client cannot list them."""
+    """The files in a table's metadata folder; None if this client cannot list them."""
     if not isinstance(table.io, PyArrowFileIO):
         return None
     scheme, netloc, path = table.io.parse_location(_folder(table), table.io.properties)
@@ -112,7 +112,7 @@ def _folder(table: Table) -> str:
 
 
 def _directly_named(metadata: TableMetadata) -> Iterator[str]:
-    """Yield the files that metadata names itself, without those of snapshots."""
+    """Yield the files that metadata names itself, without the snapshots' files."""
     for entry in metadata.metadata_log:
         yield _name(entry.metadata_file)
     for statistics in (*metadata.statistics, *metadata.partition_statistics):
@@ -120,7 +120,7 @@ def _directly_named(metadata: TableMetadata) -> Iterator[str]:
 
 
 def _named_by(io: FileIO, snapshots: Iterable[Snapshot], *, lacks_some: bool = False) -> Iterator[str]:
-    """Yield the files of snapshots, without data files. With `lacks_some`, a manifest list may be missing."""
+    """Yield the snapshots' files, except data files. With `lacks_some`, a manifest list may be missing."""
 
     def names(snapshot: Snapshot) -> list[str]:
         try:
@@ -153,5 +153,5 @@ def _time(snapshot: Snapshot) -> datetime:
 
 
 def _name(location: str) -> str:
-    """The name of a file, however its folder is spelled. It has a random part, so names are unique."""
+    """A file's name, however its folder is spelled. It has a random part, so names are unique."""
     return location.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Kafka on real brokers, by librdkafka. The only package that imports `confluent_kafka`."""
+"""Kafka on real brokers, with librdkafka. The only package that imports `confluent_kafka`."""
 
 from compactor.core.extras import need
 

@@ -21,14 +21,13 @@ from compactor.core.logs.ports import Batch, LiveLog, Partition, TopicFacts
 T = TypeVar("T")
 
 _NOT_THE_TIP = 0.001
-"""How far behind the newest record an answer is at least, unless it is at the tip."""
+"""The minimum lag of a response behind the newest record, unless it is at the tip."""
 
 
 class BrokerLog:
-    """The committed records of some clusters. Has one client for requests to each cluster; each reading has its own.
+    """The committed records of some clusters. Has one request client per cluster; each read has its own.
 
-    Secrets may be rotated meanwhile. So a client for requests is made anew if its secrets have changed, or after it
-    failed.
+    Secrets may be rotated at any time. So a request client is replaced if its secrets have changed, or after it failed.
 
     Args:
         with_columns: Whether records have their key, timestamp and headers.
@@ -54,7 +53,7 @@ class BrokerLog:
 
     def describe(self, log: LogName) -> LiveLog | None:
         found = self._described(log)
-        # As Kafka spells ids; librdkafka takes the other alphabet of base 64, which has a slash.
+        # As Kafka spells ids; librdkafka uses the other base64 alphabet, which has a slash.
         topic_id = "" if found is None else str(found.topic_id).replace("+", "-").replace("/", "_")
         return None if found is None else LiveLog(topic_id, tells_gaps=True)
 
@@ -78,7 +77,7 @@ class BrokerLog:
         return [] if found is None else [Partition(str(each)) for each in sorted(each.id for each in found.partitions)]
 
     def read(self, log: LogName, partition_id: str, at: int, limit_bytes: int) -> Generator[Batch]:
-        """See `Log.read`. Ends at the last stable offset of its beginning, and closes its client."""
+        """See `Log.read`. Ends at the last stable offset as of its start, and closes its client."""
         partition, bounds = int(partition_id), self._bounds(log, int(partition_id))
         if bounds.end < at:
             raise cut_off(f"{log}/{partition}", bounds.end, at)
@@ -116,7 +115,7 @@ class BrokerLog:
         return Batch((), reached=bounds.end, is_held=bool(bounds.undecided))
 
     def _bounds(self, topic: LogName, partition: int) -> Bounds:
-        """The current bounds of a partition."""
+        """A partition's current bounds."""
         earliest, stable, written = (
             self._offset(topic, partition, spec, level)
             for spec, level in (
@@ -129,20 +128,20 @@ class BrokerLog:
         return Bounds(earliest, end, max(written - end, 0))
 
     def _offset(self, topic: LogName, partition: int, spec: OffsetSpec, level: IsolationLevel) -> int:
-        """An offset of a partition. librdkafka returns a negative one if the leader is down."""
+        """An offset in a partition. librdkafka returns a negative one if the leader is down."""
         asked = {TopicPartition(topic.name, partition): spec}
         with self._asking(topic.source, f"{topic}/{partition}") as admin:
             [answer] = admin.list_offsets(asked, isolation_level=level, request_timeout=self._request_seconds).values()
             offset = int(answer.result().offset)
             if offset < 0:
-                raise StoreUnavailable(f"{topic}/{partition}: its leader does not answer")
+                raise StoreUnavailable(f"{topic}/{partition}: its leader does not respond")
             return offset
 
     @contextmanager
     def _asking(self, cluster: str, where: str) -> Iterator[AdminClient]:
         """Translate errors. With refused credentials a request only times out, so the connection errors are checked.
 
-        The client is kept while it is in use: if another thread discarded it, pending requests would end with it.
+        The client is kept while in use: if another thread discarded it, pending requests would end with it.
         """
         noted = self._errors.setdefault(cluster, NotedErrors())
         noted.clear()
@@ -154,10 +153,10 @@ class BrokerLog:
             with self._lock:
                 if self._admins.get(cluster) == (made_of, admin):
                     del self._admins[cluster]
-            admin.poll(0)  # calls back with what the connections met
+            admin.poll(0)  # runs the callbacks with the connections' errors
             refusal = noted.refusal(where, self._properties(cluster)) or exc
             if isinstance(refusal, AccessError) and has_changed(cluster, self._properties(cluster), made_of):
-                raise StoreUnavailable(f"{where}: refused with a secret that was changed meanwhile") from exc
+                raise StoreUnavailable(f"{where}: refused because a secret was changed meanwhile") from exc
             if refusal is not exc:
                 raise refusal from exc
             if noted.text and isinstance(exc, StoreUnavailable):
@@ -182,19 +181,19 @@ class BrokerLog:
             return self._clusters[cluster]
         except KeyError:
             known = ", ".join(self._clusters)
-            raise SettingsError([f'kafka.clusters: no "{cluster}" -> expected it beside {known}']) from None
+            raise SettingsError([f'kafka.clusters: no "{cluster}" -> expected it in addition to {known}']) from None
 
 
 def _behind_seconds(timestamp_ms: int | None) -> float:
-    """The age of a record by its producer's timestamp; at least a little, as others follow it."""
+    """A record's age by its producer's timestamp; slightly positive, as others follow it."""
     return max(time.time() - (timestamp_ms or 0) / 1000, _NOT_THE_TIP) if timestamp_ms else _NOT_THE_TIP
 
 
 def _inspected(admin: AdminClient, name: str, seconds: float) -> TopicFacts:
-    """Describe a topic: its partitions, the right to read it, and its retention.
+    """Describe a topic: its partitions, the permission to read it, and its retention.
 
     Raises:
-        KafkaException: There is no such topic, or it may not be described.
+        KafkaException: There is no such topic, or describing it is not permitted.
     """
     asked = admin.describe_topics(TopicCollection([name]), include_authorized_operations=True, request_timeout=seconds)
     found = asked[name].result()

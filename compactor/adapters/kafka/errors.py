@@ -1,4 +1,4 @@
-"""Translates errors of librdkafka."""
+"""Translates librdkafka errors."""
 
 import re
 import socket
@@ -29,7 +29,7 @@ OF_GROUP = frozenset(
         KafkaError.NOT_COORDINATOR,
     }
 )
-"""Errors of the consumer group that librdkafka always looks up. A partition is read without one."""
+"""Consumer group errors, as librdkafka always looks up a group. A partition is read without one."""
 
 END_OF_PARTITION = KafkaError._PARTITION_EOF
 _ADDRESS = re.compile(r"ssl://(?P<host>[^/\s]+):(?P<port>[0-9]+)/")
@@ -37,27 +37,27 @@ _PROBE_SECONDS = 3.0
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether a person must act on an error. A connection that ends within the TLS handshake may be passing."""
+    """Whether an error needs an operator. A connection that ends during the TLS handshake may be transient."""
     return error.code() in _REFUSED or (error.code() == KafkaError._SSL and "certificate" in error.str())
 
 
 def error_of(where: str, error: KafkaError, properties: Mapping[str, object] = MappingProxyType({})) -> CompactorError:
-    """The compactor's error for one of librdkafka. Its text contains no record."""
+    """The compactor's error for a librdkafka error. Its text contains no record."""
     said = f"{where}: {error.name()}: {error.str()}"
     if not is_refusal(error):
         return StoreUnavailable(said)
     if error.code() == KafkaError._SSL:
         why = _fault_of_certificate(error.str(), properties) if properties else ""
-        expected = "a certificate that ssl.ca.location vouches for, valid now, and of the host that is connected to"
+        expected = "a currently valid certificate for the connected host, issued by an authority in ssl.ca.location"
         return AccessError(f"{where}: TLS: {why or error.str()}; expected {expected}")
-    return AccessError(f"{said}; expected the right to read and to describe it")
+    return AccessError(f"{said}; expected permission to read and describe it")
 
 
 def _fault_of_certificate(text: str, properties: Mapping[str, object]) -> str:
-    """Why the certificate of the broker in an error is refused; empty if unknown.
+    """Why the broker's certificate in an error is refused; empty if unknown.
 
-    librdkafka does not distinguish an expired certificate from one of another host. The authorities of the cluster are
-    trusted, or those of the machine.
+    librdkafka does not distinguish an expired certificate from one for a different host. It trusts the cluster's
+    authorities, or the machine's.
     """
     found = _ADDRESS.search(text)
     if found is None:
@@ -76,7 +76,7 @@ def _fault_of_certificate(text: str, properties: Mapping[str, object]) -> str:
 
 
 class NotedErrors:
-    """Keeps the most informative error of a client's connections.
+    """Keeps the most informative error among a client's connections.
 
     The last error is often that no broker is left, which is less informative than refused credentials.
     """
@@ -93,7 +93,7 @@ class NotedErrors:
         self._error = None
 
     def refusal(self, where: str, properties: Mapping[str, object]) -> AccessError | None:
-        """The kept error if a person must act on it; else None."""
+        """The kept error if it needs an operator; else None."""
         if self._error is None or not is_refusal(self._error):
             return None
         found = error_of(where, self._error, properties)
@@ -101,7 +101,7 @@ class NotedErrors:
 
     @property
     def text(self) -> str:
-        """The text of the kept error; empty if there is none."""
+        """The kept error's text; empty if there is none."""
         return "" if self._error is None else f"{self._error.name()}: {self._error.str()}"
 
 
@@ -119,13 +119,13 @@ def constructed(cluster: str) -> Iterator[None]:
     except KafkaException as exc:
         name = exc.args[0].name() if isinstance(exc.args[0], KafkaError) else "refused"
         raise SettingsError(
-            [f"kafka.clusters.{cluster}: {name} -> expected names, values and files that librdkafka takes"]
+            [f"kafka.clusters.{cluster}: {name} -> expected names, values and files accepted by librdkafka"]
         ) from None
 
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Translate errors of librdkafka."""
+    """Translate librdkafka errors."""
     try:
         yield
     except KafkaException as exc:

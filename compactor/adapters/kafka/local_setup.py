@@ -1,4 +1,4 @@
-"""Creates a topic on a broker of this machine, and writes values to it: for the demo."""
+"""Creates a topic on a local broker, and writes values to it: for the demo."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _ANSWER_SECONDS = 30.0
 
 
 def answers(servers: str) -> bool:
-    """Whether a broker answers."""
+    """Whether a broker responds."""
     try:
         return bool(AdminClient({"bootstrap.servers": servers, "log_level": 0}).list_topics(timeout=5).brokers)
     except KafkaException:
@@ -20,13 +20,13 @@ def answers(servers: str) -> bool:
 
 def make_topic(servers: str, name: str, partitions: int) -> None:
     """Create an empty topic."""
-    client = AdminClient({"bootstrap.servers": servers})  # it has to live until the answer is there
+    client = AdminClient({"bootstrap.servers": servers})  # it must live until the response arrives
     for created in client.create_topics([NewTopic(name, partitions, 1)]).values():
         created.result(timeout=_ANSWER_SECONDS)
 
 
 class TopicWriter:
-    """Writes values to the partitions of a topic."""
+    """Writes values to a topic's partitions."""
 
     def __init__(self, servers: str, topic: str) -> None:
         self._topic = topic
@@ -37,7 +37,7 @@ class TopicWriter:
         """Write values in order, and wait until the broker has them.
 
         Raises:
-            CompactorError: It refused one.
+            CompactorError: It refused a value.
         """
         for value in values:
             while True:
@@ -48,7 +48,7 @@ class TopicWriter:
                     self._producer.poll(1)
         self._producer.flush()
         if self._errors:
-            raise CompactorError(f"topic {self._topic}: {self._errors[0]}; expected the broker to take every value")
+            raise CompactorError(f"topic {self._topic}: {self._errors[0]}; expected the broker to accept every value")
 
     def _note(self, error: KafkaError | None, _message: Message) -> None:
         if error is not None:

@@ -1,4 +1,4 @@
-"""Reads the committed records of a partition from one offset to another."""
+"""Reads a partition's committed records from one offset to another."""
 
 import json
 import time
@@ -23,10 +23,10 @@ from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import LogRecord
 
 IDLE_SECONDS = 60.0
-"""How long brokers may deliver nothing, not even aborted records, before a reading fails."""
+"""How long brokers may deliver nothing, not even aborted records, before a read fails."""
 
 REFUSED_SECONDS = 10.0
-"""How long one broker may refuse credentials or have a wrong certificate while the others deliver nothing."""
+"""How long one broker may refuse credentials or have a bad certificate while the others deliver nothing."""
 
 _BATCH = 1_000
 _POLL_SECONDS = 0.2
@@ -34,11 +34,11 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The offsets of a partition: from `earliest` up to and without `end`.
+    """A partition's offsets: from `earliest` up to but excluding `end`.
 
     Attributes:
         earliest: Retention removed everything before it.
-        end: The last stable offset: no open transaction is below it.
+        end: The last stable offset: no open transaction is before it.
         undecided: The number of offsets after it: those of an open transaction, and all after its first.
     """
 
@@ -51,12 +51,12 @@ class PartitionConsumer:
     """A client that reads a partition from one offset to another. Commits nothing for any group.
 
     Args:
-        bounds_of: Returns the current bounds of the partition.
+        bounds_of: Returns the partition's current bounds.
         with_columns: Whether records have their key, timestamp and headers.
 
     Attributes:
         position: The next offset to read.
-        timestamp_ms: The timestamp of the last record; None if it has none.
+        timestamp_ms: The last record's timestamp; None if it has none.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class PartitionConsumer:
             self._consumer = Consumer({**made, **CONSUMER, **callbacks})
 
     def records(self) -> Generator[Sequence[LogRecord]]:
-        """Yield the records, some at a time. Ends early if retention has removed the next ones meanwhile.
+        """Yield the records, some at a time. Ends early if retention has meanwhile removed the next ones.
 
         Raises:
-            StoreUnavailable: Passing trouble.
-            AccessError: A person must act.
+            StoreUnavailable: A transient failure.
+            AccessError: An operator must act.
         """
         with translated(self._place):
             self._consumer.assign([TopicPartition(self._topic.name, self._partition, self.position)])
@@ -111,18 +111,18 @@ class PartitionConsumer:
                 self._check_silence()
 
     def _messages(self) -> list[Message]:
-        """What the client has fetched, bounded in bytes; waits only if there is nothing."""
+        """The client's fetched messages, limited in bytes; waits only if there are none."""
         at_most = min(_BATCH, self._end - self.position)
         found: list[Message] = self._consumer.consume(at_most, timeout=0)
         return found or list(self._consumer.consume(1, timeout=_POLL_SECONDS))
 
     def _check_silence(self) -> None:
-        """Fail if nothing has come for too long; earlier if a person must act on a connection error."""
+        """Fail if nothing has arrived for too long; earlier if a connection error needs an operator."""
         silence = time.monotonic() - self._heard_at
         if silence > REFUSED_SECONDS:
             refusal = self._noted.refusal(self._place, self._properties)
             if refusal is not None and has_changed(self._topic.source, self._properties, self._resolved):
-                raise StoreUnavailable(f"{self._place}: refused with a secret that was changed meanwhile") from refusal
+                raise StoreUnavailable(f"{self._place}: refused because a secret was changed meanwhile") from refusal
             if refusal is not None:
                 raise refusal
         if silence > IDLE_SECONDS:
@@ -140,10 +140,10 @@ class PartitionConsumer:
         self._consumer.close()
 
     def _taken(self, messages: Sequence[Message]) -> list[LogRecord]:
-        """The records among messages. Other messages are about the partition, or after the end."""
+        """The records among messages. Other messages concern the partition, or come after the end."""
         records = list[LogRecord]()
         end, record, last = self._end, self._record, None
-        for message in messages:  # about a third of the time of reading: no call is made twice
+        for message in messages:  # about a third of the reading time: no call is made twice
             error, offset = message.error(), message.offset()
             if error is not None or offset is None:
                 self._told(error, offset or 0)
@@ -152,7 +152,8 @@ class PartitionConsumer:
                 self._next = self.position = offset + 1
                 last = message
             else:
-                # A record behind the end proves that nothing else is before it; so does the end of the partition there.
+                # A record after the end proves that there is nothing more before it; so does the end of the partition
+                # there.
                 self.position = max(self.position, offset)
         if last is not None:
             self.timestamp_ms = _timestamp(last)
@@ -161,7 +162,7 @@ class PartitionConsumer:
     def _told(self, error: KafkaError | None, offset: int) -> None:
         """Process a message that is not a record."""
         if error is None:
-            raise StoreUnavailable(f"{self._place}: the brokers gave a record without an offset")
+            raise StoreUnavailable(f"{self._place}: the brokers returned a record without an offset")
         if error.code() == END_OF_PARTITION:
             self.position = max(self.position, offset)
         elif error.code() in OUT_OF_RANGE:
@@ -177,7 +178,7 @@ class PartitionConsumer:
         if bounds.earliest > self._next:
             return
         if bounds.end >= self._end:
-            raise StoreUnavailable(f"{self._place}: the brokers refused offset {self._next}, which is there now")
+            raise StoreUnavailable(f"{self._place}: the brokers refused offset {self._next}, which now exists")
         raise cut_off(self._place, bounds.end, self._end)
 
     def _silence(self) -> StoreUnavailable:
@@ -193,10 +194,10 @@ class _OutOfRangeError(Exception):
 
 
 def cut_off(place: str, end: int, had: int) -> StoreUnavailable:
-    """A partition ends before offsets that it had, as after an unclean leader election."""
+    """A partition ends before offsets that it once had, as after an unclean leader election."""
     return StoreUnavailable(
-        f"{place}: it ends at offset {end}, and had some up to {had}: its log was cut off; what is written before that "
-        "is not landed"
+        f"{place}: ends at offset {end}, but once had records up to {had}: its log was truncated; records written "
+        "before that are not landed"
     )
 
 
@@ -213,8 +214,8 @@ def _timestamp(message: Message) -> int | None:
     return None if kind == TIMESTAMP_NOT_AVAILABLE else milliseconds
 
 
-# Of a name that is not UTF-8, the client gives a list with holes and an error at once. Python finds that out and raises
-# `SystemError`, except where it has made a call of a method faster: then the list is used, which ends the process.
+# For a name that is not UTF-8, the client returns a list with gaps together with an error. Python detects that and
+# raises `SystemError`, except in an optimised method call: then the list is used, which crashes the process.
 _headers_of = methodcaller("headers")
 
 

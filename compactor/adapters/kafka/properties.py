@@ -1,6 +1,6 @@
-"""The properties of clients: those of the settings with their secrets, and those that a promise depends on.
+"""Client properties: those in the settings with their secrets, and those required by a guarantee.
 
-Clusters of Amazon MSK may authorise clients by IAM, with tokens that are renewed.
+Amazon MSK clusters may authorise clients by IAM, with tokens that are renewed.
 """
 
 import os
@@ -13,27 +13,27 @@ from compactor.core.errors import CompactorError, SettingsError, StoreUnavailabl
 from compactor.core.extras import need
 from compactor.telemetry.error_text import described
 
-_CRITICAL = 2  # the client would write to stderr by itself what its errors say as well
+_CRITICAL = 2  # the client would otherwise write to stderr what its errors say as well
 Properties = dict[str, Any]
 
 CONSUMER: Mapping[str, str | int] = {
-    "group.id": "compactor",  # a client has to name one; nothing is ever committed for it, and it is never joined
+    "group.id": "compactor",  # a client must have one; nothing is ever committed for it, and it is never joined
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "isolation.level": "read_committed",
-    "auto.offset.reset": "error",  # an offset that retention removed is an error, and no reason to go on elsewhere
+    "auto.offset.reset": "error",  # an offset removed by retention is an error, not a reason to continue elsewhere
     "enable.partition.eof": True,
     "check.crcs": True,
-    "fetch.wait.max.ms": 10,  # the end of a partition is told by an answer without records, which waits so long
+    "fetch.wait.max.ms": 10,  # a response without records signals the end of a partition, and waits this long
     "fetch.queue.backoff.ms": 10,  # by default, a full queue makes a client pause for a second
-    "queued.max.messages.kbytes": 8_192,  # each partition that is read has a client
-    "statistics.interval.ms": 5_000,  # tell how far the client has fetched
+    "queued.max.messages.kbytes": 8_192,  # each partition being read has a client
+    "statistics.interval.ms": 5_000,  # show how far the client has fetched
 }
-"""Further properties of a client that reads."""
+"""Additional properties of a reading client."""
 
 
 def client_properties(cluster: str, given: Mapping[str, str], found: Mapping[str, str]) -> Properties:
-    """The properties of a client.
+    """A client's properties.
 
     Raises:
         CompactorError: The cluster uses IAM, and there are no valid credentials.
@@ -46,12 +46,12 @@ def client_properties(cluster: str, given: Mapping[str, str], found: Mapping[str
 
 
 def resolved(cluster: str, given: Mapping[str, str], *, is_fresh: bool = False) -> dict[str, str]:
-    """The properties of a cluster, with the current secrets in place of their references.
+    """A cluster's properties, with the current secrets in place of their references.
 
     Args:
-        cluster: The name of the cluster.
+        cluster: The cluster's name.
         given: Its properties in the settings.
-        is_fresh: Whether to bypass the cache of secrets.
+        is_fresh: Whether to bypass the secrets cache.
 
     Raises:
         SettingsError: There is no secret at a reference.
@@ -61,7 +61,7 @@ def resolved(cluster: str, given: Mapping[str, str], *, is_fresh: bool = False) 
 
 
 def has_changed(cluster: str, given: Mapping[str, str], before: Mapping[str, str]) -> bool:
-    """Whether secrets may have changed since `resolved` returned `before`; False if they may not be read."""
+    """Whether secrets may have changed since `resolved` returned `before`; False if access is denied."""
     try:
         return resolved(cluster, given, is_fresh=True) != before
     except StoreUnavailable:
@@ -74,7 +74,7 @@ def _resolved(key: str, value: str, *, is_fresh: bool) -> str:
     kind, separator, name = value.partition(":")
     if separator and kind == "env":
         if name not in os.environ:
-            raise SettingsError([f'{key}: "{value}": there is no such variable -> expected it in the environment'])
+            raise SettingsError([f'{key}: "{value}": no such variable -> expected it in the environment'])
         return os.environ[name]
     if separator and kind == "file":
         try:
@@ -95,17 +95,17 @@ def _secret_of_aws(reference: str, *, is_fresh: bool) -> str:
 
 
 MECHANISM = "AWS_MSK_IAM"
-"""The `sasl.mechanism` in the settings, as in Java; librdkafka sends the tokens by OAUTHBEARER."""
+"""The `sasl.mechanism` in the settings, as in Java; librdkafka sends the tokens with OAUTHBEARER."""
 
 Token = tuple[str, float]
 TokenOf = Callable[[str], Token]
-"""Makes a token for a region; returns also when it expires, in seconds since 1970."""
+"""Creates a token for a region; also returns its expiry in seconds since 1970."""
 
 _HOST = re.compile(r"\.kafka(?:-serverless)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?(?::|$)")
 
 
 def region_of(cluster: str, properties: Mapping[str, str]) -> str:
-    """The region of a cluster: from the names of its brokers, else from the environment.
+    """A cluster's region: from its brokers' names, or from the environment.
 
     Raises:
         SettingsError: Neither has it.
@@ -114,16 +114,16 @@ def region_of(cluster: str, properties: Mapping[str, str]) -> str:
     found = next((match["region"] for each in servers if (match := _HOST.search(each.strip()))), "")
     region = found or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
     if not region:
-        what = "names of MSK that have the region, or AWS_REGION in the environment"
+        what = "MSK names with a region, or AWS_REGION in the environment"
         raise SettingsError([f"kafka.clusters.{cluster}.bootstrap.servers: no region -> expected {what}"])
     return region
 
 
 class Tokens:
-    """Makes tokens when librdkafka asks. The first one is made at once, so that errors are raised here.
+    """Creates tokens when librdkafka asks. The first one is made at once, so that errors are raised here.
 
     Raises:
-        CompactorError: There are no credentials, or they are not valid.
+        CompactorError: There are no credentials, or they are invalid.
     """
 
     def __init__(self, region: str, token_of: TokenOf) -> None:
@@ -131,11 +131,11 @@ class Tokens:
         self._first: Token | None = token_of(region)
 
     def __call__(self, _config: str) -> Token:
-        """The next token. An error counts as one of the connection, which librdkafka retries."""
+        """The next token. An error counts as a connection error, which librdkafka retries."""
         first, self._first = self._first, None
         try:
             return first or self._token_of(self._region)
-        except Exception as exc:  # one of another kind ends no client either
+        except Exception as exc:  # other kinds of errors must not end a client either
             raise RuntimeError(described(exc)) from exc
 
 

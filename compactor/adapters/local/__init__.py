@@ -1,1 +1,1 @@
-"""The ports on a local disk and the machine this runs on."""
+"""The ports on a local disk and on this machine."""

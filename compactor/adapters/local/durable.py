@@ -30,7 +30,7 @@ _LINKLESS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS}
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file is a temporary one: being written, or left by a crash."""
+    """Whether a file is temporary: being written, or left by a crash."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
@@ -44,9 +44,9 @@ def remove_leftover(entry: os.DirEntry[str]) -> None:
 
 @contextmanager
 def translated(uri: str, *, writing: bool = False) -> Iterator[None]:
-    """Translate errors of the operating system into the compactor's own.
+    """Translate operating system errors into the compactor's own.
 
-    On writing, an impossible name is a settings error; otherwise no such object exists.
+    When writing, an impossible name is a settings error; otherwise no such object exists.
     """
     try:
         yield
@@ -57,20 +57,20 @@ def translated(uri: str, *, writing: bool = False) -> Iterator[None]:
         if exc.errno in _NO_SUCH_FILE and writing:
             raise AccessError(f"cannot write to {uri}: {reason.lower()}") from exc
         if exc.errno in _NO_SUCH_FILE:
-            raise ObjectNotFound(f"{uri}: there is no such object ({reason})") from exc
+            raise ObjectNotFound(f"{uri}: no such object ({reason})") from exc
         if exc.errno in _FULL:
             raise StoreUnavailable(f"{uri}: the disk is full ({reason})") from exc
         raise StoreUnavailable(f"{uri}: {reason}") from exc
     except ValueError as exc:  # a name with a null byte, or one that cannot be encoded
-        raise ObjectNotFound(f"{uri!r}: no file can have this name ({exc})") from exc
+        raise ObjectNotFound(f"{uri!r}: invalid file name ({exc})") from exc
 
 
 def open_file(path: str, at: int | None = None) -> tuple[int, os.stat_result]:
-    """Open a file for reading; return its status, and a descriptor for the caller to close.
+    """Open a file for reading; return a descriptor for the caller to close, and its status.
 
     Args:
         path: A path; or a name in an opened folder, which must not be a link.
-        at: The descriptor of that folder.
+        at: That folder's descriptor.
 
     Raises:
         OSError: There is no such file, or it is not a regular one.
@@ -108,9 +108,9 @@ def sync(path: str) -> None:
 
 
 def begin_sync(handle: int, start: int, length: int) -> None:
-    """Have the disk begin to store written bytes, so that a later flush takes less time.
+    """Have the disk start storing written bytes, so that a later flush takes less time.
 
-    Linux does so on this advice, and keeps what is not stored yet in memory. Other systems may ignore it.
+    Linux does so on this advice, and keeps unstored data in memory. Other systems may ignore it.
     """
     if hasattr(os, "posix_fadvise"):
         with suppress(OSError):
@@ -148,7 +148,7 @@ def link(temporary: str, target: str) -> None:
 
     Raises:
         FileExistsError: Another file has it.
-        AccessError: The file system has no hard links, and no other way to decide which of two writers is first.
+        AccessError: The file system has no hard links, and so no way to decide which of two writers is first.
     """
     try:
         os.link(temporary, target)
@@ -156,14 +156,14 @@ def link(temporary: str, target: str) -> None:
         if exc.errno not in _LINKLESS:
             raise
         raise AccessError(
-            f"cannot write to {target}: its file system makes no hard links ({(exc.strerror or str(exc)).lower()});"
-            " expected one that does, as ext4, XFS or APFS"
+            f"cannot write to {target}: its file system has no hard links ({(exc.strerror or str(exc)).lower()}); "
+            "expected one that does, such as ext4, XFS or APFS"
         ) from exc
 
 
 @contextmanager
 def placed(target: str, mode: int = SHARED, move: Callable[[str, str], None] = os.replace) -> Iterator[int]:
-    """Open a new file under a temporary name beside its target and rename it when the block ends.
+    """Open a new file under a temporary name next to its target, and rename it when the block ends.
 
     Missing folders are created. The rename replaces an existing target; with `link` as `move`, it fails instead. If the
     block raises, the temporary file is deleted. Raises an OSError if the file cannot be written or renamed.
@@ -182,7 +182,7 @@ def place_link(source: str, target: str, mode: int) -> None:
     """Give a file that never changes a second name, replacing any file with that name.
 
     Raises:
-        OSError: Among others because the file system cannot link here.
+        OSError: For instance, the file system cannot link here.
     """
 
     def linked(temporary: str) -> str:
@@ -197,7 +197,7 @@ def place_link(source: str, target: str, mode: int) -> None:
         sync(temporary)
         os.replace(temporary, target)
     finally:
-        _remove(temporary)  # also after a rename: that of a link onto another link of the same file does nothing
+        _remove(temporary)  # also after a rename: renaming a link onto another link to the same file does nothing
     sync_folder(folder)
 
 

@@ -1,4 +1,4 @@
-"""Opens files in folders that links must not lead out of: step by step, so that nothing changes after a check."""
+"""Opens files in folders that links must not escape: step by step, so that nothing changes after a check."""
 
 import errno
 import os
@@ -16,14 +16,14 @@ from compactor.core.logs.names import is_log
 # ruff: noqa: PTH116
 
 _ROOT_USER = 0
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH  # with an ACL, the bits of the group are what it grants at most
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH  # with an ACL, the group bits are the most that it grants
 
 
 class OwnFolders:
-    """Checks whether only trusted users can change folders. Caches the answer for each folder.
+    """Checks whether only trusted users can change folders. Caches each folder's result.
 
     Args:
-        roots: Folders with files of others. The path to them is the operator's.
+        roots: Folders with other users' files. The path to them is the operator's.
     """
 
     def __init__(self, roots: Sequence[str]) -> None:
@@ -32,7 +32,7 @@ class OwnFolders:
         self._own: dict[str, bool] = {}
 
     def hold(self, uri: str) -> bool:
-        """Whether a file is not a link, and only trusted users can change the folders from its root to it."""
+        """Whether a file is not a link, and only trusted users can change the folders from its root down."""
         path = canonical(uri)
         root = root_of(path, self._roots)
         if root is None:
@@ -61,12 +61,12 @@ def _is_file(path: str) -> bool:
 
 
 def skipped_links(source: str, allowed_prefixes: Sequence[str]) -> dict[str, int]:
-    """Number of links below a folder that no listing follows, by the reason in plans; none on S3."""
+    """The number of links in a folder that listings do not follow, by the reason in plans; none on S3."""
     return dict(Counter(reason for _, reason in links_left_out(source, allowed_prefixes)))
 
 
 def links_left_out(source: str, allowed_prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the links below a folder that no listing follows, each with its reason."""
+    """Yield the links in a folder that listings do not follow, each with its reason."""
     roots = [canonical(each) for each in allowed_prefixes if not (is_s3(each) or is_log(each))]
     if is_s3(source) or root_of(canonical(source).rstrip("/"), roots) is None:
         return
@@ -114,8 +114,8 @@ def _links(folder: str) -> Iterator[os.DirEntry[str]]:
 
 T = TypeVar("T")
 
-_MAX_LINKS = 40  # what Linux allows in one path
-_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)  # O_PATH needs no right to list it
+_MAX_LINKS = 40  # Linux's limit per path
+_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)  # O_PATH needs no permission to list it
 
 Last = Callable[[str, int], T]
 """Handles a name in an opened folder; raises `OSError` if the name is a link, which it does not follow."""
@@ -142,13 +142,12 @@ def without_links(roots: Iterable[str]) -> frozenset[str]:
 def beneath(path: str, roots: Sequence[str], last: Last[T], fixed: Collection[str] = ()) -> T:
     """Handle a file or folder, following only links that stay within the given folders.
 
-    As with `openat2(RESOLVE_BENEATH)`, each folder on the path is opened by its name in the one before, without
-    following links, so that a link that replaces it meanwhile is found. A link from one of the folders into another is
-    followed.
+    As with `openat2(RESOLVE_BENEATH)`, each folder on the path is opened by name in the previous one, without following
+    links, so that a link that replaces it meanwhile is detected. A link from one of the folders to another is followed.
 
     Args:
         path: An absolute path in one of `roots`.
-        roots: Absolute paths of folders, or of single files; the paths to them may have links.
+        roots: Absolute paths of folders, or of single files; the paths to them may contain links.
         last: Handles the last name of the path.
         fixed: Those of `roots` that no link may be on the way to, because none was (`without_links`).
 
@@ -162,7 +161,7 @@ def beneath(path: str, roots: Sequence[str], last: Last[T], fixed: Collection[st
             target, roots if not turn else [*roots, *(os.path.realpath(each) for each in roots if each not in fixed)]
         )
         if root is None:
-            raise LinkRefused(f"cannot read {path}: a symbolic link leads out of {root_of(path, roots)}")
+            raise LinkRefused(f"cannot read {path}: a symbolic link points outside {root_of(path, roots)}")
         try:
             if target == root and not os.path.isdir(root):  # noqa: PTH112
                 above, _, name = root.rpartition("/")
@@ -174,7 +173,7 @@ def beneath(path: str, roots: Sequence[str], last: Last[T], fixed: Collection[st
 
 
 def status_of(name: str, at: int) -> os.stat_result:
-    """The status of a file, as the last step of `beneath`."""
+    """A file's status, as the last step of `beneath`."""
     status = os.stat(name, dir_fd=at, follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, "a symbolic link", name)
@@ -205,14 +204,14 @@ def _walk(root: str, names: Sequence[str], last: Last[T], *, is_fixed: bool) -> 
                 # No name before this one is a link, so they are where they seem to be.
                 place = os.path.join(os.path.realpath(root), *names[:number], target, *names[number + 1 :])
                 raise _Leads(os.path.normpath(place)) from None
-    raise AssertionError("there is always a last name")
+    raise AssertionError("a path always has a last name")
 
 
 def _names(path: str) -> list[str]:
-    """The names in a path. A path that ends with a slash, or an empty one, names a folder.
+    """The names in a path. A path with a final slash, or an empty one, names a folder.
 
     Raises:
-        OSError: A name is `..`, which would climb out of a folder.
+        OSError: A name is `..`, which would escape the folder.
     """
     names = [name for name in path.split("/") if name]
     if ".." in names:

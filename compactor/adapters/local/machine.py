@@ -1,4 +1,4 @@
-"""Facts of this machine: the time, the user, and the running processes."""
+"""Facts about this machine: the time, the user, and the running processes."""
 
 import getpass
 import os
@@ -12,7 +12,7 @@ from compactor.core.ports import ProcessName
 
 
 class SystemClock:
-    """The clock of this machine, in UTC."""
+    """This machine's clock, in UTC."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -22,13 +22,13 @@ def person() -> str:
     """The user and the machine."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container may have no name for its user
+    except (KeyError, OSError):  # a container may have no user name
         user = "unknown"
     return f"{user}@{socket.gethostname()}"
 
 
 class MachineProcesses:
-    """The processes of the operating system."""
+    """The operating system's processes."""
 
     def this(self) -> ProcessName:
         return ProcessName(_host(), os.getpid())
@@ -40,7 +40,7 @@ class MachineProcesses:
             os.kill(process.process_id, 0)
         except ProcessLookupError:
             return True
-        except OSError:  # it runs under another user
+        except OSError:  # it runs as a different user
             return False
         return _is_zombie(process.process_id)
 

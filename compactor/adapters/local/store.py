@@ -1,4 +1,4 @@
-"""Objects as files on a local disk, or on a disk that all machines of a cluster mount."""
+"""Objects as files on a local disk, or on a disk mounted by all machines of a cluster."""
 
 # Names are used literally; pathlib would normalise them.
 # ruff: noqa: PTH112, PTH116, PTH120
@@ -34,11 +34,11 @@ from compactor.core.versions import local_version
 T = TypeVar("T")
 
 OnDenied = Callable[[str, str], None]
-"""Takes a folder that may not be read, with the error."""
+"""Receives a folder to which access is denied, with the error."""
 
 _TRIES = 5  # for an object that others create and delete meanwhile
-_SYNC_STEP_BYTES = 8 * 1024 * 1024  # a disk begins with so much while more is being written
-_EMPTY_FOLDERS = 3  # staging: the folder of an attempt, of its manifest, and of all
+_SYNC_STEP_BYTES = 8 * 1024 * 1024  # written per step while a disk already starts storing
+_EMPTY_FOLDERS = 3  # staging: the folders of an attempt, of its manifest, and of all manifests
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
 
 
@@ -54,7 +54,7 @@ class LocalStore:
         state: The folder of the state, in which only the owner may read files that hold lines of the input.
 
     Raises:
-        OperatorError: The locale of this process does not read names of files as UTF-8.
+        OperatorError: This process's locale does not decode file names as UTF-8.
     """
 
     def __init__(self, *, confined: Sequence[str] = (), state: str = "") -> None:
@@ -85,7 +85,7 @@ class LocalStore:
         Args:
             prefix: The folder.
             start_after: Only files whose name sorts after this one.
-            on_denied: Called with each folder below it that may not be read, instead of raising the error.
+            on_denied: Called with each folder below it to which access is denied, instead of raising the error.
         """
         after = start_within(prefix, start_after)
         if after is not None:
@@ -105,7 +105,7 @@ class LocalStore:
                         raise AccessError(f"{uri}: is a folder, expected an object or no object") from None
                 else:
                     return True
-                # The loser continues with what the winner wrote, so that has to be durable too.
+                # The loser continues with the winner's data, which must be durable, too.
                 durable.sync_folder(os.path.dirname(path))
             with suppress(ObjectNotFound):
                 return self.read(uri) == data
@@ -128,7 +128,7 @@ class LocalStore:
             with self._writer(uri, _link_new) as writer:
                 yield writer
         except _Taken:
-            raise ObjectChanged(f"{uri}: another file is there; expected none") from None
+            raise ObjectChanged(f"{uri}: another file exists; expected none") from None
 
     @contextmanager
     def _writer(self, uri: str, move: Callable[[str, str], None]) -> Iterator["LocalWriter"]:
@@ -136,7 +136,7 @@ class LocalStore:
             with durable.translated(uri, writing=True):
                 placed = durable.placed(_path(uri), self._mode(_path(uri)), move)
                 writer = LocalWriter(uri, placing.enter_context(placed))
-            yield writer  # the error of the block is not about this file, so it is not translated
+            yield writer  # the block's error does not concern this file, so it is not translated
             if writer.is_aborted:
                 raise _Aborted
             if writer.has_hole:
@@ -152,7 +152,7 @@ class LocalStore:
                 self._place(_path(target), file)
 
     def _linked(self, source: str, target: str) -> bool:
-        """Make a copy by a hard link; return whether one can be made."""
+        """Copy with a hard link; return whether that is possible."""
         path = os.path.realpath(_path(source))
         try:
             durable.place_link(path, _path(target), self._mode(_path(target)))
@@ -222,7 +222,7 @@ class LocalStore:
         return beneath(path, self._confined, last, self._fixed)
 
     def _walk(self, prefix: str, after: bytes, on_denied: OnDenied | None) -> Iterator[ObjectInfo]:
-        """Yield all files below a folder whose relative name sorts after `after`."""
+        """Yield all files in a folder whose relative name sorts after `after`."""
         # A stack of iterators, because folders may be deeper than Python's recursion limit.
         stack = [_entries(prefix, "")]
         while stack:
@@ -240,7 +240,7 @@ class LocalStore:
     def _entry_info(
         self, prefix: str, name: str, entry: os.DirEntry[str], on_denied: OnDenied | None
     ) -> ObjectInfo | None:
-        """The file of an entry; None for other kinds, deleted files and links that may not be followed."""
+        """An entry's file; None for other kinds, deleted files and links that may not be followed."""
         uri = prefix + name
         try:
             with suppress(ObjectNotFound, LinkRefused), durable.translated(uri):
@@ -251,13 +251,13 @@ class LocalStore:
         except AccessError as exc:
             if on_denied is None:
                 raise
-            on_denied(f"{os.path.dirname(uri)}/", str(exc))  # a folder that may be listed, and not entered
+            on_denied(f"{os.path.dirname(uri)}/", str(exc))  # a folder that may be listed, but not entered
         return None
 
 
 @dataclass
 class LocalWriter:
-    """A new file under a temporary name beside its target."""
+    """A new file under a temporary name next to its target."""
 
     uri: str
     handle: int
@@ -289,7 +289,7 @@ class _Aborted(Exception):
 
 
 class _Taken(Exception):
-    """A new file has the name of another one."""
+    """A new file's name is taken."""
 
 
 def _link_new(temporary: str, target: str) -> None:
@@ -300,12 +300,11 @@ def _link_new(temporary: str, target: str) -> None:
 
 
 def _check_encoding() -> None:
-    """Refuse a locale that names files differently: they would be compacted once for each name."""
+    """Refuse a locale that decodes names differently: each name of a file would be compacted separately."""
     encoding = sys.getfilesystemencoding()
     if encoding != "utf-8":
         raise OperatorError(
-            f"the locale of this process reads the names of files as {encoding}; expected utf-8:"
-            " set LC_ALL=C.UTF-8 or PYTHONUTF8=1"
+            f"the locale decodes file names as {encoding}; expected utf-8: set LC_ALL=C.UTF-8 or PYTHONUTF8=1"
         )
 
 
@@ -321,7 +320,7 @@ def _etag(status: os.stat_result) -> str:
 
 
 def _target(prefix: str, uri: str) -> str:
-    """The target of a link, spelled like the prefix if it is below it."""
+    """A link's target, spelled like the prefix if it is below it."""
     root, path = os.path.realpath(_path(prefix)), os.path.realpath(_path(uri))
     below = path.removeprefix(root.rstrip("/") + "/")
     return prefix + below if below != path else path
@@ -329,7 +328,7 @@ def _target(prefix: str, uri: str) -> str:
 
 def _info(uri: str, status: os.stat_result, target: str = "") -> ObjectInfo:
     modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
-    # No program can set the time of the last change of the status.
+    # No program can set the status change time.
     stamp = f"{status.st_ino:x}-{status.st_ctime_ns:x}"
     return ObjectInfo(uri, status.st_size, _etag(status), modified_at, stamp, target)
 
@@ -340,19 +339,19 @@ def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
 
 
 def _bytes_from(file: FileIO, start: int, length: int, size: int) -> bytes:
-    """Bytes of a file; all from `start` if `length` is negative. Takes no more memory than the current length."""
+    """Bytes from a file; all from `start` if `length` is negative. Uses no more memory than the current length."""
     file.seek(start)
     if length < 0:
         return file.readall()
     left = min(length, max(size - start, 0))
     data = file.read(left) or b""
-    while len(data) < left and (more := file.read(left - len(data))):  # a signal, or another kind of disk
+    while len(data) < left and (more := file.read(left - len(data))):  # after a signal, or on other kinds of disks
         data += more
     return data
 
 
 def _entries(prefix: str, below: str, on_denied: OnDenied | None = None) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """The sorted entries of a folder by their name relative to the prefix; names of folders end with `/`."""
+    """A folder's sorted entries by name relative to the prefix; names of folders end with `/`."""
     found = []
     try:
         with suppress(ObjectNotFound), durable.translated(prefix + below), os.scandir(_path(prefix) + below) as entries:

@@ -19,7 +19,7 @@ class _Change:
 
 @dataclass
 class MemoryGlue:
-    """One Glue job, whose runs change their states in the time of a clock.
+    """One Glue job, whose runs change state with a clock.
 
     New runs spend some seconds in the states WAITING and STARTING, stopped ones in STOPPING.
     """
@@ -31,7 +31,7 @@ class MemoryGlue:
     starting_seconds: float = 60
     stopping_seconds: float = 30
     timeout_seconds: float | None = None
-    definition_changed_at: datetime | None = None  # set it as a deployment does
+    definition_changed_at: datetime | None = None  # set by a deployment
 
     def __post_init__(self) -> None:
         self.calls = 0
@@ -62,15 +62,15 @@ class MemoryGlue:
         self._call()
         run = self._runs.get(run_id)
         if run is None:
-            raise AccessError(f"run {run_id}: there is no such run")
+            raise AccessError(f"run {run_id}: no such run")
         if not run.is_living:
-            raise AccessError(f"run {run_id}: is {run.state}, expected a run that is alive")
+            raise AccessError(f"run {run_id}: is {run.state}, expected a live run")
         self._changes = [change for change in self._changes if change.run_id != run_id]
         self._set(run_id, JobState.STOPPING)
         self._later(self.stopping_seconds, run_id, JobState.STOPPED)
 
     def end(self, run_id: str, state: JobState, error: str = "") -> None:
-        """End a run: a crash, a timeout, or an end by itself."""
+        """End a run: a crash, a timeout, or a normal end."""
         self.pass_time()
         self._changes = [change for change in self._changes if change.run_id != run_id]
         self._set(run_id, state, error)
@@ -98,12 +98,12 @@ class MemoryGlue:
             self._trouble = None
 
     def living(self) -> Sequence[JobRun]:
-        """The runs that are alive now, without a call."""
+        """The live runs, without a call."""
         self.pass_time()
         return [run for run in self._runs.values() if run.is_living]
 
     def pass_time(self) -> None:
-        """Make the changes that are due by now."""
+        """Make the changes that are due."""
         while due := [change for change in self._changes if change.at <= self.clock.now()]:
             change = min(due, key=lambda each: each.at)
             self._changes.remove(change)
@@ -137,7 +137,7 @@ class MemoryGlue:
 
 @dataclass(slots=True)
 class MemoryQueue:
-    """A queue with the depth and age that are set."""
+    """A queue with a preset depth and age."""
 
     waiting: int = 0
     in_flight: int = 0

@@ -17,7 +17,7 @@ from compactor.core.ports import NO_DIMENSIONS, Claim, Clock, ObjectInfo
 
 
 class ManualClock:
-    """A clock that only moves when it is set."""
+    """A clock that moves only when set."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._now = start
@@ -73,7 +73,7 @@ class MemoryStore:
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
         found = self._objects.get(canonical(uri))
         if found is None:
-            raise ObjectNotFound(f"{uri}: there is no such object")
+            raise ObjectNotFound(f"{uri}: no such object")
         if etag is not None and found.info.etag != etag:
             raise ObjectChanged(f"{uri}: expected version {etag}, found {found.info.etag}")
         return found.data
@@ -116,7 +116,7 @@ class MemoryStore:
             if writer.is_aborted:
                 return
             if only_new and canonical(uri) in self._objects:
-                raise ObjectChanged(f"{uri}: another object is there; expected none")
+                raise ObjectChanged(f"{uri}: another object exists; expected none")
             self.put(uri, bytes(writer.data))
 
     def new_writer(self, uri: str) -> AbstractContextManager["MemoryWriter"]:
@@ -140,7 +140,7 @@ class MemoryStore:
 
 @dataclass
 class MemoryWriter:
-    """An object that is being written."""
+    """An object being written."""
 
     data: bytearray = field(default_factory=bytearray)
     is_aborted: bool = False

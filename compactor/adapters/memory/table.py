@@ -1,4 +1,4 @@
-"""A catalog with one table in memory. It refuses what a real one refuses, and fails as told."""
+"""A catalog with one table in memory. It refuses what a real one refuses, and fails on demand."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -17,12 +17,12 @@ _TARGET_BYTES = 100 * _MANIFEST_BYTES
 
 
 class Answer(Enum):
-    """How the catalog answers a change."""
+    """How the catalog responds to a change."""
 
     WELL = "well"
-    LOST = "lost"  # the change is made, and the answer is lost, or is a 503
-    UNAVAILABLE = "unavailable"  # the answer is a 503, and nothing is changed
-    LATE = "late"  # no answer; the change is made by the next call of `land`, if nothing has changed by then
+    LOST = "lost"  # the change is made, but the response is lost, or is a 503
+    UNAVAILABLE = "unavailable"  # the response is a 503, and nothing is changed
+    LATE = "late"  # no response; the change is made by the next call of `land`, if nothing has changed by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class _Table:
     """The state that a commit replaces in one step."""
 
     head: TableHead
-    files: dict[int, tuple[TableFile, ...]]  # of each snapshot that is not expired
+    files: dict[int, tuple[TableFile, ...]]  # of each unexpired snapshot
     batches: dict[int, int] = field(default_factory=dict)  # the snapshot that took each batch
     metadata: dict[int, "_Metadata"] = field(default_factory=dict)  # likewise of each snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class _Metadata:
-    """The metadata of a snapshot."""
+    """A snapshot's metadata."""
 
     parent_id: int | None
     made_at: datetime
@@ -50,11 +50,11 @@ class MemoryTable:
     """One table. Thread-safe.
 
     Attributes:
-        answers: Called for each change; returns how to answer it.
-        exists: Whether a file to be added exists, as a real catalog's client finds out from its footer.
-        on_change: Called with the live files after each change of the table.
-        now: The time of snapshots and files of metadata.
-        written: The files of metadata, with the time of each.
+        answers: Called for each change; returns the response.
+        exists: Whether a file to be added exists, as a real catalog's client sees from its footer.
+        on_change: Called with the live files after each change to the table.
+        now: The time for snapshots and metadata files.
+        written: The metadata files, with each one's time.
     """
 
     answers: Callable[[], Answer] = lambda: Answer.WELL
@@ -86,7 +86,7 @@ class MemoryTable:
     def commit(self, head: TableHead, change: TableChange) -> int:
         self._check_up()
         if missing := [file.uri for file in change.added if not self.exists(file.uri)]:
-            raise TableRefused(f"{missing[0]} is not there; expected the files of the change")
+            raise TableRefused(f"{missing[0]} does not exist; expected the files of the change")
         return self._answered(partial(self._change, head, change, self._written(head)))
 
     def snapshot_of(self, batch: int) -> int | None:
@@ -152,13 +152,13 @@ class MemoryTable:
         return True
 
     def rewrite(self, rename: Callable[[TableFile], TableFile] = lambda file: file) -> None:
-        """Commit a snapshot as another program that compacts files; by default with the same files."""
+        """Commit a snapshot like another program that compacts files; by default with the same files."""
         with self._lock:
             table = self._existing()
             self._replace(table.head, tuple(rename(file) for file in self._live(table)))
 
     def forget(self) -> None:
-        """Remove all snapshots but the current one, as another program that expires them."""
+        """Remove all snapshots but the current one, like another program that expires them."""
         with self._lock:
             table = self._existing()
             self._forget({number for number in table.files if number != table.head.snapshot_id})
@@ -168,7 +168,7 @@ class MemoryTable:
         self._table = None
 
     def _written(self, head: TableHead, *, is_merged: bool = False) -> _Metadata:
-        """Write the files of metadata of a change, as a client does before it sends the change."""
+        """Write a change's metadata files, as a client does before it sends the change."""
         with self._lock:
             table = self._table
             known = table.metadata.get(head.snapshot_id or 0) if table else None
@@ -182,16 +182,16 @@ class MemoryTable:
             return made
 
     def _answered(self, change: Callable[[], int]) -> int:
-        """Make a change, and answer as told."""
+        """Make a change, and respond as requested."""
         answer = self.answers()
         if answer is Answer.UNAVAILABLE:
             raise TableCommitUnknown("the catalog answered 503")
         if answer is Answer.LATE:
             self._late.append(change)
-            raise TableCommitUnknown("the catalog did not answer")
+            raise TableCommitUnknown("the catalog did not respond")
         made = change()
         if answer is Answer.LOST:
-            raise TableCommitUnknown("the answer of the catalog was lost")
+            raise TableCommitUnknown("the catalog's response was lost")
         return made
 
     def _change(self, head: TableHead, change: TableChange, metadata: _Metadata) -> int:
@@ -227,11 +227,11 @@ class MemoryTable:
         self._table = _Table(table.head, files, table.batches, kept)
 
     def _at(self, head: TableHead) -> tuple[_Table, TableHead]:
-        """The table and its current head, if its snapshot is that of the given head."""
+        """The table and its current head, if its snapshot is the given head's."""
         table = self._table
         now = table.head if table else None
         if table is None or now is None or (now.table_id, now.snapshot_id) != (head.table_id, head.snapshot_id):
-            raise TableConflict("the table is no longer at the snapshot that the change was made for")
+            raise TableConflict("the table has moved on from the snapshot that the change was made for")
         return table, now
 
     def _replace(
@@ -244,7 +244,7 @@ class MemoryTable:
         table = self._existing()
         made = metadata or self._written(table.head)
         if lost := {made.listed_in, *made.manifests} - self.written.keys():
-            raise AssertionError(f"a snapshot names files that were removed: {sorted(lost)}")
+            raise AssertionError(f"a snapshot names removed files: {sorted(lost)}")
         self.commits += 1
         live = {**table.files, self.commits: files}
         head = replace(head, snapshot_id=self.commits)
@@ -262,4 +262,4 @@ class MemoryTable:
 
     def _check_up(self) -> None:
         if self.is_down:
-            raise StoreUnavailable("the catalog does not answer")
+            raise StoreUnavailable("the catalog does not respond")

@@ -1,4 +1,4 @@
-"""The adapters for Spark, the only importers of pyspark: the session, the engine, and the stream of manifests."""
+"""The Spark adapters, the only importers of pyspark: the session, the engine, and the manifest stream."""
 
 from compactor.core.extras import need
 

@@ -38,13 +38,13 @@ from compactor.schema.column_types import (
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE, RESCUED_TYPE, Column, SchemaVersion, metadata_names
 
-# Spark expressions that convert text to a column's type by the rules of `compactor.schema.column_types`.
+# Spark expressions that convert text to a column's type by the rules in `compactor.schema.column_types`.
 #
 # Each cast follows a pattern, because Spark's casts accept more than the rules: white space, `1d`, times without
 # offset. No user-defined functions, so rows stay in the JVM.
 
 
-# Nearly all values match one of these patterns, whose values are always in range, so the result needs no check.
+# Almost all values match one of these patterns, whose values are always in range, so the result needs no check.
 _FINITE = r"-?(?:0|[1-9][0-9]{0,199})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?"
 _TIMESTAMP_OF_INNER_YEARS = rf"(?!0001|9999){TIMESTAMP}"
 _WHOLE_SINCE_EPOCH: dict[Epoch, str] = {
@@ -152,8 +152,8 @@ MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
 """The most bytes of unparsable lines that the driver collects. More indicate a fault rather than odd lines."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # sizes of files differ by at most one split
-_FIELD_ID = "parquet.field.id"  # the key of a column's metadata from which Spark takes the id that it writes
+_SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # file sizes differ by at most one split
+_FIELD_ID = "parquet.field.id"  # the column metadata key from which Spark takes the id to write
 _MISFITS = "misfits"
 _MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that it cannot parse
 _UNKNOWN_FILE = "a row of an unexpected file: "  # the message of a task that fails at such a row
@@ -180,18 +180,18 @@ class ConvertTask:
 
 
 def convert(session: SparkSession, task: ConvertTask) -> int | None:
-    """Convert the sources of a manifest in one pass.
+    """Convert a manifest's sources in one pass.
 
     Measured: failing at the first line that Spark cannot parse costs a fifth less than marking such lines. Observed
     rows leave Spark's generated code, so only misfits are observed; the caller counts rows by the footers.
 
     Returns:
-        The number of values that do not fit the type of their column; None if Spark could not parse some line, and the
+        The number of values that do not fit their column's type; None if Spark could not parse some line, and the
             output
         must not be used.
 
     Raises:
-        StagingError: The source file of some row is unknown.
+        StagingError: Some row's source file is unknown.
     """
     keys = [*task.column_keys, *task.overflow_keys]
     columns = [f"c{number}" for number in range(len(keys))]
@@ -224,7 +224,7 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
 def _with_origins(rows: DataFrame, origins: DataFrame) -> DataFrame:
     """Add the input file to each row. Spark fails at a row whose file is unknown.
 
-    `_metadata.file_path` gives the same names, but makes Spark copy every row once more.
+    `_metadata.file_path` gives the same names, but makes Spark copy every row again.
     """
     with_path = rows.withColumn("path", F.input_file_name()).join(F.broadcast(origins), "path", "left")
     unknown = F.raise_error(F.concat(F.lit(_UNKNOWN_FILE), F.col("path"))).cast("string")
@@ -240,7 +240,7 @@ def _with_values(rows: DataFrame, typed_positions: Mapping[int, Column]) -> Data
     """Add the values of typed columns, and the number of texts that do not fit."""
     values = [typed(F.col(f"c{at}"), column.column_type).alias(f"v{at}") for at, column in typed_positions.items()]
     misfits = reduce(operator.add, [_is_misfit(at).cast("int") for at in typed_positions])
-    # In two steps: Spark computes the values only once if they have names before they are used twice.
+    # In two steps: Spark computes the values only once if they are named before they are used twice.
     return rows.select("*", *values).withColumn(_MISFITS, misfits)
 
 
@@ -258,7 +258,7 @@ def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
 def corrupt_lines(
     session: SparkSession, manifest_id: str, sources: Mapping[str, str], keys: Sequence[str]
 ) -> dict[str, frozenset[bytes]]:
-    """Find, by source, the lines that Spark's JSON reader cannot parse. They are stripped of white space.
+    """Find the lines that Spark's JSON reader cannot parse, by source, stripped of white space.
 
     Raises:
         StagingError: They exceed `MAX_DISAGREEMENT_BYTES`.
@@ -270,13 +270,14 @@ def corrupt_lines(
     by_path = {shown: source for source in sources for shown in _shown(source)}
     found: dict[str, set[bytes]] = {}
     total_bytes = 0
-    # Select all columns: Spark refuses to return corrupt records without any other column of the data.
+    # Select all columns: Spark refuses to return corrupt records without any other data column.
     for row in rows.where(F.col("corrupt").isNotNull()).toLocalIterator():
         line = row["corrupt"].encode().strip(BLANK)
         total_bytes += len(line)
         if total_bytes > MAX_DISAGREEMENT_BYTES:
             raise StagingError(
-                f"manifest {manifest_id}: Spark cannot parse over {MAX_DISAGREEMENT_BYTES} bytes of lines that are JSON"
+                f"manifest {manifest_id}: Spark cannot parse more than {MAX_DISAGREEMENT_BYTES} bytes of lines "
+                "that are JSON"
             )
         found.setdefault(by_path[row["path"]], set()).add(line)
     return {source: frozenset(lines) for source, lines in found.items()}
@@ -286,10 +287,10 @@ def _reader(session: SparkSession, keys: Sequence[str], more_columns: Sequence[s
     fields = [StructField(key, StringType()) for key in (*keys, *more_columns)]
     return (
         session.read.schema(StructType(fields))
-        # Spark ignores a key of this name, so no key may have it.
+        # Spark ignores a key with this name, so no key may have it.
         .option("columnNameOfCorruptRecord", _unused_name("corrupt", keys))
         .option("lineSep", "\n")
-        # Spark's defaults would refuse long but valid values; inspection applies limits of its own.
+        # Spark's defaults would refuse long but valid values; inspection applies its own limits.
         .option("maxNestingDepth", 5_000)
         .option("maxNumLen", 2_000_000_000)
         .option("maxStringLen", 2_000_000_000)
@@ -299,7 +300,7 @@ def _reader(session: SparkSession, keys: Sequence[str], more_columns: Sequence[s
 
 
 def _unused_name(name: str, keys: Collection[str]) -> str:
-    """The name, with as many `'` appended as make it none of the keys."""
+    """The name with enough `'` appended to differ from all keys."""
     while name in keys:
         name += "'"
     return name
@@ -315,13 +316,13 @@ def _origins(session: SparkSession, sources: Mapping[str, str]) -> DataFrame:
 
 
 def _shown(source: str) -> set[str]:
-    """The names that Spark may give the file of a source. Names of local files begin with one slash or three."""
+    """The names that Spark may give a source's file. Names of local files start with one slash or three."""
     encoded = hadoop_encoded(source)
     return {encoded, encoded.replace("file:///", "file:/", 1)}
 
 
 def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]:
-    """All columns of the output but string columns that no line has."""
+    """All output columns except string columns that no line has."""
     position = {key: number for number, key in enumerate(keys)}
     metadata = {
         "_source_file": F.col("origin"),
@@ -340,7 +341,7 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
 
 
 def _with_null_columns(selected: DataFrame, task: ConvertTask) -> DataFrame:
-    """Add those columns, in the order of the schema.
+    """Add those columns, in schema order.
 
     One call adds them all. One call each would take the driver longer than Spark takes for many rows.
     """
@@ -368,7 +369,7 @@ def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int
 
 
 def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
-    """The rescued data: keys without a column, and texts that do not fit the type of their column."""
+    """The rescued data: keys without a column, and texts that do not fit their column's type."""
     overflow = [(key, F.col(f"c{position[key]}")) for key in task.overflow_keys]
     misfits = [
         (column.key, F.when(_is_misfit(position[column.key]), F.col(f"c{position[column.key]}")))

@@ -37,41 +37,41 @@ lines that Spark cannot parse, or because files change.
 """
 
 MAX_OVERFLOW_KEYS = 1_000
-"""The most keys without a column to pass to Spark one by one. With more, rows are made in Python."""
+"""The most keys without a column to pass to Spark individually. With more, rows are made in Python."""
 
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Decoded bytes to sample from the first manifest, before any commit has measured a ratio."""
 
 _LARGEST_RATIO = 1.0
-"""The upper bound of Parquet bytes per decoded byte, if nothing was measured: JSON repeats every key."""
+"""The assumed upper bound of Parquet bytes per decoded byte, if not measured: JSON repeats every key."""
 
 _CONF = {
     # Query engines disagree about INT96, Spark's default.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Write all dates in the calendar of ISO 8601, as in the text.
+    # Write all dates in the ISO 8601 calendar, as in the text.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    # Tables know columns by these ids.
+    # Tables identify columns by these ids.
     "spark.sql.parquet.fieldId.write.enabled": "true",
     # Nothing is filtered, and Spark would reset the filters of all columns before each row.
     "spark.sql.json.filterPushdown.enabled": "false",
 }
-"""Settings that override the defaults of the Spark session."""
+"""Overrides of the Spark session's defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """What to convert in one round."""
+    """The conversion of one round."""
 
     request: StageRequest
     inspection: Inspection
     schema: SchemaVersion
     overflow_keys: tuple[str, ...]  # keys without a column that files have under their own name
-    refused_keys: int  # number of keys that got no column, at least
+    refused_keys: int  # minimum number of keys that got no column
 
 
 @dataclass(frozen=True, slots=True)
 class _Converted:
-    """What Spark wrote: the staged files, their rows, and the values that do not fit their column's type."""
+    """Spark's output: the staged files, their rows, and the values that do not fit their column's type."""
 
     outputs: tuple[str, ...] = ()
     rows: int = 0
@@ -105,9 +105,9 @@ class SparkEngine:
         """Inspect and convert; repeat with a closer inspection if the two disagree about lines.
 
         Raises:
-            StagingError: The parsers still disagree, or files change again and again.
-            TryAgainError: Passing trouble.
-            OperatorError: A person must act.
+            StagingError: The parsers still disagree, or files keep changing.
+            TryAgainError: A transient failure.
+            OperatorError: An operator must act.
         """
         with translated(request.manifest.manifest_id):
             return self._stage(request)
@@ -136,21 +136,21 @@ class SparkEngine:
                 refused_keys = inspection.refused_keys(schema)
                 is_sparse = inspection.records * len(schema.columns) > CELLS_PER_BYTE * inspection.decoded_bytes
                 if is_sparse and discovery == "declared":
-                    discovery = "full"  # Python makes rows of lines that were parsed
+                    discovery = "full"  # Python makes rows from parsed lines
                     continue
                 if is_sparse or inspection.further_from or len(overflow) > MAX_OVERFLOW_KEYS:
                     keys = self._with_rows(request, inspection, schema)
                     continue
             elif inspection.further_from and not schema.has_rescued:
-                keys = KeyPlan(request.schema.keys, request.key_limits)  # files were replaced, and have further keys
+                keys = KeyPlan(request.schema.keys, request.key_limits)  # files were replaced, and have more keys
                 continue
             conversion = _Conversion(request, inspection, schema, overflow, refused_keys)
             converted = self._convert(conversion, staging)
             if changed := self._changed(inspection):
-                # Spark opens the files again by name, so have it read copies of the versions that inspection reads.
+                # Spark reopens the files by name, so let it read copies of the inspected versions.
                 refused = {**refused, **{index: refused.get(index, frozenset()) for index in changed}}
                 continue
-            # The footers tell what was written, so that a lost or surplus file is seen here, too.
+            # The footers show what was written, so a lost or surplus file is detected here, too.
             if converted is not None and converted.rows == inspection.records:
                 return self._staged(conversion, staging, converted)
             if discovery == "declared":
@@ -176,14 +176,14 @@ class SparkEngine:
         )
 
     def _with_rows(self, request: StageRequest, inspection: Inspection, schema: SchemaVersion) -> KeyPlan:
-        """Have inspection make rows for the columns of a schema, which is final from here on."""
+        """Let inspection make rows for a schema's columns; the schema is final from here on."""
         ratio = request.ratio or _LARGEST_RATIO
         files = planned_files(inspection.decoded_bytes, ratio, self.rules.target_file_bytes)
         rows = request.row_plan(schema, self.rules)
         return KeyPlan(schema.keys, NO_NEW_KEYS, rows, tasks=files)
 
     def _convert(self, conversion: _Conversion, staging: str) -> _Converted | None:
-        """What inspection made, else what Spark makes; None if Spark could not parse some line."""
+        """Inspection's rows, else Spark's; None if Spark could not parse some line."""
         inspection = conversion.inspection
         written = tuple(uri for task in inspection.tasks for uri in task.outputs)
         rescued_values = inspection.rescued_values
@@ -233,7 +233,7 @@ class SparkEngine:
         return max(sum(info.size_bytes for info in self._parquet_in(target)), 1) / max(decoded_bytes, 1)
 
     def _sampled(self, file: TaskFile, uri: str, head_uri: str) -> tuple[str, int]:
-        """A URI to sample and its decoded bytes: the file itself, or a copy of the first lines of a long file."""
+        """A URI to sample and its decoded bytes: the file itself, or a copy of a long file's first lines."""
         is_plain = file.report.codec == "none" or uri != file.report.uri
         if not is_plain or file.report.decoded_bytes <= 2 * SAMPLE_BYTES:
             return uri, file.report.decoded_bytes
@@ -264,7 +264,7 @@ class SparkEngine:
     def _disagreements(
         self, conversion: _Conversion, refused: Mapping[int, frozenset[bytes]]
     ) -> dict[int, frozenset[bytes]]:
-        """By file index, the lines to reject because orjson parses them and Spark cannot; includes `refused`."""
+        """The lines to reject because orjson parses them and Spark cannot, by file index; includes `refused`."""
         inspection = conversion.inspection
         keys = (*sorted(conversion.schema.keys), *conversion.overflow_keys)
         found = corrupt_lines(self.session, conversion.request.manifest.manifest_id, inspection.sources, keys)
@@ -283,13 +283,13 @@ def _schema_for(request: StageRequest, inspection: Inspection) -> SchemaVersion:
 def _column_keys(conversion: _Conversion) -> tuple[str, ...]:
     """The keys of columns for Spark to read.
 
-    Columns that other manifests added later, perhaps hundreds, then cost this one little. Keys are left out by whole
+    Columns added later by other manifests, perhaps hundreds, then cost this one little. Keys are omitted by whole
     versions because Spark compiles code for each set of them.
     """
     return conversion.schema.keys_up_to({*conversion.inspection.present_keys, *conversion.inspection.new_keys})
 
 
 def _overflow(request: StageRequest, inspection: Inspection, schema: SchemaVersion) -> tuple[str, ...]:
-    """The keys that the files may have without a column in the schema."""
+    """The files' possible keys without a column in the schema."""
     keys = dict.fromkeys([*sorted(request.schema.keys), *inspection.new_keys])
     return tuple(key for key in keys if key not in schema.keys)

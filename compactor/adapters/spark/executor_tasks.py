@@ -1,4 +1,4 @@
-"""Runs Python tasks on Spark's executors: bins of the native engine, and the inspection of files."""
+"""Runs Python tasks on Spark's executors: bins of the native engine, and file inspection."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from compactor.telemetry.error_text import described
 
 
 def runs_tasks(session: SparkSession, probe: Callable[[], bool] = lambda: True) -> bool:
-    """Whether the executors run Python, and a probe there, a function at module level, returns true."""
+    """Whether the executors run Python, and a probe there, a module-level function, returns true."""
     return _is_true(lambda: session.sparkContext.parallelize([1], 1).map(lambda _: probe()).collect() == [True])
 
 
@@ -67,12 +67,12 @@ TASKS_PER_CORE = 3
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """What inspection does with keys."""
+    """How inspection handles keys."""
 
     known: frozenset[str]  # the keys that have a column
     limits: KeyLimits  # which other keys to collect
     rows: RowPlan | None = None  # if not None, inspection makes the rows as well
-    tasks: int = 0  # the most tasks; 0 for some of each core
+    tasks: int = 0  # the most tasks; 0 for a number per core
 
 
 class Inspection(ManifestResults[InspectTaskResult]):
@@ -85,7 +85,7 @@ class Inspection(ManifestResults[InspectTaskResult]):
 
     @property
     def sources(self) -> dict[str, str]:
-        """The URIs for Spark to read, each with the URI of its input file."""
+        """The URIs for Spark to read, each with its input file's URI."""
         return {file.readable_uri: file.report.origin_uri for file in self.files if file.readable_uri is not None}
 
     @property
@@ -106,12 +106,12 @@ def inspect_on_executors(
 ) -> Inspection:
     """Inspect all files of a manifest, and stage rejects and repaired copies.
 
-    By file index, `refused` has lines to reject although inspection would accept them. Spark opens local files by name,
-    and does not check where links lead. So of files in folders of others, and of Kafka ranges, it gets copies of what
-    inspection read.
+    `refused` has lines to reject although inspection would accept them, by file index. Spark opens local files by name,
+    and does not check where links lead. So for files in other users' folders, and for Kafka ranges, it gets copies of
+    the inspected data.
 
     Raises:
-        CompactorError: The error of a task, unchanged.
+        CompactorError: A task's error, unchanged.
     """
     numbered = list(enumerate(manifest.files))
     own = OwnFolders(store.confined)
@@ -149,19 +149,19 @@ def run_tasks(
     *,
     description: str,
 ) -> list[R]:
-    """Run tasks on the executors, one per core at a time; return the results in the order of the tasks.
+    """Run tasks on the executors, one per core at a time; return the results in task order.
 
-    `work` has to be a function at module level, so that it can be pickled. Spark's UI shows the description.
+    `work` must be a module-level function, so that it can be pickled. Spark's UI shows the description.
 
     Raises:
-        CompactorError: The error of a task, unchanged.
-        PySparkException: An unexpected error of a task; its text has the `TaskFailed`.
+        CompactorError: A task's error, unchanged.
+        PySparkException: A task's unexpected error; its text has the `TaskFailed`.
     """
     context = session.sparkContext
     context.setLocalProperty("spark.job.description", description)
 
     def attempt(task: T) -> R | CompactorError:
-        # Spark would turn an exception into the text of a stack trace; as a value it keeps its type.
+        # Spark would turn an exception into a stack trace text; as a value it keeps its type.
         try:
             return work(store.open(), task)
         except CompactorError as exc:

@@ -1,4 +1,4 @@
-"""Translates errors of Spark, which arrive as the text of nested Java exceptions and may quote the data."""
+"""Translates Spark errors, which arrive as the text of nested Java exceptions and may quote the data."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _DENIED = re.compile(
     r"java\.nio\.file\.AccessDeniedException|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken"
     r"|NoAuthWithAWSException|UnknownStoreException|NoSuchBucket|AccessControlException"
 )
-"""Errors of S3A and Hadoop on which a person must act."""
+"""S3A and Hadoop errors that need an operator."""
 
 _PASSING = re.compile(
     r"SlowDown|AWSServiceThrottledException|AWSStatus500Exception|AWSServiceIOException|ApiCallTimeoutException"
@@ -27,7 +27,7 @@ _PASSING = re.compile(
     r"|Connection reset|Connection refused|NoHttpResponseException|ConnectionClosedException|RequestTimeout"
     r"|No space left on device"
 )
-"""Errors that pass by waiting. A lost executor is not included: its data may have killed it."""
+"""Transient errors. A lost executor is not included: its data may have killed it."""
 
 _STORAGE_MESSAGES = re.compile(
     r"(?:^|: )((?:java\.(?:nio\.file|net|io)|org\.apache\.hadoop|software\.amazon\.awssdk)\.[\w.$]+: [^\n]*)",
@@ -50,10 +50,10 @@ _MESSAGE_MAX_CHARACTERS = 400
 
 @contextmanager
 def translated(manifest_id: str) -> Iterator[None]:
-    """Translate errors of Spark and of its storage into the compactor's own, without quoting any data.
+    """Translate errors of Spark and its storage into the compactor's own, without quoting any data.
 
     Raises:
-        EngineLost: The JVM is gone.
+        EngineLost: The JVM died.
         AccessError: Permission denied, wrong credentials, or a bucket that does not exist.
         StoreUnavailable: The store throttled, timed out or answered 5xx, or a disk was full.
         EngineFailed: Any other error of Spark.
@@ -67,14 +67,14 @@ def translated(manifest_id: str) -> Iterator[None]:
             for pattern, error in ((_DENIED, AccessError), (_PASSING, StoreUnavailable)):
                 if found := pattern.search(text):
                     raise error(
-                        f"manifest {manifest_id}: Spark met {found[0]}{_storage_message(text, pattern)}"
+                        f"manifest {manifest_id}: Spark got {found[0]}{_storage_message(text, pattern)}"
                     ) from exc
             raise
 
 
 @contextmanager
 def summarised() -> Iterator[None]:
-    """Translate errors of Spark into `EngineFailed`, without quoting any data."""
+    """Translate Spark errors to `EngineFailed`, without quoting any data."""
     try:
         yield
     except (PySparkException, Py4JError) as exc:
@@ -82,7 +82,7 @@ def summarised() -> Iterator[None]:
 
 
 def summary(error: Exception) -> str:
-    """Summarise an error of Spark: exception classes, conditions, and messages of the compactor's own tasks."""
+    """Summarise a Spark error: exception classes, conditions, and messages from the compactor's own tasks."""
     text = str(error)
     if type(error) is AnalysisException:  # raised before any data is read
         return f"AnalysisException: {text.partition(chr(10))[0]}"[:_MESSAGE_MAX_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Downloads the jars of S3A, so that later starts need no Maven: `python -m compactor.adapters.spark.s3a_jars`.
+"""Downloads the S3A jars, so that later starts need no Maven: `python -m compactor.adapters.spark.s3a_jars`.
 
 Each jar must have its SHA-256 in `s3a_jars.sha256`, whatever its origin.
 """
@@ -20,13 +20,13 @@ CHECKSUMS = Path(__file__).with_name("s3a_jars.sha256")
 
 
 def checksums() -> dict[str, str]:
-    """The SHA-256 of each jar by its name, in the format of `sha256sum`."""
+    """The SHA-256 of each jar by name, in the format of `sha256sum`."""
     lines = CHECKSUMS.read_text().splitlines()
     return {name: digest for digest, name in (line.split() for line in lines)}
 
 
 def jar_faults(folder: Path, expected: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is wrong with the jars in a folder: a jar is missing, unknown, or differs from its checksum."""
+    """Yield the faults of the jars in a folder: missing, unknown, or with a wrong checksum."""
     found = {path.name: path for path in folder.glob("*.jar")}
     for name in sorted(found.keys() | expected.keys()):
         if name not in expected:
@@ -41,7 +41,7 @@ def jar_faults(folder: Path, expected: Mapping[str, str]) -> Iterator[str]:
 
 
 def fetch() -> int:
-    """Copy the jars of the pinned packages into this Python environment, unless it has them; return their number."""
+    """Copy the pinned packages' jars into this Python environment, unless it has them; return their number."""
     target, expected = s3a_jars_folder(), checksums()
     if not list(jar_faults(target, expected)):
         return len(expected)
@@ -61,8 +61,8 @@ def fetch() -> int:
             sys.stderr.write(finished.stderr[-4000:])
             raise SystemExit("cannot download the jars of S3A from Maven Central")
         if faults := list(jar_faults(Path(work) / "jars", expected)):
-            raise SystemExit("\n".join(["the jars of S3A are not those that were tested", *faults]))
-        shutil.rmtree(target, ignore_errors=True)  # jars of another release
+            raise SystemExit("\n".join(["the S3A jars are not the tested ones", *faults]))
+        shutil.rmtree(target, ignore_errors=True)  # jars of a different release
         target.mkdir(parents=True)
         for jar in jars:
             shutil.copy2(jar, target / jar.name)

@@ -23,12 +23,12 @@ JVM_END_SECONDS = 30.0
 
 
 def s3a_jars_folder() -> Path:
-    """The folder in this Python environment for the jars that `compactor.adapters.spark.s3a_jars` downloads."""
+    """This Python environment's folder for the jars downloaded by `compactor.adapters.spark.s3a_jars`."""
     return Path(sys.prefix) / "share" / "compactor" / "s3a-jars"
 
 
 def s3a_jar_properties() -> dict[str, str]:
-    """The properties by which Spark finds S3A: none if Spark includes it, else downloaded jars, else Maven packages."""
+    """The properties that add S3A to Spark: none if Spark includes it, else downloaded jars, else Maven packages."""
     shipped = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
     if any(shipped.glob("hadoop-aws-*.jar")):
         return {}
@@ -39,16 +39,16 @@ def s3a_jar_properties() -> dict[str, str]:
 
 
 def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -> SparkSession:
-    """Start Spark, or join the session that spark-submit or Glue has started.
+    """Start Spark, or join the session started by spark-submit or Glue.
 
     Without a master, the environment decides, else `local[*]`. S3A is provided if the job `uses_s3`.
     """
-    # Workers must run the Python of the driver, whichever `python3` is on the path.
+    # Workers must run the driver's Python, whatever `python3` is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     _use_utf8()
     quiet = Path(__file__).with_name("log4j2.properties")
     if not is_submitted(os.environ) and quiet.exists():  # it is missing if the package is shipped as an archive
-        # The JVM reads this file as it starts, before it knows any property. It silences Spark's startup messages.
+        # The JVM reads this file as it starts, before it has any property. It silences Spark's startup messages.
         os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(quiet))
     builder = SparkSession.builder.appName("compactor")
     if master:
@@ -64,10 +64,10 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
 
 
 def running_session() -> SparkSession | None:
-    """The session of this process; None if there is none."""
+    """This process's session; None if there is none."""
     if _context() is None:
         return None
-    # A thread of its own has no active session; without properties, the builder returns that of the process as it is.
+    # A separate thread has no active session; without properties, the builder returns the process's session unchanged.
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
@@ -75,15 +75,17 @@ def session_beside(session: SparkSession, properties: Mapping[str, str]) -> Spar
     """A session on the same Spark, with its own properties as far as sessions can differ.
 
     Raises:
-        SettingsError: The session is not one of this process.
+        SettingsError: The session belongs to a different process.
     """
     if not isinstance(session, SparkSession):
         kind = f"{type(session).__module__}.{type(session).__name__}"
-        raise SettingsError([f"spark: {kind} -> expected a pyspark.sql.SparkSession of this process, not of Connect"])
+        raise SettingsError(
+            [(f"spark: {kind} -> expected a pyspark.sql.SparkSession from this process, not from Connect")]
+        )
     beside = session.newSession()
     for key, value in properties.items():
         if key.startswith("spark.hadoop."):
-            beside.conf.set(key.removeprefix("spark.hadoop."), value)  # what a session adds to Hadoop's configuration
+            beside.conf.set(key.removeprefix("spark.hadoop."), value)  # a session's additions to Hadoop's configuration
         elif key.startswith("spark.sql.") and beside.conf.isModifiable(key):
             beside.conf.set(key, value)
     return beside
@@ -103,13 +105,13 @@ def _locale_is_plain() -> bool:
 
 @contextmanager
 def loss_reported() -> Iterator[None]:
-    """Turn an error of Spark into `EngineLost` if the JVM is gone; other errors pass through."""
+    """Convert a Spark error to `EngineLost` if the JVM died; other errors pass through."""
     try:
         yield
     except (Py4JError, PySparkException, OSError, EOFError) as exc:
         if not _jvm_is_gone():
             raise
-        raise EngineLost("Spark's JVM is gone: it was killed or ran out of memory; the next run goes on") from exc
+        raise EngineLost("Spark's JVM died: it was killed or ran out of memory; the next run resumes") from exc
 
 
 def _context() -> SparkContext | None:
@@ -118,7 +120,7 @@ def _context() -> SparkContext | None:
 
 
 def _gateway() -> Any:
-    # pyspark has no public way to ask for its JVM. If it moves, each run with Spark fails as it closes its session.
+    # pyspark has no public way to get its JVM. If it moves, each run with Spark fails as it closes its session.
     return SparkContext._gateway  # noqa: SLF001
 
 
@@ -144,12 +146,12 @@ def close_session() -> None:
     if process is None:
         return
     if session is None and (context := _context()) is not None:
-        for _ in range(2):  # the first call fails at the JVM; the second has pyspark forget the context
+        for _ in range(2):  # the first call fails at the JVM; the second makes pyspark drop the context
             with suppress(Exception):
                 context.stop()
-    with suppress(Py4JError, OSError):  # raised if the JVM is gone
+    with suppress(Py4JError, OSError):  # raised if the JVM died
         gateway.shutdown()
-    # So that the next session starts a new JVM. If this is kept elsewhere, the second session of a process fails.
+    # So that the next session starts a new JVM. If this is kept elsewhere, a process's second session fails.
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     with suppress(OSError):
         process.stdin.close()  # the JVM exits at the end of its input

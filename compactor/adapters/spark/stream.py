@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-# Finds new manifests by Spark's stream, or by listings once the stream cannot get past one of their objects.
+# Finds new manifests with Spark's stream, or with listings once the stream cannot get past an object.
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class StreamOrListing:
     """A `compactor.job.service.ManifestSource`: Spark's stream, or listings once the stream fails at an object.
 
     Spark's file source fails permanently at an object that it may not open. The error is raised unchanged, so that the
-    job starts its source again.
+    job restarts its source.
 
     Attributes:
         listing: Replaces the stream until the run ends.
@@ -64,7 +64,7 @@ class StreamOrListing:
         return self.listing if self._lists else self.stream
 
     def _names_object(self, error: Exception) -> bool:
-        """Whether Spark's own error names an object of the watched prefix."""
+        """Whether Spark's own error names an object in the watched prefix."""
         _, _, place = canonical(self.manifests).rpartition("://")
         following = str(error.__cause__ or "").split(place)[1:]
         return any(rest[:1].strip() for rest in following)
@@ -74,11 +74,11 @@ _NEVER = "36500d"
 """100 years: the file source must not skip a manifest because it saw a newer one first."""
 
 READ_SECONDS = 10.0
-"""How long a stopped stream may take to finish reading the names of a micro-batch."""
+"""How long a stopped stream may take to finish reading a micro-batch's names."""
 
 
 def manifest_names(session: SparkSession, manifests: str, max_manifests_per_trigger: int) -> DataFrame:
-    """A streaming DataFrame of the names of new manifests."""
+    """A streaming DataFrame with the names of new manifests."""
     return (
         # This format opens a file only for its content: a name that Hadoop cannot open must not end the stream.
         session.readStream.format("binaryFile")
@@ -94,13 +94,15 @@ def manifest_names(session: SparkSession, manifests: str, max_manifests_per_trig
 
 
 def uris_of(batch: DataFrame, manifests: str) -> list[str]:
-    """The canonical URIs of the manifests in a micro-batch.
+    """The canonical URIs of a micro-batch's manifests.
 
     Raises:
-        SettingsError: It has no column of names.
+        SettingsError: It has no name column.
     """
     if "file_path" not in batch.columns:
-        raise SettingsError([f"the batch has the columns {batch.columns} -> expected file_path, as of manifest_stream"])
+        raise SettingsError(
+            [(f"the batch has the columns {batch.columns} -> expected file_path, as from manifest_stream")]
+        )
     names = (unquote(row["file_path"]).rsplit("/", 1)[-1] for row in batch.select("file_path").collect())
     return [canonical(manifests) + name for name in names]
 
@@ -143,7 +145,7 @@ class SparkManifestSource:
             try:
                 on_batch(uris)
             except Exception as exc:
-                self._batch_error = exc  # Spark wraps it in a text that holds a stack trace
+                self._batch_error = exc  # Spark wraps it in a text with a stack trace
                 raise
 
         writer = stream.writeStream.foreachBatch(deliver).option("checkpointLocation", self.checkpoint)
@@ -152,13 +154,13 @@ class SparkManifestSource:
         return writer.trigger(processingTime=f"{self.trigger_interval_seconds} seconds").start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait for the end of the stream; raise the error that ended it, a batch's own error unwrapped."""
+        """Wait for the stream to end; raise the error that ended it, a batch's own error unwrapped."""
         if self._query is None:
             return True
         try:
             with summarised(), loss_reported():
                 return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats
-        except EngineLost:  # worse than any error of a batch: the run has to end
+        except EngineLost:  # worse than any batch error: the run has to end
             raise
         except Exception as exc:  # noqa: BLE001 - raised below, where it is no context of the batch's own error
             error = self._batch_error or exc
@@ -169,12 +171,12 @@ class SparkManifestSource:
             return False
         with loss_reported():
             status = self._query.status
-        # A query that has not begun its first trigger has no data either.
+        # A query that has not started its first trigger has no data either.
         has_listed = status["message"].startswith("Waiting")
         return has_listed and not status["isDataAvailable"] and not status["isTriggerActive"]
 
     def stop(self) -> None:
-        """Stop the stream without waiting for a batch in flight. The checkpoint is useless from then on."""
+        """Stop the stream without waiting for a batch in flight. The checkpoint is useless afterwards."""
         self._is_stopping = True
         if self._query is not None:
             if self._reading.acquire(timeout=READ_SECONDS):  # Spark logs pages of errors if it is stopped meanwhile

@@ -54,10 +54,10 @@ def test_refusals_of_the_caller(code: str, status: int) -> None:
             exceptions.ProfileNotFound(profile="prod"),
             "no AWS profile prod: set AWS_PROFILE to one of `aws configure list-profiles`",
         ),
-        (exceptions.UnauthorizedSSOTokenError(), "the AWS session is not valid: run aws sso login"),
+        (exceptions.UnauthorizedSSOTokenError(), "the AWS session is invalid: run aws sso login"),
         (
             exceptions.TokenRetrievalError(provider="sso", error_msg="expired"),
-            "the AWS session is not valid: run aws sso login",
+            "the AWS session is invalid: run aws sso login",
         ),
     ],
 )

@@ -192,7 +192,7 @@ def test_a_table_of_a_person(tmp_path: Path) -> None:
     catalog.create_table(NAME, Schema(NestedField(1, "a", StringType(), required=False)))
     table = client(sql_place(tmp_path))
     for call in (table.head, lambda: table.create(OWNER, version(1))):
-        with pytest.raises(OperatorError, match="expected a table that the compactor made, or none"):
+        with pytest.raises(OperatorError, match="expected a table created by the compactor, or none"):
             call()
 
 
@@ -203,7 +203,7 @@ def test_a_table_that_is_half_made(tmp_path: Path) -> None:
     catalog.create_table(NAME, PLACEHOLDER, properties={OWNED_BY: OWNER})
     first, second = client(sql_place(tmp_path)), client(sql_place(tmp_path))
     assert first.head() is None
-    with pytest.raises(OperatorError, match="file:///lake/state/ has begun to make it"):
+    with pytest.raises(OperatorError, match="file:///lake/state/ has started to create it"):
         second.create("file:///other/", version(1))
     made = first.create(OWNER, version(2))
     assert (made.fence, made.schema_version) == (0, 2)
@@ -269,7 +269,7 @@ def test_a_database_that_is_gone(tmp_path: Path) -> None:
         table.head()
 
 
-LOST = r"expected all files of its metadata: restore this one, or drop the table in its catalog"
+LOST = r"expected all files in its metadata: restore this one, or drop the table in its catalog"
 
 
 @pytest.fixture

@@ -126,20 +126,20 @@ def test_files_that_do_not_fit(table: IcebergTable, tmp_path: Path) -> None:
     refused(table, file, r"1 rows in \d+ bytes -> expected the 2 rows", records=2)
     refused(table, file, r"expected the 1 rows in 1 bytes", size_bytes=1)
     other_day = TableFile(file.uri, file.size_bytes, 1, "2026-01-03")
-    refused(table, other_day, "the column file_date is not 2026-01-03 in each row")
+    refused(table, other_day, "the column file_date is not 2026-01-03 in every row")
     changed(path, file_date=pa.array([None], pa.date32()))
-    refused(table, file, "the column file_date is not 2026-01-02 in each row")
+    refused(table, file, "the column file_date is not 2026-01-02 in every row")
     written(path, version(1), [{"c1": "x"}])
     changed(path, c1=pa.array([5], pa.int64()))
-    refused(table, file, "column 'c1' has the field id 1 and the type long -> expected string")
+    refused(table, file, "column 'c1' has field id 1 and type long -> expected string")
     pq.write_table(pq.read_table(path).cast(arrow_schema(version(1), without_ids=True)), path)
     refused(table, file, "columns without field ids")
     written(path, version(2), [{"c1": "x"}])
-    refused(table, file, "column 'c2' has the field id 2 and the type string -> expected an id of the table")
+    refused(table, file, "column 'c2' has field id 2 and type string -> expected an id as in the table")
     path.write_bytes(b"PAR1 not at all PAR1")
     refused(table, file, "not a Parquet file")
     path.unlink()
-    refused(table, file, "not found -> expected the file that the ledger names")
+    refused(table, file, "not found -> expected the file in the ledger")
 
 
 def damage(path: Path, seed: int) -> None:
@@ -179,7 +179,7 @@ def test_too_little_memory_is_no_fault_of_a_file(
         raise MemoryError
 
     monkeypatch.setattr("compactor.adapters.iceberg.data_files.pq.read_metadata", fail)
-    with pytest.raises(StoreUnavailable, match="no memory for its footer"):
+    with pytest.raises(StoreUnavailable, match="not enough memory for its footer"):
         table.commit(head, TableChange(1, (file,)))
 
 
@@ -242,7 +242,7 @@ def test_columns_of_others(table: IcebergTable, tmp_path: Path) -> None:
         update.add_column("C3", StringType())
     now = table.head()
     assert now is not None
-    with pytest.raises(OperatorError, match="has columns c3 that another writer added"):
+    with pytest.raises(OperatorError, match="has columns c3 from another writer"):
         table.commit(now, TableChange(2, (), (), version(3)))
 
 
@@ -288,7 +288,7 @@ def test_other_partitions(table: IcebergTable, tmp_path: Path) -> None:
     head = created(table, version(1))
     with loaded(tmp_path).update_spec() as update:
         update.add_identity("c1")
-    with pytest.raises(OperatorError, match="has other partitions than by file_date"):
+    with pytest.raises(OperatorError, match="its partitions are not by file_date"):
         table.commit(head, TableChange(1, (written(tmp_path / "a.parquet", version(1), [{}]),)))
 
 

@@ -68,7 +68,7 @@ def test_errors_of_sts_are_those_of_the_port(
         raise error
 
     monkeypatch.setattr(Session if place == "get_credentials" else Credentials, place, refused)
-    with pytest.raises(expected, match="credentials of MSK"):
+    with pytest.raises(expected, match="MSK credentials"):
         kafka_credentials.token("eu-central-1", Session("A", "B"))
 
 
@@ -91,7 +91,7 @@ def test_no_region(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not guessed."""
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(SettingsError, match="expected names of MSK"):
+    with pytest.raises(SettingsError, match="expected MSK names"):
         region_of("main", {"bootstrap.servers": "broker.internal:9098"})
 
 

@@ -107,7 +107,7 @@ def test_a_full_disk() -> None:
     """A full disk is named, with where the space is needed."""
     spill = SqliteSpill()
     spill._database._rows.execute("PRAGMA max_page_count = 40")
-    with pytest.raises(ScratchFull, match="expected about 1 kB a file there, or set TMPDIR to another"):
+    with pytest.raises(ScratchFull, match="expected about 1 kB per file there, or set TMPDIR to a different one"):
         spill.add(file(f"s3://b/{number:0200}") for number in range(2000))
 
 

@@ -1,7 +1,7 @@
-"""Sends requests over the connections of a client, and parses plain answers in few steps.
+"""Sends requests over a client's connections, and parses simple responses cheaply.
 
-The client needs a third of the time of receiving 4 MB just to send a request and parse the head of its answer. Here a
-head is a few lines of text, and a body is not copied.
+Compared with receiving 4 MB, the client needs a third of the time just to send a request and parse the response header.
+Here a header is a few lines of text, and a body is not copied.
 """
 
 import re
@@ -21,15 +21,15 @@ _MAX_HEADERS = 100  # both limits are those of http.client
 
 
 class AnswerError(ValueError):
-    """The answer cannot be parsed here. The client may be able to parse it."""
+    """The response cannot be parsed here. The client may be able to parse it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to a request.
+    """A response to a request.
 
     Attributes:
-        content: The body if it is a range, else None: errors of S3 have a different form.
+        content: The body if it is a range, else None: S3's errors have a different form.
     """
 
     status: int
@@ -38,15 +38,15 @@ class Answer:
 
 
 class Connections:
-    """The connections of a client. Safe to share between threads, as the client is."""
+    """A client's connections. Safe to share between threads, like the client."""
 
     def __init__(self, client: Any) -> None:
-        # It is private, but there should not be two pools of connections. Another release may keep it elsewhere.
+        # It is private, but there should not be two connection pools. Another release may keep it elsewhere.
         self._session = http_session_of(client)
 
     def are_direct(self, url: str) -> bool:
-        """Whether the client connects to the host of a URL without a proxy. `get` is only for such URLs."""
-        try:  # if it is elsewhere, all reads go the long way through the client
+        """Whether the client connects to a URL's host without a proxy. `get` is only for such URLs."""
+        try:  # if it is elsewhere, all reads go through the client
             return self._session._proxy_config.proxy_url_for(url) is None  # noqa: SLF001
         except AttributeError:
             return False
@@ -56,12 +56,12 @@ class Connections:
 
         Args:
             url: With a path.
-            headers: All of them but `Accept-Encoding`.
-            max_bytes: The most bytes that the range may have.
+            headers: All headers except `Accept-Encoding`.
+            max_bytes: The maximum length of the range.
 
         Raises:
-            AnswerError: The answer does not look like one of S3, is too long, or ends early; or this release of the
-                client keeps its connections elsewhere.
+            AnswerError: The response does not look like one from S3, is too long, or is truncated; or this release of
+                the client keeps its connections elsewhere.
             HTTPError: There is no connection.
             OSError: The connection broke or timed out.
             ValueError: A header cannot be sent.
@@ -81,7 +81,7 @@ class Connections:
             with ExitStack() as unless_kept:
                 unless_kept.enter_context(closing(connection))
                 if not connection.sock:
-                    connection.timeout = timeout.connect_timeout  # it may be the other one, of the last answer
+                    connection.timeout = timeout.connect_timeout  # it may be the read timeout, from the last response
                     connection.connect()
                     connection.sock.settimeout(timeout.read_timeout)
                 connection.sock.sendall(request)
@@ -90,12 +90,12 @@ class Connections:
                 if answer.content is not None and answer.headers.get("connection", "").lower() != "close":
                     unless_kept.pop_all()
         finally:
-            put(connection)  # the next one to take it opens it again if it is closed
+            put(connection)  # whoever takes it next reopens it if it is closed
         return answer
 
 
 def is_range(told: str, first: int, last: int, size_bytes: int) -> bool:
-    """Whether a Content-Range is what was requested: `first` to `last`, or to the end of the object."""
+    """Whether a Content-Range is the requested one: `first` to `last`, or to the end of the object."""
     end = first + size_bytes
     if end > last:
         return end == last + 1 and told.startswith(f"bytes {first}-{last}/")
@@ -110,18 +110,18 @@ def path_of(url: str) -> str:
 def _answer(received: BufferedReader, max_bytes: int) -> Answer:
     status = _STATUS.match(received.readline(_MAX_LINE_BYTES))
     if status is None:
-        raise AnswerError("the answer does not begin with a status")
+        raise AnswerError("the response does not start with a status")
     code = int(status[1])
     headers = _headers(received)
     if code != PARTIAL:
         return Answer(code, headers, None)
     length = headers.get("content-length", "")
-    # `Content-Encoding` is what was stored with an object, whose bytes come as they are stored.
+    # `Content-Encoding` was stored with the object; the bytes arrive as stored.
     if not length.isdecimal() or int(length) > max_bytes or "transfer-encoding" in headers:
-        raise AnswerError(f"the body is not one of at most {max_bytes} bytes, in one piece")
+        raise AnswerError(f"the body does not have at most {max_bytes} bytes in one piece")
     content = received.read(int(length))
     if len(content) != int(length):
-        raise AnswerError(f"{len(content)} bytes of {length} came")
+        raise AnswerError(f"{len(content)} of {length} bytes arrived")
     return Answer(code, headers, content)
 
 
@@ -136,6 +136,6 @@ def _headers(received: BufferedReader) -> dict[str, str]:
             break
         name, value = name.lower(), value.strip()
         before = headers.get(name)
-        # One that is repeated is a list [RFC 9110], and so not a number, nor a checksum.
+        # A repeated one is a list [RFC 9110], and so neither a number nor a checksum.
         headers[name] = value if before is None else f"{before}, {value}"
-    raise AnswerError("the head of the answer is not one of lines with a name each, or too long")
+    raise AnswerError("the response header has a line without a name, or is too long")

@@ -1,7 +1,8 @@
-"""Reads ranges of objects by requests that are only signed and sent, once the client has read from the same bucket.
+"""Reads ranges of objects with requests that are only signed and sent, once the client has read from the bucket.
 
-For each object, a client resolves the endpoint, builds the request and parses the answer. With the checksum, that takes
-as much CPU time as receiving 4 MB. What depends only on the bucket is taken from a request that succeeded.
+For each object, a client resolves the endpoint, builds the request and parses the response. Including the checksum,
+that takes as much CPU time as receiving 4 MB. The parts that depend only on the bucket are taken from a request that
+succeeded.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ from zlib_ng.zlib_ng import crc32
 
 from compactor.adapters.aws.s3.connections import PARTIAL, Answer, Connections, is_range, path_of
 
-# Compares content from S3 with the checksums that an answer tells, as botocore does for its own requests.
+# Compares content from S3 with the checksums in a response, as botocore does for its own requests.
 
 
 _HEADER = "x-amz-checksum-"
@@ -38,14 +39,14 @@ _DIGESTS: dict[str, Callable[[bytes], bytes]] = {
     "sha256": lambda data: hashlib.sha256(data).digest(),
     "sha512": lambda data: hashlib.sha512(data).digest(),
 }
-"""The checksums that botocore compares by itself. It needs awscrt for any other."""
+"""The checksums that botocore compares itself. It needs awscrt for any other."""
 
 
 def matches_checksums(headers: Mapping[str, str], content: bytes) -> bool:
-    """Whether content has each checksum that botocore would compare; False if only awscrt knows one of them."""
+    """Whether content has each checksum that botocore would compare; False if only awscrt supports one of them."""
     names = (name.lower().removeprefix(_HEADER) for name in headers if name.lower().startswith(_HEADER))
     told = {name: headers[_HEADER + name] for name in names if name not in _NO_CHECKSUM}
-    # One with a dash is of the checksums of an object's parts, not of its content [S3 API].
+    # One with a dash is over the checksums of an object's parts, not over its content [S3 API].
     return all("-" in value or _matches(name, value, content) for name, value in told.items())
 
 
@@ -54,10 +55,10 @@ def _matches(name: str, value: str, content: bytes) -> bool:
     return not HAS_CRT if digest is None else value == b64encode(digest(content)).decode()
 
 
-# Signs a request for an object, with the result of botocore in a fraction of the time.
+# Signs a request for an object, with botocore's result in a fraction of the time.
 #
-# The rules are those of Signature Version 4, in AWS's guide to IAM under "Create a signed AWS API request". S3 differs
-# from them in that a path is signed as it is sent.
+# The rules are those of Signature Version 4, in AWS's IAM guide under "Create a signed AWS API request". S3 deviates
+# from them: it signs a path as it is sent.
 
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
@@ -80,7 +81,7 @@ class Credentials(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The region and the service that a signature is valid for."""
+    """The region and service for which a signature is valid."""
 
     region: str
     service: str
@@ -92,10 +93,10 @@ def signed_headers(
     """Add the signature to the headers of a GET request, which has no query.
 
     Args:
-        path: The path of the URL, as it is sent.
-        headers: By names in lower case, with `host`; all of them but `user-agent` are signed.
-        credentials: Of the caller.
-        scope: The region and the service of the bucket.
+        path: The URL's path, as sent.
+        headers: Lower-case names, including `host`; all of them except `user-agent` are signed.
+        credentials: The caller's credentials.
+        scope: The bucket's region and service.
         now: The time, aware, in UTC.
     """
     timestamp = f"{now:%Y%m%dT%H%M%SZ}"
@@ -116,7 +117,7 @@ def signed_headers(
     return signed
 
 
-@lru_cache(maxsize=4)  # one for each region and day, for as long as credentials last
+@lru_cache(maxsize=4)  # one per region and day, while credentials last
 def _signing_key(secret_key: str, credential_scope: str) -> bytes:
     key = f"AWS4{secret_key}".encode()
     for part in credential_scope.split("/"):
@@ -125,24 +126,24 @@ def _signing_key(secret_key: str, credential_scope: str) -> bytes:
 
 
 CLIENT_READS_AFTER_FAILURE = 100
-"""After a failed direct read, the client makes this many reads of the bucket: lasting trouble costs 1 % more."""
+"""After a failed direct read, the client makes this many reads from the bucket: lasting failures cost 1 % more."""
 
 _SIGNED = re.compile("AWS4-HMAC-SHA256 Credential=[^/]+/[0-9]{8}/([^/]+)/([^/]+)/aws4_request,")
 _VERSION = "s3v4"  # botocore's name of this signature; directory buckets, among others, have a different one
 _COPIED = ("user-agent", "x-amz-checksum-mode")
-_HEADERS = {"Range": "range", "IfMatch": "if-match"}  # by the parameters of `get_object`
+_HEADERS = {"Range": "range", "IfMatch": "if-match"}  # by `get_object` parameter
 
 _PORTS = {"http": 80, "https": 443}
-_OF_THE_OBJECT = (404, 412, 416)  # it is gone, another version, or shorter: no trouble of direct reads
+_OF_THE_OBJECT = (404, 412, 416)  # deleted, changed, or shorter: not the fault of direct reads
 
 
 @dataclass(frozen=True, slots=True)
 class _BucketRequest:
-    """What requests for the objects of a bucket have in common.
+    """The common part of requests for a bucket's objects.
 
     Attributes:
-        headers: The constant ones, by names in lower case.
-        signer: The `RequestSigner` of botocore, which has the credentials.
+        headers: The constant headers, with lower-case names.
+        signer: botocore's `RequestSigner`, which has the credentials.
     """
 
     url: str
@@ -152,10 +153,10 @@ class _BucketRequest:
 
 
 class DirectReads:
-    """Reads through the connections of a client. Safe to share between threads, as the client is.
+    """Reads through a client's connections. Safe to share between threads, like the client.
 
-    A direct read counts if it returns the range, complete and with matching checksums. After any other answer the
-    client asks again, with its retries and its errors.
+    A direct read counts if it returns the complete range with matching checksums. After any other response the client
+    repeats it, with its retries and its errors.
     """
 
     def __init__(self, client: Any) -> None:
@@ -167,12 +168,12 @@ class DirectReads:
         client.meta.events.register("before-sign.s3.GetObject", self._note)
 
     def read(self, parameters: Mapping[str, str], by_client: Callable[[], bytes]) -> bytes:
-        """Read a range of an object.
+        """Read a range from an object.
 
         Args:
-            parameters: Those of `get_object`: `Bucket`, `Key`, `Range` as `bytes=first-last`, and `IfMatch` to read one
-                version.
-            by_client: Reads the same by the client; its errors pass through.
+            parameters: `get_object` parameters: `Bucket`, `Key`, `Range` as `bytes=first-last`, and `IfMatch` to read
+                one version.
+            by_client: Reads the same through the client; its errors pass through.
         """
         bucket, key = parameters["Bucket"], parameters["Key"]
         known = self._known.get(bucket)
@@ -186,7 +187,7 @@ class DirectReads:
     def _read(self, known: _BucketRequest, parameters: Mapping[str, str]) -> bytes | None:
         """The range; None if the client has to read it."""
         first, last = (int(each) for each in parameters["Range"].removeprefix("bytes=").split("-"))
-        with suppress(BotoCoreError, ClientError, HTTPError, OSError, ValueError):  # the client will meet the same
+        with suppress(BotoCoreError, ClientError, HTTPError, OSError, ValueError):  # the client will get the same error
             answer = self._connections.get(*_request(known, parameters), last + 1 - first)
             if answer.status in _OF_THE_OBJECT:
                 return None
@@ -198,11 +199,11 @@ class DirectReads:
         return None
 
     def _note(self, request: AWSRequest, signature_version: object, request_signer: object, **_: object) -> None:
-        """Keep the last request of this thread that is about to be signed, for its headers."""
+        """Keep this thread's last request before signing, for its headers."""
         self._of_thread.signed = (request, request_signer) if signature_version == _VERSION else None
 
     def _learn(self, bucket: str, key: str) -> None:
-        """Keep what a bucket's requests have in common, from the request by which the client just read an object."""
+        """Keep the common part of a bucket's requests, from the client's latest read of an object."""
         if self._of_thread.signed is None:
             return
         request, signer = self._of_thread.signed
@@ -223,15 +224,15 @@ class DirectReads:
 
 
 def _request(known: _BucketRequest, parameters: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """The URL of a request, and its headers.
+    """The URL and headers of a request.
 
     Raises:
         BotoCoreError: There are no credentials.
-        ClientError: They could not be renewed.
+        ClientError: The credentials could not be renewed.
     """
     url = known.url + quote(parameters["Key"])
     headers = {header: parameters[name] for name, header in _HEADERS.items() if name in parameters}
-    # What botocore would sign with has the credentials of the moment.
+    # botocore's current signer has the current credentials.
     credentials = known.signer.get_auth_instance(known.scope.service, known.scope.region, _VERSION).credentials
     if credentials is None:
         raise NoCredentialsError
@@ -240,14 +241,14 @@ def _request(known: _BucketRequest, parameters: Mapping[str, str]) -> tuple[str,
 
 
 def _host(url: str) -> str:
-    """The `Host` header, which botocore signs and a connection of the client would add."""
+    """The `Host` header, which botocore signs and a client's connection would add."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
     return host if parts.port in (None, _PORTS[parts.scheme]) else f"{host}:{parts.port}"
 
 
 def _is_sound(answer: Answer, first: int, last: int) -> bool:
-    """Whether an answer has all bytes of the object from `first` to `last`, and no others."""
+    """Whether a response has all bytes of the object from `first` to `last`, and no others."""
     content = answer.content or b""
     is_all = is_range(answer.headers.get("content-range", ""), first, last, len(content))
     # guard: a direct read takes no other bytes for those of the object

@@ -1,4 +1,4 @@
-"""Writes objects to S3 as their bytes come, in a fixed amount of memory."""
+"""Writes objects to S3 as their bytes arrive, in a fixed amount of memory."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from compactor.core.errors import CompactorError, ObjectNotFound, StoreUnavailab
 
 
 def send_checksum_first(params: dict[str, Any], **_: object) -> None:
-    """Put the checksum of a body in memory into a request header: a handler of botocore's event `before-call`.
+    """Put the checksum of an in-memory body into a request header: a handler for botocore's event `before-call`.
 
-    botocore would compute it by zlib, which takes eight times as long, and over HTTPS send it after the body, in
+    botocore would compute it with zlib, which takes eight times as long, and over HTTPS send it after the body, in
     chunks. The other checksum parameters stay, so that botocore signs the same [botocore.httpchecksum].
     """
     told = params["context"].get("checksum", {}).get("request_algorithm")
@@ -27,23 +27,23 @@ def send_checksum_first(params: dict[str, Any], **_: object) -> None:
         params["headers"][told["name"]] = b64encode(crc32(body.getbuffer()).to_bytes(4, "big")).decode()
 
 
-_PART_BYTES = 16 * 1024 * 1024  # of which an object has 10,000 at most [S3 API], so it can have 156 GiB
+_PART_BYTES = 16 * 1024 * 1024  # an object has at most 10,000 [S3 API], so it can have 156 GiB
 _PARTS_UNDER_WAY = 2
-# Named when an upload begins, with every part and at the end: S3 refuses a checksum of a part that was not announced.
-# Clients may add such a checksum to parts by themselves, but do not announce it.
+# Set at the start of an upload, with every part and at the end: S3 refuses a part checksum that was not announced.
+# Clients may add such a checksum to parts themselves, but do not announce it.
 _CHECKSUM = {"ChecksumAlgorithm": "CRC32"}
 _WRITER = "compactor-writer"  # in the metadata of a new object: who wrote it
 _MET = {"PreconditionFailed", "NoSuchUpload", "ConditionalRequestConflict"}
 
 
 class S3Writer:
-    """A new object: sent in one request if it fits into one part, else in parts while further bytes come.
+    """A new object: sent in one request if it fits into one part, else in parts while more bytes arrive.
 
-    It holds at most three parts, 48 MiB: one that fills up, and two that are being sent. The client retries transient
-    errors by itself. Errors name the object by its `uri`.
+    It holds at most three parts, 48 MiB: one being filled, and two being sent. The client retries transient errors
+    itself. Errors identify the object by its `uri`.
 
-    With `only_new`, S3 refuses the object if one exists. If an answer was lost, that may be the object of this writer,
-    which recognises it by its metadata.
+    With `only_new`, S3 refuses the object if one exists. If a response was lost, that may be this writer's object,
+    which it recognises by its metadata.
     """
 
     def __init__(self, client: Any, uri: str, bucket: str, key: str, *, only_new: bool = False) -> None:
@@ -75,7 +75,7 @@ class S3Writer:
 
     @contextmanager
     def block(self) -> Iterator[Self]:
-        """The object is created when the block ends, unless the block raises or aborts."""
+        """A block at whose end the object is created, unless it raises or aborts."""
         with ExitStack() as abandoning:
             abandoning.callback(self._abandon)
             yield self
@@ -84,7 +84,7 @@ class S3Writer:
                 abandoning.pop_all()
 
     def _send_part(self) -> None:
-        """Send the next part, as soon as fewer than the limit are being sent; raise the error of an earlier part."""
+        """Send the next part once fewer than the limit are being sent; raise an earlier part's error."""
         try:
             if not self._upload:
                 with translated(self._uri):
@@ -118,13 +118,13 @@ class S3Writer:
         with self._only_if_new():
             done = self._client.complete_multipart_upload(**self._upload, **self._only_new, MultipartUpload=parts)
             # guard: an upload counts once its object is made
-            if "ETag" not in done:  # S3 answers 200 as it begins to put parts together [API reference]
-                raise StoreUnavailable(f"{self._uri}: the answer ended before the object was created")
+            if "ETag" not in done:  # S3 answers 200 before it assembles the parts [API reference]
+                raise StoreUnavailable(f"{self._uri}: the response ended before the object was created")
         self._threads.shutdown()
 
     @contextmanager
     def _only_if_new(self) -> Iterator[None]:
-        """Ignore the refusal of a new object that exists because of this very writer."""
+        """Ignore the refusal of a new object if this writer itself created the existing one."""
         try:
             with translated(self._uri):
                 yield
@@ -146,7 +146,7 @@ class S3Writer:
     def _abandon(self) -> None:
         """Delete the parts. If that fails, the bucket's lifecycle rule for unfinished uploads deletes them."""
         if self._upload:
-            # Parts that arrive after the abort could stay.
+            # Parts that arrive after the abort could remain.
             self._threads.shutdown(cancel_futures=True)
             with suppress(CompactorError), translated(self._uri):
                 self._client.abort_multipart_upload(**self._upload)

@@ -34,7 +34,7 @@ from compactor.core.ports import ObjectInfo
 
 _TRIES = 5
 _DELETE_BATCH = 1000  # the limit of DeleteObjects [S3 API]
-_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # the format of lists of keys
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # not allowed in the format of key lists
 _MIB = 1024 * 1024
 _UPLOAD = TransferConfig(multipart_threshold=64 * _MIB, multipart_chunksize=32 * _MIB, max_concurrency=4)
 # One CopyObject takes up to 5 GB [S3 API]; far below that, concurrent parts are faster.
@@ -43,9 +43,9 @@ _COPY = TransferConfig(multipart_threshold=512 * _MIB, multipart_chunksize=128 *
 
 @dataclass(slots=True)
 class S3Store:
-    """Objects under `s3://bucket/key`, with `s3a://` and `s3n://` as other spellings.
+    """Objects under `s3://bucket/key`, with the alternative spellings `s3a://` and `s3n://`.
 
-    The boto3 client retries transient errors by itself; `sleep` waits before other retries.
+    The boto3 client retries transient errors itself; `sleep` waits before other retries.
     """
 
     client: Any
@@ -67,7 +67,7 @@ class S3Store:
             self._require_bucket(bucket)
             return None
         if not head.keys() >= {"ContentLength", "ETag", "LastModified"}:
-            raise StoreUnavailable(f"{uri}: the answer lacks its length, ETag or time")
+            raise StoreUnavailable(f"{uri}: the response lacks its length, ETag or time")
         return _info(uri, head["ContentLength"], head["ETag"], head["LastModified"])
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
@@ -89,8 +89,8 @@ class S3Store:
         after = {"StartAfter": key_prefix + start} if start else {}
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=key_prefix, **after)
         for page in translated_pages(prefix, pages):
-            if "IsTruncated" not in page:  # an answer without a body
-                raise StoreUnavailable(f"{prefix}: the listing was answered with nothing")
+            if "IsTruncated" not in page:  # a response without a body
+                raise StoreUnavailable(f"{prefix}: the listing got an empty response")
             for item in page.get("Contents", ()):
                 uri = prefix + item["Key"].removeprefix(key_prefix)
                 yield _info(uri, item["Size"], item["ETag"], item["LastModified"])
@@ -112,7 +112,7 @@ class S3Store:
             else:
                 return True
             try:
-                # The client retries a request whose answer was lost; the retry meets the object of the first request.
+                # The client retries a request whose response was lost; the retry finds the first request's object.
                 return self.read(uri) == data
             except ObjectNotFound:
                 self._pause(tried)
@@ -129,7 +129,7 @@ class S3Store:
             try:
                 self.client.upload_file(str(path), bucket, key, Config=_UPLOAD)
             except S3UploadFailedError as exc:
-                # boto3 hides the answer behind an error of its own.
+                # boto3 hides the response in its own error.
                 if isinstance(exc.__context__, ClientError):
                     raise exc.__context__ from None
                 raise
@@ -145,7 +145,7 @@ class S3Store:
         bucket, key = _split(target)
         found = self.stat(source)
         if found is None:
-            raise ObjectNotFound(f"{source}: there is no such object")
+            raise ObjectNotFound(f"{source}: no such object")
         copied = {"Bucket": from_bucket, "Key": from_key}
         with translated(f"{source} to {target}"):
             if found.size_bytes < _COPY.multipart_threshold:  # for one request, `client.copy` would start two threads
@@ -155,12 +155,12 @@ class S3Store:
                 try:
                     self.client.copy(copied, bucket, key, Config=_COPY)
                 except S3CopyFailedError as exc:
-                    raise StoreUnavailable(f"{source} changed while it was copied") from exc
+                    raise StoreUnavailable(f"{source} changed while being copied") from exc
                 made = self.stat(target)
                 # guard: a copy in parts counts once it is there
                 is_done = made is not None and made.size_bytes == found.size_bytes
-        if not is_done:  # S3 answers 200 as it begins to copy [API reference of CopyObject]
-            raise StoreUnavailable(f"{source} to {target}: the answer ended before the copy was made")
+        if not is_done:  # S3 answers 200 before it copies [API reference of CopyObject]
+            raise StoreUnavailable(f"{source} to {target}: the response ended before the copy was made")
 
     def delete(self, uris: Iterable[str]) -> None:
         remaining = iter(uris)
@@ -220,7 +220,7 @@ class S3Store:
                     _check_range(uri, parameters.get("Range"), answer)
                     content: bytes = answer["Body"].read()
                     return content
-            except StoreUnavailable as exc:  # the client does not retry the reading of an answer
+            except StoreUnavailable as exc:  # the client does not retry reading a response body
                 failure = exc
             self._pause(tried)
         raise failure
@@ -229,16 +229,16 @@ class S3Store:
         self.sleep(pause_before_try(tried + 1))
 
     def _require_bucket(self, bucket: str) -> None:
-        """Fail if the bucket is missing: a HEAD request has the same answer for a missing bucket and object."""
+        """Fail if the bucket is missing: a HEAD request has the same response for a missing bucket and object."""
         if bucket in self._seen_buckets:
             return
         try:
             with translated(f"s3://{bucket}/"):
                 self.client.head_bucket(Bucket=bucket)
         except ObjectNotFound as exc:
-            raise AccessError(f"s3://{bucket}/: there is no such bucket") from exc
+            raise AccessError(f"s3://{bucket}/: no such bucket") from exc
         except AccessError:
-            pass  # a role may read objects without a right to their bucket
+            pass  # a role may read objects without permissions on their bucket
         self._seen_buckets.add(bucket)
 
 
@@ -255,33 +255,33 @@ def _split(uri: str) -> tuple[str, str]:
     try:
         key.encode()
     except UnicodeEncodeError as exc:
-        raise ObjectNotFound(f"{uri!r}: no object can have this name: it is not Unicode text") from exc
+        raise ObjectNotFound(f"{uri!r}: invalid object name: it is not Unicode text") from exc
     if not key:
         raise ObjectNotFound(f"{uri}: expected a key after the bucket")
     return bucket, key
 
 
 def _of_version(uri: str, etag: str | None) -> dict[str, str]:
-    """The parameters of `get_object` for a version of an object, or for any."""
+    """The `get_object` parameters for one version of an object, or for any."""
     bucket, key = _split(uri)
     return {"Bucket": bucket, "Key": key} | ({} if etag is None else {"IfMatch": f'"{etag}"'})
 
 
 def _check_length(uri: str, answer: Mapping[str, Any]) -> None:
-    """Check that an answer states its length in some way; without a length it could end anywhere."""
+    """Check that a response states its length in some way; without a length it could end anywhere."""
     if "ContentLength" not in answer and "transfer-encoding" not in answer["ResponseMetadata"]["HTTPHeaders"]:
-        raise StoreUnavailable(f"{uri}: the answer does not tell its length")
+        raise StoreUnavailable(f"{uri}: the response does not state its length")
 
 
 def _check_range(uri: str, asked: str | None, answer: Mapping[str, Any]) -> None:
-    """Check that an answer has the requested bytes: all of the object, or a range."""
+    """Check that a response has the requested bytes: the whole object, or a range."""
     told = answer.get("ContentRange", "")
     is_asked = not told
     if asked:
         first, last = (int(each) for each in asked.removeprefix("bytes=").split("-"))
         is_asked = is_range(told, first, last, answer.get("ContentLength", -1))
     if not is_asked:  # guard: the bytes of another range are none of those that were asked for
-        raise StoreUnavailable(f"{uri}: asked for {asked or 'all bytes'}, answered with {told or 'all bytes'}")
+        raise StoreUnavailable(f"{uri}: requested {asked or 'all bytes'}, got {told or 'all bytes'}")
 
 
 def _info(uri: str, size_bytes: int, etag: str, modified_at: datetime) -> ObjectInfo:

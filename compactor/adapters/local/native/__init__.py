@@ -1,1 +1,1 @@
-"""Runs the tasks of the native engine on this machine."""
+"""Runs the native engine's tasks on this machine."""

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 def expanded(pattern: str, definitions: Mapping[str, str]) -> tuple[str, list[tuple[str, str]]]:
-    """The regular expression of a pattern.
+    """The regular expression for a pattern.
 
     Args:
-        pattern: It may use the common patterns and the definitions.
-        definitions: Patterns by name, which precede common ones of the same name.
+        pattern: May use the common patterns and the definitions.
+        definitions: Patterns by name; they override common ones.
 
     Returns:
-        The expression; and the key of each of its named groups, with its type in the pattern, or empty.
+        The expression; and the key of each of its named groups, with its type in the pattern, if any.
 
     Raises:
-        ValueError: What is wrong with the pattern.
+        ValueError: The pattern is invalid; the message says why.
         StagingError: The module is not installed, or has a fault.
     """
     native = native_module()
@@ -45,12 +45,12 @@ def expanded(pattern: str, definitions: Mapping[str, str]) -> tuple[str, list[tu
 
 @dataclass(frozen=True, slots=True)
 class NativeGrok:
-    """How to decode lines by rules, as a value that driver and executors exchange."""
+    """How to decode lines by rules, as a value exchanged between driver and executors."""
 
     rules: GrokRules
 
     def open(self) -> LineDecoder:
-        """The decoder of this thread: threads that share one were measured to wait for each other."""
+        """This thread's decoder: threads that share one were measured to wait for each other."""
         return _decoder(self.rules.regex, self.rules.keys, self.rules.max_steps, get_ident())
 
 
@@ -71,7 +71,7 @@ def _decoder(regex: str, keys: tuple[str, ...], max_steps: int, _thread: int) ->
     try:
         return _NativeDecoder(native_module(), regex, keys, max_steps)
     except ValueError as exc:
-        raise StagingError(f"the native decoder: {exc}; expected it to accept the rules of this commit") from exc
+        raise StagingError(f"the native decoder: {exc}; expected it to accept this commit's rules") from exc
 
 
 T = TypeVar("T")
@@ -80,10 +80,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 _MODULE_OF_PANICS = "pyo3_runtime"
-"""The module of the exception that a panic becomes. Python cannot import it."""
+"""The module of the exception that a panic raises. Python cannot import it."""
 
 INTERFACE = 12
-"""The version of the values exchanged with the module. A module of another version is not used."""
+"""The interface version of the module. A module with a different version is not used."""
 
 
 def is_installed() -> bool:
@@ -98,7 +98,9 @@ def why_not_installed() -> str:
     except ImportError:
         return "the native engine is not installed"
     if found != INTERFACE:
-        return f"the installed native engine has interface {found}, expected {INTERFACE}: it is of another release"
+        return (
+            f"the installed native engine has interface {found}, expected {INTERFACE}: it is from a different release"
+        )
     return ""
 
 
@@ -125,14 +127,14 @@ class _KeyPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the output. The module reads these fields by name.
+    """An output column. The module reads these fields by name.
 
     Attributes:
-        field_id: The id by which tables know it; 0 if it has none.
+        field_id: Its id in tables; 0 if it has none.
         role: `key`, `rescued`, `source`, `text`, `timestamp` or `date`.
-        text: The key, or the value of every row in a `text` column.
-        micros: The value of every row in a `timestamp` column, in microseconds since 1970.
-        days: The value of every row in a `date` column, in days since 1970.
+        text: The key, or every row's value in a `text` column.
+        micros: Every row's value in a `timestamp` column, in microseconds since 1970.
+        days: Every row's value in a `date` column, in days since 1970.
     """
 
     name: str
@@ -150,10 +152,10 @@ class _Column:
 class NativeKernel:
     """`compactor.engines.native.kernel.Kernel` in Rust; a `StagingError` if it rejects the plan.
 
-    It releases Python's global lock while it works. A module of another release is refused as well.
+    It releases Python's global lock while it works. A module from a different release is refused, too.
 
     Args:
-        threads: Rows are encoded in a further thread while this process has fewer kernels; 1 for never.
+        threads: Rows are encoded in another thread while this process has fewer kernels; 1 for never.
     """
 
     def __init__(self, plan: RowPlan, *, threads: int = 2) -> None:
@@ -167,7 +169,7 @@ class NativeKernel:
         try:
             self._writer: Kernel = self._call(new_writer)
         except (ValueError, TypeError) as exc:
-            raise StagingError(f"the native kernel: {exc}; expected it to accept the plan of this release") from exc
+            raise StagingError(f"the native kernel: {exc}; expected it to accept this release's plan") from exc
 
     @property
     def output_bytes(self) -> int:
@@ -206,14 +208,14 @@ class NativeKernel:
             raise StagingError(f"the native kernel: {exc}; expected it to accept what inspection accepts") from exc
         except MemoryError as exc:
             raise StagingError(
-                f"the native kernel: no memory for {exc or 'the bytes it wrote'}; expected room for the longest line "
-                "several times over, beside 100 MB for each task"
+                f"the native kernel: out of memory for {exc or 'its written bytes'}; expected room for the "
+                "longest line several times over, in addition to 100 MB per task"
             ) from exc
         except BaseException as exc:
-            # A panic is none of the exceptions that callers expect, and would end the whole process.
+            # Callers do not expect a panic, which would end the whole process.
             if type(exc).__module__ != _MODULE_OF_PANICS:
                 raise
-            raise StagingError(f"the native kernel: a fault of its own: {exc}") from exc
+            raise StagingError(f"the native kernel failed: {exc}") from exc
 
 
 def digest_kernel(columns: Mapping[str, ColumnType]) -> "DigestKernel":

@@ -1,4 +1,4 @@
-"""Runs the tasks of the native engine in threads of this process, without Spark."""
+"""Runs the native engine's tasks in threads of this process, without Spark."""
 
 import os
 import threading
@@ -12,14 +12,14 @@ from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.core.ports import ObjectStore
 from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
 
-# Threads that several manifests of several streams share, so that none waits behind all tasks of another.
+# Threads shared by several manifests of several streams, so that none waits for all tasks of another.
 
 
 class FairThreads:
-    """Runs tasks in threads. A free thread takes a task of the stream with the fewest running tasks.
+    """Runs tasks in threads. A free thread takes a task from the stream with the fewest running tasks.
 
-    Among equals, it takes the stream whose last turn was first; of that stream, the manifest with the fewest running
-    tasks that has waited longest. A stream without competition uses all threads.
+    Among equals, it takes the stream whose last turn is oldest; within it, the manifest with the fewest running tasks
+    that has waited longest. A stream without competition uses all threads.
     """
 
     def __init__(self, threads: int) -> None:
@@ -60,7 +60,7 @@ class FairThreads:
             waiting = self._waiting.pop(owner)
             future, task = waiting.popleft()
             if waiting:
-                self._waiting[owner] = waiting  # behind the others
+                self._waiting[owner] = waiting  # after the others
             self._running[owner] += 1
             self._of_streams[owner[0]] += 1
             self._turn += 1
@@ -72,7 +72,7 @@ class FairThreads:
 
 
 TASK_BYTES = 1_000_000_000
-"""Memory to allow for each task that writes an output file; measured tasks needed less."""
+"""Memory to reserve per task that writes an output file; measured tasks needed less."""
 
 
 def usable_threads() -> int:
@@ -88,8 +88,8 @@ class ThreadBinWorkers:
     The kernel releases Python's global lock.
 
     Args:
-        threads: How many tasks run at once, or threads that are shared with other users.
-        stream: The stream of the manifests, among those that share the threads.
+        threads: How many tasks run at once, or threads shared with other users.
+        stream: The manifests' stream, among those that share the threads.
     """
 
     def __init__(self, store: ObjectStore, *, threads: int | FairThreads = 2, stream: str = "") -> None:
@@ -106,8 +106,8 @@ class ThreadBinWorkers:
         finally:
             for call in calls:
                 call.cancel()
-            wait(calls)  # the caller may delete the staging folder of a failed attempt
-        # In the order of the tasks. A failed task comes before the ones that it cancelled, so that its error is raised.
+            wait(calls)  # the caller may delete a failed attempt's staging folder
+        # In task order. A failed task precedes those that it cancelled, so its error is raised.
         return [call.result() for call in sorted(calls, key=lambda call: call.cancelled())]
 
     def are_healthy(self) -> bool:

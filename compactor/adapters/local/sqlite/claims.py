@@ -1,4 +1,4 @@
-"""Claims in a SQLite file, for any number of processes and threads of one machine."""
+"""Claims in a SQLite file, for any number of processes and threads on one machine."""
 
 import os
 import sqlite3
@@ -35,14 +35,14 @@ class SqliteClaims:
     """Claims as rows of one table. Each call opens the file, so threads and forked processes may share it.
 
     Args:
-        path: Path or `file://` URI of the file. The file and its folders are created when first needed.
+        path: The file's path or `file://` URI. The file and its folders are created when first needed.
         ttl_days: Days until a claim expires; None for never.
     """
 
     def __init__(self, path: str | os.PathLike[str], ttl_days: float | None = None) -> None:
         self._path = Path(canonical(os.fspath(path)))
         self._ttl_days = ttl_days
-        self._locks: dict[int, Lock] = {}  # by process: a forked process must not wait for a thread of its parent
+        self._locks: dict[int, Lock] = {}  # by process: a forked process must not wait for its parent's thread
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         lease_until, expires_at = self._times(now, lease_seconds)
@@ -74,7 +74,7 @@ class SqliteClaims:
         """A connection with an exclusive transaction, committed if the block ends without an error."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            # SQLite's own lock sleeps between tries, so that threads that wait for it mostly sleep.
+            # SQLite's own lock sleeps between tries, so threads that wait for it mostly sleep.
             with (
                 self._locks.setdefault(os.getpid(), Lock()),
                 closing(sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection,

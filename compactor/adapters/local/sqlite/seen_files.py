@@ -1,4 +1,4 @@
-"""Caches in a SQLite file the versions of local files when they were seen. The cache may be lost."""
+"""Caches in a SQLite file the versions of local files when last seen. The cache may be lost."""
 
 import hashlib
 import os
@@ -22,10 +22,10 @@ _VARIABLE = "XDG_CACHE_HOME"
 
 
 def seen_file(layout: Layout, environment: Mapping[str, str] = os.environ) -> str:
-    """The SQLite file for local files: beside a local state, or in the user's cache folder [XDG Base Directory].
+    """The SQLite file for local files: next to a local state, or in the user's cache folder [XDG Base Directory].
 
-    Each state has its own file there. Without it the next call reads records again, with the same result, but does not
-    notice a file that was rewritten with the same length and its time set back.
+    Each state has its own file there. Without it the next call rereads records, with the same result, but does not
+    notice a file that was rewritten with the same length and its time reset.
 
     Returns:
         Its path; empty if the user has no cache folder.
@@ -54,14 +54,14 @@ class LocalSummarisedFiles:
     """A `compactor.sources.folders.history.SummarisedFiles`.
 
     Attributes:
-        path: The SQLite file, the one of `LocalSeenFiles`.
+        path: The SQLite file, the same as for `LocalSeenFiles`.
     """
 
     path: str
 
     def known(self) -> Known | None:
         if not Path(self.path).exists():
-            return Known(0, "")  # a dry run makes no file
+            return Known(0, "")  # a dry run creates no file
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
             found = rows.execute("SELECT place, fingerprint FROM reached").fetchone()
             return Known(0, "") if found is None else Known(*found)
@@ -113,7 +113,7 @@ class LocalSummarisedFiles:
 
 
 def _rows(naming: Naming) -> Iterator[dict[str, object]]:
-    """Yield the row of a file; for a range also one under the name of the version that it continues."""
+    """Yield a file's row; for a range also one under the name of the continued version."""
     has_rows = naming.state == "compacted" and naming.digest
     etag = naming.etag or ""
     row = {
@@ -135,12 +135,12 @@ def _kept(uri: str) -> str:
 
 
 def _number(version: str) -> int:
-    """The hash of a version for the index; two versions may share it."""
+    """A version's hash for the index; two versions may share it."""
     return int.from_bytes(hashlib.blake2b(version.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 _WAIT_SECONDS = 10.0
-_TAIL_BYTES = 1024 * 1024  # read at once where the end of the last whole line is searched
+_TAIL_BYTES = 1024 * 1024  # read at once when searching the end of the last complete line
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS seen (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS digests (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT, digest TEXT) WITHOUT ROWID",
@@ -193,7 +193,7 @@ class LocalSeenFiles:
         if self.store.read_range(file.uri, start - 1, 1, etag=file.etag) != b"\n":
             return None
         end, at = file.size_bytes, -1
-        while at < 0:  # until the one before the first byte
+        while at < 0:  # until the position before the first byte
             end, first = max(start - 1, end - _TAIL_BYTES), end
             at = self.store.read_range(file.uri, end, first - end, etag=file.etag).rfind(b"\n")
         return end + at + 1, digest_of_first(whole(self.store, file), end + at + 1)
@@ -250,7 +250,7 @@ class LocalSeenFiles:
 
 @contextmanager
 def seen_rows(path: str) -> Iterator[sqlite3.Connection]:
-    """A connection with a transaction. Callers ignore its errors: without the cache, files are read again."""
+    """A connection with a transaction. Callers ignore its errors: without the cache, files are reread."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")

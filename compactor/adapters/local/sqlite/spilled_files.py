@@ -18,7 +18,7 @@ _PRIMARY_CODE = 0xFF  # the low byte is the primary result code [SQLite, result 
 
 
 class UnnamedDatabase:
-    """A database of this process, which any thread may use."""
+    """This process's database, usable by any thread."""
 
     def __init__(self, tables: str) -> None:
         self._lock = Lock()
@@ -37,7 +37,7 @@ class UnnamedDatabase:
 
         Raises:
             ScratchFull: The disk is full.
-            StoreUnavailable: It fails otherwise.
+            StoreUnavailable: Any other failure.
         """
         try:
             with self._lock:
@@ -45,7 +45,9 @@ class UnnamedDatabase:
         except sqlite3.DatabaseError as exc:
             code = getattr(exc, "sqlite_errorcode", 0) & _PRIMARY_CODE
             error = ScratchFull if code == sqlite3.SQLITE_FULL else StoreUnavailable
-            raise error(f"temporary folder: {exc}; expected about 1 kB a file there, or set TMPDIR to another") from exc
+            raise error(
+                f"temporary folder: {exc}; expected about 1 kB per file there, or set TMPDIR to a different one"
+            ) from exc
 
     def close(self) -> None:
         with self._lock:
@@ -68,7 +70,7 @@ _SORT = (
     "CREATE INDEX files_by_hash ON files (hash)",
 )
 _REPEATED = "SELECT hash FROM files INDEXED BY files_by_hash GROUP BY hash HAVING count(*) > 1"
-# No RETURNING: Python uses the SQLite of the system, which may be that of RHEL 8 [3.26].
+# No RETURNING: Python uses the system's SQLite, which may be that of RHEL 8 [3.26].
 _VERSIONS = "SELECT uri, rowid, date, size_bytes FROM files WHERE hash = ? ORDER BY uri, modified_us DESC, rowid"
 _DROP = "DELETE FROM files WHERE rowid = ?"
 _FILE = "date, uri, size_bytes, etag, modified_us, rule, stamp"
@@ -78,7 +80,7 @@ _PAGE = f"SELECT rowid, {_FILE} FROM files WHERE rowid > ? AND rowid <= ? ORDER 
 
 @dataclass(slots=True)
 class _Day:
-    """The rows of one date: their number and size, and the first and last of them."""
+    """One date's rows: their number and size, and the first and last of them."""
 
     files: int = 0
     size_bytes: int = 0
@@ -96,7 +98,7 @@ class SqliteSpill:
 
     def add(self, files: Iterable[SpilledFile]) -> None:
         each = iter(files)
-        while some := list(islice(each, _AT_ONCE)):  # no lock is held while the next ones are awaited
+        while some := list(islice(each, _AT_ONCE)):  # no lock is held while waiting for the next ones
             with self._database.used() as rows:
                 rows.execute("BEGIN")
                 rows.executemany("INSERT INTO added VALUES (?, ?, ?, ?, ?, ?, ?, ?)", map(self._counted, some))
@@ -117,7 +119,7 @@ class SqliteSpill:
                 dropped += _drop_older(rows, repeated)
         self._days, self._added = dict(sorted(self._added.items())), {}
         first = 1
-        for day in self._days.values():  # the rows of an empty table are numbered from 1, in the order of insertion
+        for day in self._days.values():  # the rows of an empty table are numbered from 1, in insertion order
             day.first, first = first, first + day.files
             day.last = first - 1
         for date, size_bytes in dropped:
@@ -167,7 +169,7 @@ class SqliteSpill:
 
 
 def _drop_older(rows: sqlite3.Connection, hashed: int) -> Iterator[tuple[str, int]]:
-    """Delete all but the newest file at each URI of a hash. Yield the dates and sizes of the deleted ones."""
+    """Delete all but the newest file at each URI with a hash. Yield the dates and sizes of the deleted ones."""
     last = None
     for uri, row, date, size_bytes in rows.execute(_VERSIONS, (hashed,)).fetchall():
         if uri == last:
