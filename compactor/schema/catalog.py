@@ -1,4 +1,4 @@
-"""Compares the columns of a schema version with those of a table in the Glue Data Catalog. No I/O."""
+"""Compares a schema version's columns with those of a table in the Glue Data Catalog. No I/O."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -8,19 +8,19 @@ from typing import Any, Protocol
 from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, RESCUED_TYPE, SchemaVersion, metadata_names
 
 _NAME = re.compile("[\t\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{1,255}")
-"""The names that a column may have [Glue API, Column]."""
+"""Valid column names [Glue API, Column]."""
 
 _HIVE_TYPES = {"long": "bigint", "timestamp_ntz": "timestamp", "timestamp_ns": "timestamp"}
-"""Types that have a different name in Hive."""
+"""Types with a different name in Hive."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """The columns of a table in the catalog.
+    """A catalog table's columns.
 
     Attributes:
-        types: The Hive type of each column, by name and in order.
-        partition_keys: The names of the columns that are in no file.
+        types: Each column's Hive type, by name and in order.
+        partition_keys: The names of columns that are not in the files.
     """
 
     types: Mapping[str, str]
@@ -29,11 +29,11 @@ class TableColumns:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How a table differs from a schema version. Columns that only the table has do not count.
+    """How a table differs from a schema version. Additional columns of the table do not count.
 
     Attributes:
-        missing: The Hive type of each column that the table lacks, by name.
-        other_types: The type in the table and the expected one, by column. Only a person can change a type.
+        missing: The Hive type of each missing column, by name.
+        other_types: The table's type and the expected one, by column. Only an operator can change a type.
     """
 
     missing: Mapping[str, str]
@@ -54,46 +54,46 @@ class OtherType:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The result of giving a table the columns of a schema version."""
+    """The result of adding a schema version's columns to a table."""
 
     table: str  # the table, as database.table
     version: int  # schema version; 0 if there is none yet
-    added: tuple[str, ...]  # columns that the table got
-    other_types: tuple[OtherType, ...]  # columns whose types in the catalog a person has to correct
+    added: tuple[str, ...]  # columns added to the table
+    other_types: tuple[OtherType, ...]  # columns whose catalog types need correction
 
 
 class CatalogTable(Protocol):
-    """A table of the Glue Data Catalog, through which Athena reads the output."""
+    """A Glue Data Catalog table through which Athena reads the output."""
 
     @property
     def name(self) -> str:
         """The database and the table, as `database.table`."""
 
     def columns(self) -> TableColumns:
-        """The current columns of the table.
+        """The table's current columns.
 
         Raises:
-            AccessError: There is no such table, or it may not be read.
-            StoreUnavailable: Passing trouble.
+            AccessError: There is no such table, or reading it is not permitted.
+            StoreUnavailable: A transient failure.
         """
 
     def add(self, wanted: Mapping[str, str]) -> Drift:
         """Add missing columns after the existing ones, and change nothing else.
 
         Returns:
-            How the table differed before.
+            The difference before.
 
         Raises:
-            AccessError: There is no such table, or it may not be changed.
-            StoreUnavailable: Passing trouble.
+            AccessError: There is no such table, or changing it is not permitted.
+            StoreUnavailable: A transient failure.
         """
 
 
 def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> dict[str, str]:
-    """The Hive type of each column of the output, by name: of a row's origin, of each key, of rescued values.
+    """The Hive type of each output column, by name: a row's origin, all keys, and rescued values.
 
-    The catalog ignores case: of two names that differ only in it, the first one has the column. Names that the catalog
-    refuses are left out, because it would refuse all others with them; only `exact` names can be such.
+    The catalog ignores case: if two names differ only in case, the first one gets the column. Names that the catalog
+    refuses are omitted, because it would refuse all others with them; only `exact` names can be invalid.
     """
     columns = {name: METADATA_TYPES[name] for name in metadata_names(metadata_columns)}
     for each in schema.columns:
@@ -104,7 +104,7 @@ def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) ->
 
 
 def table_columns(table: Mapping[str, Any]) -> TableColumns:
-    """The columns of a table from an answer of GetTable, or from a TableInput."""
+    """A table's columns from a GetTable response, or from a TableInput."""
     return TableColumns(
         {each["Name"].lower(): each.get("Type", "") for each in table.get("StorageDescriptor", {}).get("Columns", ())},
         frozenset(each["Name"].lower() for each in table.get("PartitionKeys", ())),
@@ -114,7 +114,7 @@ def table_columns(table: Mapping[str, Any]) -> TableColumns:
 def drift(found: TableColumns, wanted: Mapping[str, str]) -> Drift:
     """Compare a table with the wanted columns.
 
-    Names are unique in a table, so a column named like a partition key can only be read from the files.
+    Names are unique within a table, so a column named like a partition key can only be read from the files.
     """
     wanted = {name: kind for name, kind in wanted.items() if name not in found.partition_keys}
     return Drift(

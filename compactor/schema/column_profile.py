@@ -1,4 +1,4 @@
-"""Counts the values of a column by shape, in bounded memory. No I/O."""
+"""Counts a column's values by shape, in bounded memory. No I/O."""
 
 import re
 from collections import Counter
@@ -22,10 +22,9 @@ Shape = Literal[
     "text",
     "nested",
 ]
-"""What a value looks like. `integer` is beyond 64 bits; `number` has a fraction, an exponent, or is -0.
-`distant_timestamp` is beyond the years of a `timestamp_ns`; `nanoseconds` has digits beyond microseconds; `local_time`
-has no zone, so it is not an instant.
-"""
+"""The form of a value. `integer` exceeds 64 bits; `number` has a fraction, an exponent, or is -0. `distant_timestamp`
+is beyond the years of a `timestamp_ns`; `nanoseconds` has digits beyond microseconds; `local_time` has no zone, so it
+is not an instant."""
 
 NUMBERS: tuple[Shape, ...] = ("long", "integer", "number")
 INSTANTS: tuple[Shape, ...] = ("timestamp", "distant_timestamp", "nanoseconds")
@@ -35,14 +34,14 @@ _LONG, _DATE, _TIMESTAMP = ColumnType("long"), ColumnType("date"), ColumnType("t
 _LOCAL_TIME, _NANOSECONDS = ColumnType("timestamp_ntz"), ColumnType("timestamp_ns")
 _YEAR = re.compile(r"[0-9]{4}-")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-_SURELY_DOUBLE = re.compile(r"-?[0-9.]{1,15}")  # a double gives back 15 digits
+_SURELY_DOUBLE = re.compile(r"-?[0-9.]{1,15}")  # a double preserves 15 digits
 _TIME_PARTS = re.compile(r".{10}(?P<separator>.).{5}(?P<seconds>:..)?(?P<fraction>\.[0-9]+)?(?P<offset>Z|.*)")
 _DIGIT = re.compile(r"[0-9]")
 _FORMAT_FRACTION = len(".sssssssss")  # further digits are zeros
 
 
 def shape_of(source: str, text: str) -> Shape:
-    """The shape of a value that is not null.
+    """The shape of a non-null value.
 
     A JSON string is never a number or a boolean: `"007"` and `"12345"` may be codes or numbers.
     """
@@ -79,7 +78,7 @@ def is_exact_double(text: str) -> bool:
 
 
 def time_format(text: str) -> str:
-    """The format of a time, such as `yyyy-mm-ddThh:mm:ss.sssZ`."""
+    """A time's format, such as `yyyy-mm-ddThh:mm:ss.sssZ`."""
     parts = _TIME_PARTS.fullmatch(text)
     if parts is None:  # never: every time has these parts
         return text
@@ -94,18 +93,18 @@ def _offset_format(offset: str) -> str:
 
 
 SHOWN_CHARACTERS = 60
-"""How much of a value an example keeps."""
+"""How much of a value is kept as an example."""
 
 
 class Place(NamedTuple):
-    """Where a value stands. Places sort in the order in which they are read; lines count from 1."""
+    """The location of a value. Places sort in reading order; lines count from 1."""
 
     file: int
     line: int
 
 
 class Example(NamedTuple):
-    """A value as the line has it; the decoded text of a string. A long one is cut."""
+    """A value as written in the line; for a string its decoded text. Long values are truncated."""
 
     place: Place
     text: str
@@ -114,12 +113,12 @@ class Example(NamedTuple):
 
 @dataclass(slots=True)
 class Digits:
-    """What the numbers of a column need to be kept exactly.
+    """The digits needed to store a column's numbers exactly.
 
     Attributes:
-        whole: The most digits before the point.
+        whole: The most digits before the decimal point.
         scale: The most digits after it.
-        beyond_double: How many a double would change.
+        beyond_double: How many numbers a double would change.
         beyond_decimal: How many a decimal of any precision would change: -0, and those with huge exponents.
     """
 
@@ -144,12 +143,12 @@ class Digits:
 
 @dataclass(slots=True)
 class ColumnProfile:
-    """The values of one key.
+    """A key's values.
 
     Attributes:
-        shapes: Number of values of each shape, without nulls.
-        examples: The first value of each shape.
-        formats: Number of times of each format.
+        shapes: Number of non-null values by shape.
+        examples: The first value with each shape.
+        formats: Number of times by format.
     """
 
     nulls: int = 0
@@ -160,11 +159,11 @@ class ColumnProfile:
 
     @property
     def values(self) -> int:
-        """Number of values that are not null."""
+        """Number of non-null values."""
         return self.shapes.total()
 
     def add(self, place: Place, source: str, text: str) -> None:
-        """Add a value, as `compactor.ndjson.rawjson.values` gives it."""
+        """Add a value from `compactor.ndjson.rawjson.values`."""
         if source == "null":
             self.nulls += 1
             return
@@ -180,14 +179,14 @@ class ColumnProfile:
 
 @dataclass(slots=True)
 class TableProfile:
-    """The columns of some lines, which are added in the order of their places.
+    """The columns in some lines, added in the order of their places.
 
     Attributes:
-        max_keys: The most keys to count; it bounds the memory.
+        max_keys: The most keys to count, to limit memory.
         records: Number of lines that are records.
         other_lines: Number of lines that are neither records nor blank.
         columns: By key, in first-seen order.
-        has_further_keys: There were more than `max_keys` keys; the rest is not counted.
+        has_further_keys: There were more than `max_keys` keys; the others are not counted.
     """
 
     max_keys: int
@@ -197,7 +196,7 @@ class TableProfile:
     has_further_keys: bool = False
 
     def add(self, place: Place, values: Mapping[str, tuple[str, str]]) -> None:
-        """Add a record, as `compactor.ndjson.rawjson.values` gives it."""
+        """Add a record from `compactor.ndjson.rawjson.values`."""
         self.records += 1
         for key, (source, text) in values.items():
             column = self.columns.get(key)

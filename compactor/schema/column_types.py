@@ -1,7 +1,7 @@
-"""The column types: their spelling, and the value of a text in each type. No I/O.
+"""The column types: their spelling, and a text's value in each type. No I/O.
 
-Only the text of a value counts, so the JSON string "5" and the number 5 are the same value. The patterns match whole
-texts, and have the same meaning in Python's and Java's regular expressions.
+Only a value's text counts, so the JSON string "5" and the number 5 are the same value. The patterns match whole texts,
+and have the same meaning in Python's and Java's regular expressions.
 """
 
 import math
@@ -16,12 +16,11 @@ from typing import Literal
 from compactor.core.text.json_numbers import LONG_BITS, MAX_PRECISION, NUMBER, significant
 
 Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz", "timestamp_ns"]
-"""A `timestamp` is an instant, to the microsecond; a `timestamp_ns` one to the nanosecond, of the years 1677 to 2262. A
-`timestamp_ntz` is a time without a zone, to the microsecond.
-"""
+"""A `timestamp` is an instant, to the microsecond; a `timestamp_ns` one to the nanosecond, in the years 1677 to 2262. A
+`timestamp_ntz` is a time without a zone, to the microsecond."""
 
 Epoch = Literal["seconds", "milliseconds"]
-"""The unit of a number that is a timestamp: the time since 1970-01-01T00:00:00Z."""
+"""The unit of a numeric timestamp: the time since 1970-01-01T00:00:00Z."""
 
 Value = str | int | float | Decimal | bool | date | datetime
 
@@ -31,16 +30,16 @@ EXPECTED = (
 )
 
 FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3}
-"""The number of decimal places down to a microsecond."""
+"""The decimal places of a microsecond."""
 
 EPOCH_PRECISION = 18
 """Enough digits for any number of seconds or milliseconds in the years 0001 to 9999, down to a microsecond."""
 
 LONG = r"(?:0|-?[1-9][0-9]{0,18})"
-"""Integers in their only valid spelling. Some of those with 19 digits exceed 64 bits."""
+"""Integers in their only valid spelling. Some with 19 digits exceed 64 bits."""
 
 DATE = r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
-"""A date, which may not exist, such as 2023-02-30."""
+"""A date, which may not exist, for instance 2023-02-30."""
 
 _TO_THE_MINUTE = DATE + r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _OFFSET = r"(?:Z|[+-](?:(?:0[0-9]|1[0-7])(?::?[0-5][0-9])?|18(?::?00)?))"
@@ -54,7 +53,7 @@ LOCAL_TIMESTAMP = _TO_THE_MICROSECOND
 
 LOCAL_TIMESTAMP_WITHOUT_SECONDS = _TO_THE_MINUTE
 MINUTE_CHARACTERS = len("yyyy-mm-ddThh:mm")
-"""The position at which seconds are inserted into a timestamp without them."""
+"""Where seconds are inserted into a timestamp that lacks them."""
 
 FIRST_MICROSECOND = -62_135_596_800_000_000
 """0001-01-01T00:00:00Z, in microseconds since 1970."""
@@ -79,9 +78,9 @@ class ColumnType:
     """A column type.
 
     Attributes:
-        precision: Number of digits of a decimal; 0 for other types.
-        scale: Number of decimal places of a decimal; 0 for other types.
-        epoch: The unit of numbers in a timestamp column; None if numbers do not fit.
+        precision: A decimal's number of digits; 0 for other types.
+        scale: A decimal's number of decimal places; 0 for other types.
+        epoch: The unit of a timestamp column's numbers; None if numbers do not fit.
     """
 
     kind: Kind
@@ -99,7 +98,7 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
 
     Args:
         text: One of `Kind`; a decimal with its precision and scale.
-        epoch: The unit of numbers in a timestamp column.
+        epoch: The unit of a timestamp column's numbers.
 
     Raises:
         ValueError: The text is not a type. The message says what was expected.
@@ -121,19 +120,19 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
 
 
 def value_of(text: str, column_type: ColumnType) -> Value | None:
-    """The value of a text; None if it does not fit the type.
+    """A text's value; None if it does not fit the type.
 
     A `timestamp` is in UTC, a `timestamp_ntz` has no zone, and a `timestamp_ns` is the number of nanoseconds since
-    1970-01-01T00:00:00Z, since a `datetime` has none.
+    1970-01-01T00:00:00Z, since a `datetime` has no nanoseconds.
     """
     return _RULES[column_type.kind](text, column_type)
 
 
 def canonical_text(value: Value, column_type: ColumnType) -> str:
-    """The canonical text of a value: different values have different texts, and `value_of` returns the value.
+    """A value's canonical text: different values have different texts, and `value_of` returns the value.
 
     Args:
-        value: As `value_of` returns it, or as `engines.parquet_files.python_values` reads it from a file.
+        value: From `value_of`, or from a file by `engines.parquet_files.python_values`.
         column_type: Its type.
     """
     match column_type.kind:
@@ -151,7 +150,7 @@ def canonical_text(value: Value, column_type: ColumnType) -> str:
 
 
 def plain_decimal(precision: int, scale: int) -> str:
-    """The pattern of numbers without an exponent that fit; further decimal places must be zeros."""
+    """A pattern for fitting numbers without an exponent; further decimal places must be zeros."""
     whole_digits = precision - scale
     whole = f"(?:0|[1-9][0-9]{{0,{whole_digits - 1}}})" if whole_digits else "0"
     return rf"-?{whole}(?:\.(?=[0-9])[0-9]{{0,{scale}}}0*)?"
@@ -163,7 +162,7 @@ def _long(text: str, _: ColumnType) -> int | None:
 
 
 def _double(text: str, _: ColumnType) -> float | None:
-    # A number beyond the range of a double does not fit; one that is too close to 0 becomes 0.
+    # A number beyond a double's range does not fit; one too close to 0 becomes 0.
     number = float(text) if _NUMBER.fullmatch(text) else math.inf
     return number if math.isfinite(number) else None
 

@@ -1,9 +1,9 @@
 """The numbers by which tables identify columns, whatever their names: Parquet's field ids. No I/O.
 
-A column of the registry gets the number of earlier columns, plus 1. Columns that the compactor adds have fixed ids
-above all of those. A column that another writer adds to a table gets an id above these, so never one that the registry
-will assign. They are below the limit of Iceberg (2,147,483,447), because the proposed format version 4 has statistics
-only for ids up to 10.7 million.
+A registry column gets the number of earlier columns, plus 1. Columns added by the compactor have fixed ids above all of
+those. A column that another writer adds to a table gets an id above these, so never one that the registry will assign.
+They are below Iceberg's limit (2,147,483,447), because the proposed format version 4 has statistics only for ids up to
+10.7 million.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ METADATA_IDS: Mapping[str, int] = {
 
 RESCUED_KEY_ID = 10_000_101
 RESCUED_VALUE_ID = 10_000_102
-"""The ids of the entries of the rescued data. The native kernel has the same."""
+"""The ids of the rescued data's map entries. The native kernel has the same."""
 
 MAX_COLUMN_ID = 10_000_000
-"""The highest id that a column of the registry may have."""
+"""The highest id of a registry column."""

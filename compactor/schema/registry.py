@@ -28,29 +28,32 @@ _NO_BUCKETS = ("double", "boolean")
 def partition_faults(
     fields: Sequence[PartitionField], declared: Sequence[DeclaredColumn], *, has_table: bool
 ) -> Iterator[str]:
-    """Yield each reason why the columns of the schema file do not suffice to partition rows."""
+    """Yield each reason why the schema file's columns do not suffice to partition rows."""
     types = {column.key: column.type for column in declared}
     for field in fields:
         found = types.get(field.key)
         where = f"output.partition_by: {str(field)!r}"
         if has_table and found is None:
-            yield f"{where}: its key has no column in the schema file -> expected one, as the table finds it by that"
+            yield (
+                f"{where}: its key has no column in the schema file -> expected one, because the table needs it "
+                "for the partition"
+            )
         elif has_table and field.transform in _TIMES and found not in _TIMES[field.transform]:
             yield f"{where}: the column is of type {found} -> expected {' or '.join(_TIMES[field.transform])}"
         elif has_table and field.transform == "bucket" and found in _NO_BUCKETS:
-            yield f"{where}: the column is of type {found} -> expected one that Iceberg has buckets for"
+            yield f"{where}: the column is of type {found} -> expected a type with Iceberg buckets"
         elif field.transform == "hour" and found == "date":
-            yield f"{where}: the column is of type date -> expected one with a time"
+            yield f"{where}: the column is of type date -> expected a type with a time"
 
 
 def name_faults(names: Sequence[str], schema: SchemaVersion, declared: Sequence[DeclaredColumn]) -> Iterator[str]:
-    """Yield a fault for each partition folder with the name of a column, which readers confuse or refuse."""
+    """Yield a fault for each partition folder with a column's name, which readers confuse or refuse."""
     columns = {column.name.lower() for column in schema.columns} | {column.name.lower() for column in declared}
     for name in names:
         if name.lower() in columns:
             yield (
-                f"output.partition_by: {name!r} is the name of a column -> expected another name for the folder, as in "
-                f"NAME = day(KEY)"
+                f"output.partition_by: {name!r} is a column name -> expected a different folder name, as in NAME "
+                "= day(KEY)"
             )
 
 
@@ -58,12 +61,12 @@ EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=U
 
 
 class SchemaRegistry:
-    """Knows the latest version, and creates the next one when a manifest has new keys.
+    """Caches the latest version, and creates the next one when a manifest has new keys.
 
     Args:
-        declared: The columns of the schema file, which come first in the next version.
+        declared: The schema file's columns, which come first in the next version.
         reserved: Names of partition folders, which no column may have.
-        rescued_keys: Keys that get a column only if they are declared, because they are not from the input.
+        rescued_keys: Keys that get a column only if they are declared, because they do not come from the input.
     """
 
     def __init__(
@@ -91,13 +94,13 @@ class SchemaRegistry:
         self._latest: SchemaVersion | None = None
 
     def latest(self) -> SchemaVersion:
-        """The newest version that this driver knows; `EMPTY_SCHEMA` if there is none yet."""
+        """The newest version known to this driver; `EMPTY_SCHEMA` if there is none yet."""
         if self._latest is None:
             self._latest = self._newest_stored()
         return self._latest
 
     def refresh(self) -> None:
-        """Look for a newer version of another process, which may have retired columns."""
+        """Check for a newer version from another process, which may have retired columns."""
         latest = self.latest()
         if self._store.stat(self._layout.schema(latest.version + 1)) is not None:
             self._latest = self._newest_stored()
@@ -119,7 +122,7 @@ class SchemaRegistry:
         return map(self._read, self._numbers())
 
     def check_declared(self) -> None:
-        """Check that neither the schema file nor the names of folders contradict the latest version.
+        """Check that neither the schema file nor folder names contradict the latest version.
 
         Raises:
             SettingsError: Lists every contradiction.
@@ -130,7 +133,7 @@ class SchemaRegistry:
         """Which new keys can become columns now.
 
         Args:
-            max_new: The most columns that the manifest may still add; None if it has no limit of its own.
+            max_new: The most columns that the manifest may still add; None if it has no own limit.
         """
         latest = self.latest()
         room = max(0, self.limits.max_columns - len(latest.keys | self.declared_keys))
@@ -142,15 +145,15 @@ class SchemaRegistry:
     def covering(
         self, keys: Mapping[str, str], manifest_id: str, *, rescued_from: str = "", max_new: int | None = None
     ) -> SchemaVersion:
-        """Return a version with the declared columns and those of these keys that get one; create it if necessary.
+        """A version with the declared columns and those for these keys, as far as they get one; created if necessary.
 
-        If two drivers add keys at the same time, the second one to write builds on the version of the first.
+        If two drivers add keys at the same time, the second one to write builds on the first one's version.
 
         Args:
-            keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
+            keys: A manifest's keys in first-seen order, each with the first file's URI.
             manifest_id: The manifest, recorded in the version.
-            rescued_from: The first file with keys that can get no column; empty if there is none.
-            max_new: The most columns that the manifest may still add; None if it has no limit of its own.
+            rescued_from: The first file with keys that cannot get a column; empty if there is none.
+            max_new: The most columns that the manifest may still add; None if it has no own limit.
 
         Raises:
             SettingsError: A driver with a contradicting schema file was first; the recorded version stays.
@@ -178,7 +181,7 @@ class SchemaRegistry:
                 self._latest = self._newest_stored()
 
     def retire(self, names: Sequence[str]) -> SchemaVersion:
-        """Create a version without these columns, which frees their places.
+        """Create a version without these columns, which frees their slots.
 
         Raises:
             SettingsError: Lists every column that cannot be retired.
@@ -215,16 +218,16 @@ class SchemaRegistry:
 
 
 class ManifestColumns:
-    """The columns of one attempt at a manifest: a `compactor.engines.engine.ColumnsFor`.
+    """The columns for one attempt at a manifest: a `compactor.engines.engine.ColumnsFor`.
 
-    The first manifest of a table is limited only by the limit of a day.
+    A table's first manifest is limited only by the daily limit.
     """
 
     def __init__(self, registry: SchemaRegistry, manifest_id: str) -> None:
         self.added: set[str] = set()
         self._registry = registry
         self._manifest_id = manifest_id
-        # Without room no key makes a new version, so that a newer one would not be met with.
+        # Without room no key makes a new version, so a newer one would go unnoticed.
         if not registry.key_limits(max_new=None).max_new_columns:
             registry.refresh()
         self._is_first = registry.latest().keys <= registry.declared_keys

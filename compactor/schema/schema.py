@@ -1,4 +1,4 @@
-"""Maps JSON keys to columns: the naming rules, and how one schema version follows another. No I/O."""
+"""Maps JSON keys to columns: the naming rules, and how schema versions evolve. No I/O."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,17 +13,17 @@ from compactor.core.results import as_document
 from compactor.schema.column_types import ColumnType, Epoch, parse_type
 
 FILE_DATE = "file_date"
-"""The metadata column with the date of the manifest, which is also the date of the folder."""
+"""The metadata column with the manifest's date, which is also the folder's date."""
 
 RETIRED_TYPE = "string"
-"""The type of every retired column: no other column can be retired."""
+"""The type of every retired column: columns of other types cannot be retired."""
 
 METADATA_TYPES = {"_source_file": "string", "_processed_at": "timestamp", "_manifest_id": "string", FILE_DATE: "date"}
 METADATA_COLUMNS = tuple(METADATA_TYPES)
-"""Columns that the compactor adds if the settings ask for them. A data key of that name gets another column name."""
+"""Columns that the compactor adds if configured. A data key with such a name gets a different column name."""
 
 RESCUED_COLUMN = "_rescued_data"
-"""The map<string,string> column for keys beyond the limit, and for values that do not fit the type of their column."""
+"""The map<string,string> column for keys beyond the limit, and for values that do not fit their column's type."""
 
 RESCUED_TYPE = "map<string,string>"
 
@@ -35,17 +35,17 @@ EMPTY_KEY = ""
 EMPTY_KEY_NAME = "_"
 """The column name of the empty key: no table format allows an empty name."""
 
-_NAME_MAX_CHARACTERS = 200  # the Glue catalogue allows 255; this leaves room for a suffix
+_NAME_MAX_CHARACTERS = 200  # the Glue catalog allows 255; this leaves room for a suffix
 _UNSAFE = re.compile(r"[^a-z0-9_]")
 
 Names = Literal["safe", "exact"]
 
 COUNTED_KEYS = 1_000
-"""How many keys are collected beyond those that can become columns, so that refused keys are counted."""
+"""How many keys beyond those that can become columns are collected, so that refused keys are counted."""
 
 
 MAX_KEY_CHARACTERS = 256
-"""The longest key that becomes a column. A longer one is more likely data than a name."""
+"""The longest key that becomes a column. A longer one is probably data rather than a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,38 +67,38 @@ class KeyLimits:
 
 @dataclass(frozen=True, slots=True)
 class ColumnLimits:
-    """How many columns keys may get: in all, and with all manifests of one UTC day."""
+    """How many columns keys may get: in total, and from all manifests of one UTC day."""
 
     max_columns: int
     max_new_per_day: int = 20_000
 
     @property
     def max_new_per_manifest(self) -> int:
-        """With one manifest, so that one that is wrong leaves some of the day's columns to others."""
+        """The limit for one manifest, so that a faulty one leaves some of the day's columns to others."""
         return (self.max_new_per_day + 1) // 2
 
 
 NEARLY_FULL = 0.9
-"""The share of `max_columns` from which on the columns are nearly full."""
+"""The share of `max_columns` at which the columns count as nearly full."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnsUsed:
-    """How many of the columns for keys are taken."""
+    """How many of the key columns are used."""
 
-    columns: int  # columns of keys
-    max_columns: int  # the most that there may be
+    columns: int  # key columns
+    max_columns: int  # limit
 
     @property
     def is_nearly_full(self) -> bool:
-        """Whether a person should retire columns, or find the producer that adds them."""
+        """Whether an operator should retire columns, or find the producer that adds them."""
         return self.max_columns > 0 and self.columns >= NEARLY_FULL * self.max_columns
 
 
 NO_COLUMNS = ColumnsUsed(0, 0)
 
 NO_NEW_KEYS = KeyLimits(0, -1)
-"""No key without a column is collected, not even the empty one."""
+"""Collect no key without a column, not even the empty one."""
 
 
 @as_document(omits=("added_in", "field_id"))
@@ -106,13 +106,13 @@ class Column(Document):
     """One column of the data.
 
     Attributes:
-        key: The JSON key; None for the column of rescued data.
+        key: The JSON key; None for the rescued data column.
         name: The name in the Parquet files.
         added_in: The first schema version that has it.
         type: The type, such as `string` or `decimal(10,2)`.
-        epoch: The unit of numbers in a timestamp column.
-        source_uri: The first input file that had the key; empty for a column of the schema file.
-        field_id: The permanent number of the column in tables, from 1.
+        epoch: The unit of a timestamp column's numbers.
+        source_uri: The first input file with the key; empty for a column from the schema file.
+        field_id: The column's permanent number in tables, from 1.
     """
 
     key: str | None
@@ -131,18 +131,18 @@ class Column(Document):
 
     @property
     def column_type(self) -> ColumnType:
-        """The type of its values; undefined for the column of rescued data."""
+        """The type of its values; undefined for the rescued data column."""
         return parse_type(self.type, self.epoch)
 
     @property
     def is_typed(self) -> bool:
-        """Whether some values may not fit."""
+        """Whether values may not fit."""
         return self.key is not None and self.type != "string"
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """A column that the schema file declares, whether or not its key has been seen."""
+    """A column declared in the schema file, whether or not its key has been seen."""
 
     key: str
     name: str
@@ -152,13 +152,13 @@ class DeclaredColumn:
 
 @as_document(omits=("retired_in", "field_id"))
 class RetiredColumn(Document):
-    """A column that was removed. Files of older versions have it; its key and name get no new column.
+    """A removed column. Files of older versions have it; its key and name get no new column.
 
     Attributes:
         key: The JSON key, whose values go to the rescued data from then on.
         name: The name in the Parquet files of older versions.
         retired_in: The first schema version without it.
-        field_id: The permanent number of the column in tables, from 1.
+        field_id: The column's permanent number in tables, from 1.
     """
 
     key: str
@@ -168,13 +168,13 @@ class RetiredColumn(Document):
 
 
 class SchemaVersion(Document):
-    """A list of columns. Each later version begins with the same columns in the same order, without retired ones.
+    """A list of columns. Each later version starts with the same columns in the same order, without retired ones.
 
     Attributes:
         version: Counts from 1; 0 is the empty schema before the first manifest.
         manifest_id: The manifest that added the new columns.
-        retired: The columns that were retired, in this version or an earlier one.
-        new_on_day: How many columns keys got on the UTC day of `created_at`, up to this version. Those of the schema
+        retired: The columns retired in this version or an earlier one.
+        new_on_day: How many columns keys got on the UTC day of `created_at`, up to this version. Those from the schema
             file do not count.
     """
 
@@ -200,11 +200,11 @@ class SchemaVersion(Document):
 
     @property
     def last_field_id(self) -> int:
-        """The field id of the newest column; 0 if there is none. A version lists all columns, retired ones included."""
+        """The newest column's field id; 0 if there is none. A version lists all columns, including retired ones."""
         return len(self.columns) + len(self.retired)
 
     def continues(self, older: "SchemaVersion") -> bool:
-        """Whether this may be a later version: it begins with the columns of the older one that were not retired."""
+        """Whether this may be a later version: it starts with the older one's columns that were not retired."""
         retired = self.retired_keys
         kept = tuple(column for column in older.columns if column.key not in retired)
         return kept == self.columns[: len(kept)]
@@ -214,11 +214,11 @@ class SchemaVersion(Document):
         return self.new_on_day if _utc_day(self.created_at) == _utc_day(now) else 0
 
     def refused(self, keys: Iterable[str], *, has_further: bool) -> int:
-        """How many of a manifest's keys got no column, at least. Those of retired columns do not count.
+        """How many of a manifest's keys got no column, at least. Keys of retired columns do not count.
 
         Args:
-            keys: Its keys without a column that were collected.
-            has_further: Whether there are others.
+            keys: Its collected keys without a column.
+            has_further: Whether there are more.
         """
         known = self.keys | self.retired_keys
         return sum(key not in known for key in keys) + has_further
@@ -229,7 +229,7 @@ class SchemaVersion(Document):
 
 
 def first_sources(files: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
-    """The keys of several files in first-seen order, each with the URI of the first file that has it."""
+    """The keys of several files in first-seen order, each with the first file's URI."""
     sources: dict[str, str] = {}
     for uri, keys in files:
         for key in keys:
@@ -251,17 +251,17 @@ def extend(
     reserved: Collection[str] = (),
     rescued_keys: Collection[str] = (),
 ) -> SchemaVersion:
-    """The version with these keys and all declared columns: the given one if it has them, else the next one.
+    """A version with these keys and all declared columns: the given one if it has them, else the next one.
 
     Args:
         schema: The latest version, which must not contradict `declared`.
-        keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
-        rescued_from: The first file with keys that can get no column; empty if there is none.
-        declared: The columns of the schema file. They precede new keys and are exempt from `max_columns`.
+        keys: A manifest's keys in first-seen order, each with the first file's URI.
+        rescued_from: The first file with keys that cannot get a column; empty if there is none.
+        declared: The schema file's columns. They precede new keys and are exempt from `max_columns`.
         names: The naming rule for columns.
-        max_columns: The most columns that keys get; further keys share the column of rescued data.
+        max_columns: The most key columns; further keys share the rescued data column.
         max_new: The most columns that keys get now; None for no limit.
-        manifest_id: The manifest that has the keys.
+        manifest_id: The manifest with the keys.
         now: The time of the new version.
         reserved: Names that no key gets, such as those of folders that readers see as columns.
         rescued_keys: Keys that get a column only if they are declared.
@@ -312,7 +312,7 @@ def _utc_day(moment: datetime) -> date:
 
 
 def without(schema: SchemaVersion, names: Sequence[str], *, now: datetime) -> SchemaVersion:
-    """The next version, without these columns of keys. It has the column of rescued data, for their later values."""
+    """The next version, without these key columns. It has the rescued data column, for their later values."""
     version = schema.version + 1
     retired = [
         RetiredColumn(key=column.key, name=column.name, retired_in=version, field_id=column.field_id)
@@ -343,15 +343,18 @@ def retirement_faults(schema: SchemaVersion, names: Sequence[str], declared: Ite
     for name in names:
         column = columns.get(name)
         if column is None and name in retired:
-            yield f"COLUMN {name!r}: was retired in schema version {retired[name].retired_in} -> expected another one"
+            yield (
+                f"COLUMN {name!r}: already retired in schema version {retired[name].retired_in} -> expected an "
+                "active column"
+            )
         elif column is None:
             yield f"COLUMN {name!r}: no such column in schema version {schema.version} -> expected one of its names"
         elif column.key is None:
-            yield f"COLUMN {name!r}: has the rescued data -> expected the column of a key"
+            yield f"COLUMN {name!r}: has the rescued data -> expected a key column"
         elif column.key in declared_keys:
-            yield f"COLUMN {name!r}: schema.file declares it -> expected a column that came from the input"
+            yield f"COLUMN {name!r}: declared in schema.file -> expected a column from the input"
         elif column.is_typed:
-            yield f"COLUMN {name!r}: has the type {column.type} -> expected a column of strings"
+            yield f"COLUMN {name!r}: has type {column.type} -> expected a string column"
 
 
 def contradictions(schema: SchemaVersion, declared: Iterable[DeclaredColumn]) -> Iterator[str]:
@@ -363,28 +366,28 @@ def contradictions(schema: SchemaVersion, declared: Iterable[DeclaredColumn]) ->
         where = f"schema.file: the column of key {wanted.key!r}"
         gone = retired.get(wanted.key) or retired.get(wanted.name)
         if wanted.key not in by_key and gone is not None:
-            yield f"{where}: retired in schema version {gone.retired_in} -> expected another key with another name"
+            yield f"{where}: retired in schema version {gone.retired_in} -> expected a different key and name"
             continue
         column = by_key.get(wanted.key)
         if column is None:
             taken = by_name.get(wanted.name)
             if taken is not None:
                 what = f"the column of key {taken.key!r} since schema version {taken.added_in}"
-                yield f"{where}: name {wanted.name!r} -> expected another name, as this is {what}"
+                yield f"{where}: name {wanted.name!r} -> expected a different name, as this is {what}"
             continue
         for what in ("name", "type", "epoch"):
             found, expected = getattr(wanted, what), getattr(column, what)
             if found != expected:
-                has = f"{expected!r}, which it has had" if expected is not None else "none, as it has had"
+                has = f"{expected!r}, as it has been" if expected is not None else "none, as it has been"
                 yield f"{where}: {what} {found!r} -> expected {has} since schema version {column.added_in}"
 
 
 def column_name(key: str, used: Collection[str], *, names: Names) -> str:
     """The name of a key's column.
 
-    `safe` names consist of ASCII lower case letters, digits and `_`, which Athena and the Glue catalogue accept; any
-    other character becomes `_`. `exact` names are the key itself. With either rule, a name that is taken gets the
-    suffix `__2`, `__3` and so on, and the name of the empty key is `_`.
+    `safe` names consist of ASCII lower case letters, digits and `_`, which Athena and the Glue catalog accept; any
+    other character becomes `_`. `exact` names are the key itself. With either rule, a taken name gets the suffix `__2`,
+    `__3` and so on, and the empty key's name is `_`.
     """
     wanted = _UNSAFE.sub("_", key.lower())[:_NAME_MAX_CHARACTERS] if names == "safe" else key
     wanted = wanted or EMPTY_KEY_NAME
@@ -396,7 +399,7 @@ def column_name(key: str, used: Collection[str], *, names: Names) -> str:
 
 
 def metadata_names(wanted: Collection[str]) -> tuple[str, ...]:
-    """The metadata columns of the settings, in the order of the output."""
+    """The metadata columns in the settings, in output order."""
     return tuple(name for name in METADATA_COLUMNS if name in wanted)
 
 

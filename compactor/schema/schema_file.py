@@ -13,20 +13,20 @@ from compactor.settings.validation import shown
 
 _FIELDS = ("name", "type", "key", "epoch")
 _EPOCHS: tuple[Epoch, ...] = ("seconds", "milliseconds")
-_SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # the names that Athena and the Glue catalogue accept
+_SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # the names that Athena and the Glue catalog accept
 
 
 def parse_schema_file(
     data: bytes, uri: str, *, names: Names, max_columns: int, refused: Mapping[str, str]
 ) -> tuple[DeclaredColumn, ...]:
-    """Parse the columns of a schema file, in its order.
+    """Parse the columns in a schema file, in its order.
 
     Args:
-        data: TOML with a table `[[columns]]` for each column: `name`, `type`, and optionally `key` and `epoch`.
+        data: TOML with a table `[[columns]]` per column: `name`, `type`, and optionally `key` and `epoch`.
         uri: The schema file, for messages.
-        names: The naming rule for columns: with `safe`, names that are not safe are faults.
+        names: The naming rule for columns: with `safe`, unsafe names are faults.
         max_columns: The most columns allowed.
-        refused: Types that the settings rule out, each with the settings that it needs.
+        refused: Types that the settings rule out, each with the required settings.
 
     Raises:
         SettingsError: Lists every fault of the file.
@@ -37,7 +37,7 @@ def parse_schema_file(
         faults += _key_faults(f"columns[{at}].key", table)
         kind = table.get("type")
         if isinstance(kind, str) and (needed := refused.get(kind)):
-            faults.append(f'columns[{at}].type: "{kind}" -> expected {needed} in the settings, or another type')
+            faults.append(f'columns[{at}].type: "{kind}" -> expected {needed} in the settings, or a different type')
     faults += _repeats("name", [_lowered(table.get("name"), names) for table in tables])
     faults += _repeats("key", [table.get("key", table.get("name")) for table in tables])
     if faults:
@@ -55,14 +55,14 @@ def _type(table: Mapping[str, Any]) -> str:
 
 
 def _key_faults(where: str, table: Mapping[str, Any]) -> Iterator[str]:
-    """A longer key would be rescued before its column is seen."""
+    """A longer key would be rescued before its column is found."""
     key = table.get("key", table.get("name"))
     if isinstance(key, str) and len(key) > MAX_KEY_CHARACTERS:
         yield f"{where}: a key of {len(key)} characters -> expected at most {MAX_KEY_CHARACTERS}"
 
 
 def _tables(data: bytes, uri: str, max_columns: int) -> tuple[list[Mapping[str, Any]], list[str]]:
-    """The tables of `columns`, and the faults of the file as a whole.
+    """The tables in `columns`, and the faults of the file as a whole.
 
     Raises:
         SettingsError: The file is not TOML.
@@ -74,9 +74,9 @@ def _tables(data: bytes, uri: str, max_columns: int) -> tuple[list[Mapping[str, 
     except (ValueError, RecursionError) as exc:
         raise SettingsError([f"{uri}: {exc} -> expected TOML"]) from exc
     columns = document.pop("columns", [])
-    faults = [f"{shown(name)}: unknown key -> expected [[columns]] and nothing else" for name in document]
+    faults = [f"{shown(name)}: unknown key -> expected only [[columns]]" for name in document]
     if not isinstance(columns, list) or not all(isinstance(table, dict) for table in columns):
-        return [], [*faults, f"columns: {shown(columns)} -> expected a [[columns]] for each column"]
+        return [], [*faults, f"columns: {shown(columns)} -> expected one [[columns]] per column"]
     if not columns:
         faults.append("no columns -> expected at least one [[columns]] with name and type")
     if len(columns) > max_columns:
@@ -97,7 +97,7 @@ def _faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]
     elif not isinstance(kind, str) or not _is_type(kind):
         yield f"{where}.type: {shown(kind)} -> expected {EXPECTED}"
     elif epoch is not None and kind != "timestamp":
-        yield f'{where}.epoch: {shown(epoch)} -> expected none, as the type is "{kind}" and not "timestamp"'
+        yield f'{where}.epoch: {shown(epoch)} -> expected none, as the type is "{kind}", not "timestamp"'
     if epoch is not None and epoch not in _EPOCHS:
         yield f"{where}.epoch: {shown(epoch)} -> expected 'seconds' or 'milliseconds'"
 
@@ -105,11 +105,11 @@ def _faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]
 def _name_faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]:
     name = table.get("name")
     if "name" not in table:
-        yield f"{where}: not set -> expected the name of the column"
+        yield f"{where}: not set -> expected the column's name"
     elif not isinstance(name, str) or not name:
         yield f"{where}: {shown(name)} -> expected a string of at least one character"
     elif _lowered(name, names) in RESERVED_NAMES:
-        yield f"{where}: {shown(name)} -> expected a name that the compactor does not use itself"
+        yield f"{where}: {shown(name)} -> expected a name that is not reserved"
     elif names == "safe" and not _SAFE_NAME.fullmatch(name):
         yield f'{where}: {shown(name)} -> expected 1 to 255 of a-z, 0-9 and _, as schema.names is "safe"'
 
@@ -123,7 +123,7 @@ def _is_type(text: str) -> bool:
 
 
 def _repeats(field: str, values: list[Any]) -> Iterator[str]:
-    """Yield a fault for each string that several columns share. Other values are faults in themselves."""
+    """Yield a fault for each string shared by several columns. Other values are faults in themselves."""
     counts = Counter(value for value in values if isinstance(value, str))
     for value, count in counts.items():
         if count > 1:

@@ -1,4 +1,4 @@
-"""Builds the schema registry from the settings, with the columns of a schema file, of a pattern, and of topics."""
+"""Builds the schema registry from the settings, with the columns from a schema file, a pattern, and topics."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,14 +43,14 @@ def recorded_versions(
 def new_versions(
     settings: Settings, store: ObjectStore, clock: Clock, recorded: SchemaRegistry, captures: Mapping[str, str]
 ) -> SchemaRegistry:
-    """A registry that creates versions with the columns that the settings declare.
+    """A registry that creates versions with the columns declared in the settings.
 
     Args:
-        settings: They name the schema file and the columns of topics.
-        store: Holds both.
-        clock: Dates new versions.
+        settings: Source of the schema file's place and the topics' columns.
+        store: Has the schema file and the versions.
+        clock: The time for new versions.
         recorded: The recorded versions.
-        captures: The type of the column of each key of the pattern of lines; empty if the pattern gives none.
+        captures: The column type of each key in the line pattern; empty if the pattern gives none.
 
     Raises:
         SettingsError: The schema file or the pattern has faults, or its columns do not suffice to partition rows.
@@ -80,7 +80,7 @@ def _reads_topics(settings: Settings) -> bool:
 
 
 def parsed_schema(settings: Settings, data: bytes, uri: str) -> tuple[DeclaredColumn, ...]:
-    """The columns of a schema file.
+    """A schema file's columns.
 
     Raises:
         SettingsError: Lists its faults.
@@ -98,11 +98,11 @@ def parsed_schema(settings: Settings, data: bytes, uri: str) -> tuple[DeclaredCo
 def with_declared(
     declared: tuple[DeclaredColumn, ...], types: Mapping[str, str], names: Names, recorded: SchemaVersion, setting: str
 ) -> tuple[DeclaredColumn, ...]:
-    """The columns of the schema file, and one for each other key of a setting, in its order.
+    """The schema file's columns, and one for each other key of a setting, in its order.
 
     Args:
-        declared: The columns of the schema file.
-        types: The type of the column of each key; empty if the setting gives none.
+        declared: The schema file's columns.
+        types: Each key's column type; empty if the setting gives none.
         names: The naming rule for columns.
         recorded: Existing columns keep their names, and their types if the setting gives none.
         setting: The setting, such as `input.grok`, whose captures are keys.

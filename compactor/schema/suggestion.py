@@ -1,4 +1,4 @@
-"""Chooses the types of columns by their profile, and writes a schema file with the evidence for each. No I/O."""
+"""Chooses column types from their profile, and writes a schema file with the evidence for each. No I/O."""
 
 import re
 from collections import Counter
@@ -31,15 +31,15 @@ _KINDS: dict[Shape, str] = {
     "text": "text",
     "nested": "object or array",
 }
-"""The kind of each shape, in words. Values of two kinds share no type but `string`."""
+"""The kind of each shape, in words. Values of two kinds share only the type `string`."""
 
 _TYPES = {"boolean": "boolean", "date": "date", "time without a zone": "timestamp_ntz"}
-"""The type of each kind that has a single one."""
+"""The type of each kind that has only one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Misfits:
-    """Values that keep a column from the type of most of its values."""
+    """Values that prevent a column from having the type of most of its values."""
 
     kind: str
     values: int
@@ -48,12 +48,12 @@ class Misfits:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """The type of a column.
+    """A column's type.
 
     Attributes:
-        type: As a schema file spells it. Every value of the profile fits it.
-        narrower: The type of most values, if it is not `type`; else empty.
-        misfits: The values of other kinds than most, and those that `narrower` would change.
+        type: As spelled in a schema file. Every profiled value fits it.
+        narrower: The type of most values, if different from `type`; else empty.
+        misfits: The values of minority kinds, and those that `narrower` would change.
     """
 
     type: str
@@ -62,11 +62,11 @@ class Inferred:
 
 
 def infer(profile: ColumnProfile, *, has_nanoseconds: bool = True) -> Inferred:
-    """The type of a column.
+    """Infer a column's type.
 
     A `long` holds plain integers. Other numbers are a `double` if each is the shortest spelling of one, and a decimal
-    where digits would be lost. Instants are a `timestamp` if microseconds hold them, else a `timestamp_ns`. Values that
-    fit none of these, and values of different kinds, stay strings.
+    if digits would be lost. Instants are a `timestamp` if microseconds suffice, else a `timestamp_ns`. Values that fit
+    none of these, and values of different kinds, stay strings.
     """
     kinds = Counter[str]()
     for shape, values in profile.shapes.items():
@@ -92,7 +92,7 @@ def _misfits(profile: ColumnProfile, kind: str, values: int) -> Misfits:
 
 
 def _instant_type(profile: ColumnProfile, *, has_nanoseconds: bool) -> tuple[str, tuple[Misfits, ...]]:
-    """The type of the instants of a column, and those that it would change."""
+    """The type for a column's instants, and those that it would change."""
     shapes, examples = profile.shapes, profile.examples
     if not shapes["nanoseconds"]:
         return "timestamp", ()
@@ -105,14 +105,14 @@ def _instant_type(profile: ColumnProfile, *, has_nanoseconds: bool) -> tuple[str
 
 
 def _number_type(profile: ColumnProfile) -> tuple[str, tuple[Misfits, ...]]:
-    """The type of the numbers of a column, and those that it would change."""
+    """The type for a column's numbers, and those that it would change."""
     digits, shapes = profile.digits, profile.shapes
     if not any(shapes[shape] for shape in NUMBERS if shape != "long"):
         return "long", ()
     if shapes["number"] and not digits.beyond_double:
         return "double", ()
     if not digits.beyond_decimal and digits.whole + digits.scale <= MAX_PRECISION:
-        # Storage is the same for 19 to 38 digits, so that later values may have more of them.
+        # Storage is the same for 19 to 38 digits, so later values may have more of them.
         return f"decimal({MAX_PRECISION},{digits.scale})", ()
     if digits.first_beyond_double is not None:
         lost = Misfits("number beyond double", digits.beyond_double, digits.first_beyond_double)
@@ -125,11 +125,11 @@ _NOT_ASCII = re.compile(r"[^ -~]")
 
 @dataclass(frozen=True, slots=True)
 class SuggestionRules:
-    """What a schema file may hold, by the settings.
+    """What a schema file may contain, by the settings.
 
     Attributes:
         names: The naming rule for columns.
-        types: Types that the pattern of lines of text gives to keys, whatever their values look like.
+        types: Types that the pattern for lines of text gives to keys, whatever their values look like.
     """
 
     names: Names
@@ -141,13 +141,13 @@ class SuggestionRules:
 def suggestion(
     profile: TableProfile, rules: SuggestionRules, *, header: Sequence[str], file_name: Callable[[int], str]
 ) -> str:
-    """A schema file with the columns of a profile, in first-seen order.
+    """A schema file with a profile's columns, in first-seen order.
 
     Args:
         profile: Has at least one column.
-        rules: What the file may hold.
-        header: Comment lines to begin with.
-        file_name: Returns the name of a file by its number in the places of examples.
+        rules: What the file may contain.
+        header: Comment lines to start with.
+        file_name: Returns a file's name by its number in the places of examples.
     """
     lines = [*(_comment(line) for line in header)]
     used = set(RESERVED_NAMES)
@@ -179,7 +179,7 @@ def _found(column: ColumnProfile, inferred: Inferred, file_name: Callable[[int],
     if inferred.narrower:
         yield f"{found}. {count(misfits, 'misfit')} for {inferred.narrower}, so it stays a string:"
     elif misfits:
-        yield f"{found}. {misfits:,} of other kinds than most, so it stays a string:"
+        yield f"{found}. {misfits:,} of minority kinds, so it stays a string:"
     else:
         yield f"{found}, 0 misfits"
     for each in inferred.misfits:
@@ -188,10 +188,10 @@ def _found(column: ColumnProfile, inferred: Inferred, file_name: Callable[[int],
         formats = sorted(column.formats.items(), key=lambda item: (-item[1], item[0]))
         yield f"formats: {', '.join(f'{name} ({number:,})' for name, number in formats)}"
     if inferred.type == "timestamp_ntz":
-        yield "times without a zone: no instants, so no reader converts them to its own zone"
+        yield "times without a zone: not instants, so no reader converts them to its own zone"
     if inferred.type == "timestamp_ns":
         finer = column.examples["nanoseconds"]
-        yield f"to the nanosecond, for the sake of {column.shapes['nanoseconds']:,}: {_shown(finer, file_name)}"
+        yield f"nanoseconds, needed for {column.shapes['nanoseconds']:,}: {_shown(finer, file_name)}"
 
 
 def _shown(example: Example, file_name: Callable[[int], str]) -> str:
@@ -205,7 +205,7 @@ def _comment(line: str) -> str:
 
 
 def _toml(text: str) -> str:
-    """A string in TOML. Characters that act on a terminal or are invisible are escaped."""
+    """A string in TOML. Characters that control a terminal or are invisible are escaped."""
     return _NOT_ASCII.sub(lambda found: _escaped(found[0]), toml(text))
 
 

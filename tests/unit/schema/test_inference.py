@@ -147,10 +147,10 @@ def test_what_the_comments_say() -> None:
         '[[columns]]\nname = "k"\ntype = "timestamp"\n'
     )
     local = suggestion(profile('"2026-01-05 10:00:00"'), rules, header=[], file_name=str)
-    assert "# formats: yyyy-mm-dd hh:mm:ss (1)\n# times without a zone: no instants" in local
+    assert "# formats: yyyy-mm-dd hh:mm:ss (1)\n# times without a zone: not instants" in local
     fine = profile('"2026-01-05T10:00:00Z"', '"2026-01-05T10:00:00.123456789Z"')
     text = suggestion(fine, rules, header=[], file_name=str)
-    assert '# to the nanosecond, for the sake of 1: "2026-01-05T10:00:00.123456789Z" (0:2)\n' in text
+    assert '# nanoseconds, needed for 1: "2026-01-05T10:00:00.123456789Z" (0:2)\n' in text
     text = suggestion(fine, replace(rules, has_nanoseconds=False), header=[], file_name=str)
     assert "1 misfit for timestamp, so it stays a string:" in text
     assert "1 finer than a microsecond:" in text

@@ -128,7 +128,7 @@ def test_two_drivers_with_other_files() -> None:
     two.check_declared()
     first = one.covering(of("a"), "m1")
     for _ in range(2):
-        with pytest.raises(SettingsError, match="expected 'long', which it has had since schema version 1"):
+        with pytest.raises(SettingsError, match="expected 'long', as it has been since schema version 1"):
             two.covering(of("b"), "m2")
     with pytest.raises(SettingsError, match=r"schema\.file: the column of key 'n': type 'double'"):
         registry(store, DeclaredColumn("n", "n", "double")).check_declared()

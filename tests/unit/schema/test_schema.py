@@ -200,17 +200,17 @@ def test_a_found_key_leaves_declared_names_alone() -> None:
         (DeclaredColumn("new", "new", "long"), []),
         (
             DeclaredColumn("n", "n", "double"),
-            ["type 'double' -> expected 'long', which it has had since schema version 2"],
+            ["type 'double' -> expected 'long', as it has been since schema version 2"],
         ),
-        (DeclaredColumn("n", "m", "long"), ["name 'm' -> expected 'n', which it has had since schema version 2"]),
+        (DeclaredColumn("n", "m", "long"), ["name 'm' -> expected 'n', as it has been since schema version 2"]),
         (
             DeclaredColumn("a", "b", "long"),
-            ["name 'b' -> expected 'a', which it has had since", "type 'long' -> expected 'string', which it has had"],
+            ["name 'b' -> expected 'a', as it has been since", "type 'long' -> expected 'string', as it has been"],
         ),
-        (DeclaredColumn("at", "at", "timestamp"), ["epoch None -> expected 'seconds', which it has had since"]),
+        (DeclaredColumn("at", "at", "timestamp"), ["epoch None -> expected 'seconds', as it has been since"]),
         (
             DeclaredColumn("b", "a"),
-            ["name 'a' -> expected another name, as this is the column of key 'a' since schema"],
+            ["name 'a' -> expected a different name, as this is the column of key 'a' since schema"],
         ),
     ],
 )

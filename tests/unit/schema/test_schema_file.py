@@ -68,14 +68,14 @@ def test_a_whole_file() -> None:
         ({"name": '"a"', "type": '"decimal(2,3)"'}, "decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p"),
         ({"name": '"a"', "type": "5"}, "columns[0].type: 5 -> expected string"),
         ({"name": '"a"'}, "columns[0].type: not set -> expected string"),
-        ({"type": '"long"'}, "columns[0].name: not set -> expected the name of the column"),
+        ({"type": '"long"'}, "columns[0].name: not set -> expected the column's name"),
         ({"name": '""', "type": '"long"'}, 'columns[0].name: "" -> expected a string of at least one'),
         ({"name": "[1]", "type": '"long"'}, "columns[0].name: [1] -> expected a string of at least one"),
         ({"name": '"User"', "type": '"long"'}, 'columns[0].name: "User" -> expected 1 to 255 of a-z, 0-9 and _'),
         ({"name": '"a.b"', "type": '"long"'}, 'as schema.names is "safe"'),
         ({"name": f'"{"x" * 256}"', "type": '"long"'}, "expected 1 to 255"),
-        ({"name": '"_source_file"', "type": '"long"'}, "expected a name that the compactor does not use itself"),
-        ({"name": '"_Rescued_Data"', "type": '"long"'}, "expected a name that the compactor does not use itself"),
+        ({"name": '"_source_file"', "type": '"long"'}, "expected a name that is not reserved"),
+        ({"name": '"_Rescued_Data"', "type": '"long"'}, "expected a name that is not reserved"),
         ({"name": '"a"', "key": "7", "type": '"long"'}, "columns[0].key: 7 -> expected a string"),
         ({"name": '"a"', "type": '"long"', "kye": '"b"'}, "columns[0].kye: unknown key -> expected one of name, type"),
         ({"name": '"a"', "type": '"long"', "epoch": '"seconds"'}, 'columns[0].epoch: "seconds" -> expected none'),
@@ -94,8 +94,8 @@ def test_a_wrong_column(fields: dict[str, str], expected: str) -> None:
     [
         ("", "no columns -> expected at least one [[columns]]"),
         ("columns = []", "no columns -> expected at least one"),
-        ("columns = 5", "columns: 5 -> expected a [[columns]]"),
-        ("columns = [1]", "columns: [1] -> expected a [[columns]]"),
+        ("columns = 5", "columns: 5 -> expected one [[columns]]"),
+        ("columns = [1]", "columns: [1] -> expected one [[columns]]"),
         ("no toml", "-> expected TOML"),
         (b"\xff", "byte 0 is not UTF-8 -> expected TOML"),
         ("a = " + "[" * 5000, "-> expected TOML"),
@@ -127,7 +127,7 @@ def test_types_that_the_settings_refuse() -> None:
     with pytest.raises(SettingsError) as caught:
         parsed(text, refused={"date": "a table", "timestamp_ns": "no table"})
     [fault] = caught.value.faults
-    assert fault == f'{WHERE}: columns[0].type: "date" -> expected a table in the settings, or another type'
+    assert fault == f'{WHERE}: columns[0].type: "date" -> expected a table in the settings, or a different type'
 
 
 def test_too_many_columns() -> None:
