@@ -1,1 +1,1 @@
-"""Keeps the job running: watches Glue, queues and backlog, and starts, drains or stops the job, or notifies people."""
+"""Keeps the job running: watches Glue, queues and backlog; starts, drains or stops the job, or sends notifications."""

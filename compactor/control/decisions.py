@@ -1,7 +1,7 @@
-"""Decides what to do about the job, from a snapshot alone. No I/O, no clock.
+"""Decides what to do about the job, based only on a snapshot. No I/O, no clock.
 
-Never a second run: nothing is started while a run may be alive, or while it is unknown which runs are. The lock behind
-that is MaxConcurrentRuns 1 of the Glue job.
+Never start a second run: nothing is started while a run may be alive, or while the runs are unknown. The final guard is
+MaxConcurrentRuns 1 of the Glue job.
 """
 
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ class ActionKind(StrEnum):
     """The kind of an action."""
 
     START = "start"  # start a run of the job
-    ASK_TO_STOP = "ask_to_stop"  # ask runs of the compactor to stop after the manifests in flight
+    ASK_TO_STOP = "ask_to_stop"  # ask the compactor's runs to stop after the manifests in flight
     STOP = "stop"  # have the service stop a run, which kills it
     WAIT = "wait"  # leave the job as it is
-    ALARM = "alarm"  # tell people that something is wrong
+    ALARM = "alarm"  # notify operators of a problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ class Action:
 
     kind: ActionKind
     reason: str
-    targets: tuple[str, ...] = ()  # ids of the runs it is about
-    about: str = ""  # the name of the finding behind an alarm, which stays as long as its cause does; else empty
+    targets: tuple[str, ...] = ()  # ids of the affected runs
+    about: str = ""  # the finding behind an alarm, constant while its cause lasts; else empty
 
 
 _SHOWN_ERROR_CHARACTERS = 300
 
 
 def decide(snapshot: Snapshot, policy: Policy, now: datetime) -> tuple[Action, ...]:
-    """What to do now: one action about the job, first; then alarms, each of them once."""
+    """What to do now: first one action for the job, then one alarm per finding."""
     case = Case(snapshot, policy, now)
     return (_about_the_job(case), *(Action(ActionKind.ALARM, str(each), about=each.name) for each in alarms(case)))
 
@@ -49,7 +49,7 @@ def _about_the_job(case: Case) -> Action:
     snapshot = case.snapshot
     if snapshot.runs is None:
         why = snapshot.unknown.get(Source.RUNS, "the reason is unknown")
-        return _wait(f"nothing is started or stopped, as {Source.RUNS} is unknown: {why}")
+        return _wait(f"nothing is started or stopped, because {Source.RUNS} is unknown: {why}")
     living = snapshot.living_runs
     if not living:
         return _about_no_run(case)
@@ -60,7 +60,7 @@ def _about_the_job(case: Case) -> Action:
         return _about_a_running(living[0], case)
     if case.never_starts(living[0]):
         limit = shown_seconds(START_LIMIT_SECONDS[living[0].state])
-        reason = f"{case.standing(living[0])}, where {limit} is the limit"
+        reason = f"{case.standing(living[0])}; the limit is {limit}"
         return Action(ActionKind.STOP, reason, (living[0].run_id,))
     return _wait(case.standing(living[0]))
 
@@ -75,7 +75,7 @@ def _about_a_running(run: JobRun, case: Case) -> Action:
     if asked_at is not None:
         asked = f"run {run.run_id} was asked to stop {case.age(asked_at)} ago"
         if case.seconds_since(asked_at) >= case.policy.drain_seconds:
-            return Action(ActionKind.STOP, f"{asked} and still runs", (run.run_id,))
+            return Action(ActionKind.STOP, f"{asked} and is still running", (run.run_id,))
         return _wait(f"{asked}; it finishes the manifests in flight first")
     if reason := _reason_to_drain(run, case):
         return _drain(run, reason, case)
@@ -89,7 +89,7 @@ def _reason_to_drain(run: JobRun, case: Case) -> str:
     if case.is_stalled(run):
         return f"nothing was committed for {shown_seconds(policy.stall_seconds)} while {case.work}"
     if left := case.seconds_until_timeout(run):
-        return f"{policy.service} ends it at its timeout in {shown_seconds(left)}, whatever it is doing then"
+        return f"{policy.service} ends it at its timeout in {shown_seconds(left)}, even in the middle of its work"
     if policy.mode == "on_work" and case.is_idle(run):
         return f"there was nothing to do for {shown_seconds(policy.idle_stop_seconds)}"
     return ""
@@ -99,12 +99,12 @@ def _drain(run: JobRun, reason: str, case: Case) -> Action:
     """Ask the runs with a heartbeat to stop; a run without one would not see the request."""
     run_id, heartbeats = run.run_id, case.snapshot.heartbeats
     if heartbeats is None:
-        return _wait(f"run {run_id} should stop ({reason}), but is not asked, as {Source.HEARTBEATS} are unknown")
+        return _wait(f"run {run_id} should stop ({reason}), but is not asked, because {Source.HEARTBEATS} are unknown")
     if living := tuple(each.run_id for each in heartbeats.living):
         return Action(ActionKind.ASK_TO_STOP, f"run {run_id} should stop: {reason}", living)
     if case.is_silent(run):
         return Action(ActionKind.STOP, f"run {run_id} should stop and sends no heartbeat: {reason}", (run_id,))
-    return _wait(f"run {run_id} should stop ({reason}); it is asked to as soon as it sends a heartbeat")
+    return _wait(f"run {run_id} should stop ({reason}); it is asked once it sends a heartbeat")
 
 
 def _about_no_run(case: Case) -> Action:
@@ -125,12 +125,12 @@ def _reasons_not_to_start(case: Case) -> Iterator[str]:
         yield f"{policy.service} has no run, but run {each.run_id} of the compactor sent a heartbeat {age} ago"
     latest = snapshot.runs[0] if snapshot.runs else None
     if latest and (until := case.awaits_restart_until(latest)):
-        otherwise = f"otherwise a run is started {_in(until, case)}"
+        otherwise = f"otherwise a run starts {_in(until, case)}"
         yield f"run {latest.run_id} is {latest.state} and {policy.service} may restart it; {otherwise}"
     breaker = case.breaker()
     cooldown = timedelta(seconds=policy.breaker_cooldown_seconds)
     if breaker.opened_at and case.now < (trial := breaker.opened_at + cooldown):
-        failed = f"the breaker is open, as {breaker.failures} runs failed in a row"
+        failed = f"the breaker is open, because {breaker.failures} runs failed in a row"
         otherwise = "at once after a deployment or `compactor control --close-breaker`"
         yield f"{failed}; one trial {_in(trial, case)}, or {otherwise}"
     next_start = case.next_start_at()
@@ -141,13 +141,13 @@ def _reasons_not_to_start(case: Case) -> Iterator[str]:
             yield f"no run; {Source.MANIFESTS} could not be read, so it is unknown whether work waits"
         elif not case.is_worth_a_start:
             stuck = len(case.begun(had_chance=True))
-            no_use = f"; {stuck} are begun, which a run had the time to finish" if stuck else ""
+            no_use = f"; {stuck} are unfinished although a run had time for them" if stuck else ""
             yield f"no run, and no manifest waits{no_use}"
 
 
 def _last_end(case: Case) -> str:
     if not case.snapshot.runs:
-        return "no run is on record"
+        return "no run on record"
     run = case.snapshot.runs[0]
     ended, lived = case.age(run.last_at), shown_seconds(run.lived_seconds(case.now))
     error = f": {' '.join(run.error.split())[:_SHOWN_ERROR_CHARACTERS]}" if run.error else ""

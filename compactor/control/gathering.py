@@ -1,4 +1,4 @@
-"""Reads a snapshot from its sources. Each of them may fail alone: what could not be read is unknown, never zero."""
+"""Reads a snapshot from its sources. Each may fail separately: an unreadable value is unknown, never zero."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,12 +32,12 @@ from compactor.settings.control_policy import Policy
 from compactor.telemetry.logs import log_event
 
 HISTORY_DAYS = 15
-"""How far back runs are listed. Glue lets no streaming run live longer than 14 days."""
+"""How far back runs are listed. Glue limits streaming runs to 14 days."""
 
 _SHOWN_ERROR_CHARACTERS = 500
 
 Waiting = Mapping[str, Sequence[tuple[str, datetime]]]
-"""The manifests that wait in each stream, by the names of their objects, and when they were written."""
+"""Each stream's waiting manifests, by object name, and when they were written."""
 
 T = TypeVar("T")
 
@@ -54,15 +54,15 @@ class BreakerClosed(Document):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Everything that a snapshot is read from. A job of several streams has the state of each in `streams`.
+    """All sources of a snapshot. A job of several streams has each one's state in `streams`.
 
-    Of the work that waits and of the latest commits, a job of a `shard` counts those whose manifests are of that shard.
+    A `shard` counts only its own manifests among waiting work and latest commits.
     """
 
     job: JobRuns
     runs: Runs
-    queue: Queue | None  # the queue of S3 events; None if there is none
-    dead_letter_queue: Queue | None  # the queue of S3 events that could not be read; None if there is none
+    queue: Queue | None  # the queue for S3 events; None if there is none
+    dead_letter_queue: Queue | None  # the queue for unreadable S3 events; None if there is none
     state: State
     streams: Mapping[str, State] = field(default_factory=dict)
     shard: Shard | None = None
@@ -73,7 +73,7 @@ class Sources:
         self.state.store.put(self._own(self.state.layout.breaker_closed), BreakerClosed(closed_at=now).to_json())
 
     def keep_seen(self, seen: JobSeen) -> None:
-        """Put on record which starts were refused in a row, and since when the latest run has been in its states."""
+        """Record which starts were refused in a row, and since when the latest run has been in its states."""
         self.state.store.put(self._own(self.state.layout.job_seen), seen.to_json())
 
     def _own(self, uri: str) -> str:
@@ -83,7 +83,7 @@ class Sources:
         return self.shard is None or self.shard.is_home_of(name)
 
     def snapshot(self, now: datetime, policy: Policy) -> Snapshot:
-        """Read all sources; the definition of the job only if a run failed, for it decides which failures count."""
+        """Read all sources; the job's definition only if a run failed, because it decides which failures count."""
         unknown: dict[Source, str] = {}
 
         def known(source: Source, read: Callable[[], T]) -> T | None:
@@ -131,7 +131,7 @@ class Sources:
         return 0.0 if is_empty else measured  # the measurement is minutes late
 
     def _waiting(self) -> Waiting:
-        """The manifests that wait in each stream; without streams, in the only prefix."""
+        """Each stream's waiting manifests; without streams, those in the only prefix."""
         return {
             name: [
                 (id_from_name(info.uri), info.modified_at)
@@ -142,9 +142,9 @@ class Sources:
         }
 
     def _begun(self, waiting: Waiting, until: datetime) -> Mapping[str, datetime]:
-        """The manifests that a job has to finish and that are not in the watched prefix, and when they were begun.
+        """The manifests outside the watched prefix that a job has to finish, and when they were started.
 
-        One that was begun after `until` may be a rebuild at work.
+        One started after `until` may be a rebuild in progress.
         """
         found: dict[str, datetime] = {}
         for name, state in self._states().items():
@@ -156,7 +156,7 @@ class Sources:
         return self.streams or {"": self.state}
 
     def _recent(self) -> tuple[RecentCommit, ...]:
-        """The latest commits of all streams, the oldest first."""
+        """The latest commits of all streams, oldest first."""
         found = [each for state in self._states().values() for each in state.ledger.recent()]
         found = [each for each in found if self._is_own(each.manifest_id)]
         return tuple(sorted(found, key=lambda each: each.decided_at)) if self.streams else tuple(found)
@@ -181,7 +181,7 @@ def _total(backlogs: Collection[WaitingManifests]) -> WaitingManifests:
 def _backlogs(
     waiting: Waiting, now: datetime, is_own: Callable[[str], bool] = lambda _: True
 ) -> dict[str, WaitingManifests]:
-    """The backlog of each stream, of the manifests that are meant."""
+    """The backlog of each stream, for the selected manifests."""
     return {
         stream: waiting_manifests([written_at for name, written_at in found if is_own(name)], now)
         for stream, found in waiting.items()
@@ -189,12 +189,12 @@ def _backlogs(
 
 
 def of_shard(uri: str, shard: Shard | None) -> str:
-    """The place of a record of the control plane about the job of a shard. The first has those of the only job."""
+    """The place of a control plane record about a shard's job. The first shard uses those of a single job."""
     return uri if shard is None or shard.number == 1 else f"{uri.removesuffix('.json')}-shard-{shard.number}.json"
 
 
 def living_runs(runs: Runs) -> tuple[LivingRun, ...]:
-    """The runs of the compactor with a recent heartbeat."""
+    """The compactor's runs with a recent heartbeat."""
     return tuple(
         LivingRun(
             beat.run_id,

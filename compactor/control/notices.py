@@ -1,4 +1,4 @@
-"""Notifies people once per change: what was done, what is wrong now, and what is right again."""
+"""Notifies operators once per change: actions taken, new problems, and resolved ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,17 +35,17 @@ _UNSEEN: Mapping[Source, set[Condition]] = {
     Source.DEFINITION: {Condition.CRASH_LOOP},
     Source.SEEN: {Condition.STARTS_REFUSED, Condition.NO_HEARTBEAT, Condition.NO_PROGRESS, Condition.STATE_LASTS},
 }
-"""The alarms that cannot be seen while a source is unknown."""
+"""The alarms that cannot be evaluated while a source is unknown."""
 
 _SOURCES = {unread(source, "").name: source for source in Source}
-"""Each source by the name of the alarm that it could not be read."""
+"""Each source by the name of the alarm for failing to read it."""
 
 
 class Told(Document):
-    """The alarms that people were notified of, each with its text; all that the control plane remembers.
+    """The alarms already sent, each with its text; the control plane's only memory.
 
     Attributes:
-        passing: What could not be read at the last check, by the name of the finding; people hear of it if it lasts.
+        passing: What could not be read at the last check, by finding name; reported if it lasts.
     """
 
     alarms: dict[str, str]
@@ -54,19 +54,19 @@ class Told(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """Notifications about one job."""
+    """Notifications for one job."""
 
-    notifier: Notifier | None  # sends them; with None nothing is sent, and the record of what was sent stays as it is
-    store: ObjectStore  # holds that record
+    notifier: Notifier | None  # sends them; with None nothing is sent, and the record of sent messages stays unchanged
+    store: ObjectStore  # has that record
     uri: str
     job_name: str
 
     def tell(self, done: Sequence[str], alarms: Mapping[str, str]) -> None:
-        """Send a message if anything was done, or if an alarm came or went. Alarms are by the name of the finding.
+        """Send a message if anything was done, or if an alarm started or ended. Alarms are keyed by finding name.
 
-        What cannot be read is told at the second check in a row. Until it can be read again, no alarm about it counts
-        as over, for it may only be unseen. An error is logged, and the message is sent at the next check. While the
-        record of what was sent cannot be read, alarms are left out: they would be sent again every minute.
+        An unreadable source is reported at the second check in a row. Until it is readable again, no alarm that depends
+        on it counts as resolved. Errors are logged, and the message is sent at the next check. While the record of sent
+        messages is unreadable, alarms are omitted: they would be sent again every minute.
         """
         if self.notifier is None:
             return

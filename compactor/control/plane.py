@@ -22,27 +22,27 @@ BREAKER_OPEN, DOWN, ON_ITS_WAY, RUNNING = -1, 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of the control plane. With `--dry-run` nothing is done."""
+    """One check by the control plane. With `--dry-run` nothing is done."""
 
-    snapshot: Snapshot  # what the control plane saw
+    snapshot: Snapshot  # the control plane's view
     actions: tuple[Action, ...]
-    done: tuple[str, ...] = ()  # what was done, in words
-    failed: tuple[str, ...] = ()  # what could not be done, in words
+    done: tuple[str, ...] = ()  # completed actions, in words
+    failed: tuple[str, ...] = ()  # failed actions, in words
 
     @property
     def alarms(self) -> dict[str, str]:
-        """What people should know of, by the name of the finding."""
+        """The reportable alarms, by finding name."""
         alarms = {action.about: action.reason for action in self.actions if action.kind is ActionKind.ALARM}
         return alarms | ({"action_failed": "; ".join(self.failed)} if self.failed else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
-    """Keeps the job as the policy wants it, without any state of its own between checks.
+    """Keeps the job as the policy requires, without its own state between checks.
 
     Attributes:
-        stream_metrics: The metrics of each stream of the job, where there are several.
-        sum_metrics: The metrics of all shards together, which the check of the first one emits; None elsewhere.
+        stream_metrics: The metrics of each stream in the job, if there are several.
+        sum_metrics: The metrics of all shards together, emitted by the first one's check; None elsewhere.
     """
 
     sources: Sources
@@ -54,18 +54,18 @@ class ControlPlane:
     sum_metrics: MetricsSink | None = None
 
     def flush_metrics(self) -> None:
-        """Send what was measured and is pending."""
+        """Send pending metrics."""
         for sink in (self.metrics, *self.stream_metrics.values(), *filter(None, [self.sum_metrics])):
             sink.flush(FLUSH_SECONDS)
 
     def preview(self) -> Check:
-        """Gather and decide, and do nothing."""
+        """Gather and decide, but do nothing."""
         now = self.clock.now()
         snapshot = self.sources.snapshot(now, self.policy)
         return Check(snapshot, decide(snapshot, self.policy, now))
 
     def check(self) -> Check:
-        """Gather, decide and act. What fails is notified, and decided anew at the next check."""
+        """Gather, decide and act. Failures are reported, and the next check decides anew."""
         seen = self.preview()
         done: list[str] = []
         failed: list[str] = []
@@ -100,20 +100,20 @@ class ControlPlane:
         run_id = self.sources.job.start()
         before, since = seen.seen, seen.refused_since
         if run_id is None:
-            log_event("control.runs_already")  # another start came first, and one run is what is wanted
+            log_event("control.runs_already")  # another start came first, and one run is the goal
             count = before.refused_starts + 1 if since else 1
             refused = {"refused_starts": count, "refused_since": since or self.clock.now()}
             self.sources.keep_seen(before.model_copy(update=refused))
             return ""
         if before.refused_starts:
-            try:  # Glue forgets the runs of a job that is deleted, by which the refusals would be over
+            try:  # Glue loses the runs of a deleted job, which would end the refusals
                 self.sources.keep_seen(before.model_copy(update={"refused_starts": 0, "refused_since": None}))
-            except CompactorError as exc:  # it is none of the start, and over with the run
+            except CompactorError as exc:  # not a failure of the start, and over with the run
                 log_event("control.action_failed", kind=ActionKind.START, error=exc)
         return f"run {run_id} was started"
 
     def _note_run(self, seen: Snapshot) -> str:
-        """Put on record that this check is the first that sees the living run in its state; returns what failed."""
+        """Record that this check is the first to see the living run in its state; return what failed."""
         run, before = next(iter(seen.living_runs), None), seen.seen
         if run is None or Source.SEEN in seen.unknown:
             return ""
@@ -123,11 +123,11 @@ class ControlPlane:
         try:
             self.sources.keep_seen(JobSeen(run_id=run.run_id, since_by_state={**since, run.state: self.clock.now()}))
         except CompactorError as exc:
-            return f"to note that run {run.run_id} is {run.state} failed: {exc}"
+            return f"failed to record that run {run.run_id} is {run.state}: {exc}"
         return ""
 
     def _carry_out(self, action: Action, seen: Snapshot) -> str:
-        """Carry out an action; returns what was done, in words, empty if there was nothing to do."""
+        """Carry out an action; return what was done, in words, empty if there was nothing to do."""
         if action.kind is ActionKind.START:
             return self._start(seen)
         if action.kind is ActionKind.ASK_TO_STOP:
@@ -142,7 +142,7 @@ class ControlPlane:
 
 
 def control_metrics(checked: Check, starts: int) -> Mapping[str, float]:
-    """The metrics of one check; what is unknown is left out. `starts` counts the runs that were started."""
+    """The metrics of one check; unknown values are omitted. `starts` counts the started runs."""
     snapshot = checked.snapshot
     values: dict[str, float | None] = {
         "JobState": _job_state(checked),
@@ -161,7 +161,7 @@ def _backlog_metrics(backlog: WaitingManifests) -> dict[str, float]:
 
 
 def running_cost(snapshot: Snapshot, now: datetime) -> Mapping[str, float]:
-    """The cost metrics of the runs that are up; empty where their size is unknown."""
+    """The cost metrics of the active runs; empty if their size is unknown."""
     sizes = [run.size for run in snapshot.living_runs if run.state in {JobState.RUNNING, JobState.STOPPING}]
     known = [size for size in sizes if size is not None]
     if snapshot.runs is None or len(known) < len(sizes):

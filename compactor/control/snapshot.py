@@ -1,4 +1,4 @@
-"""What the control plane sees at one moment. What could not be read is None, which is not zero. Values, no I/O."""
+"""The control plane's view at one moment. Unreadable values are None, which is not zero. Values, no I/O."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _RESTARTED = re.compile(r"(?P<first>.+)_restart_(?P<number>[1-9]\d{0,8})")
 
 
 class JobState(StrEnum):
-    """The states of a run, as Glue names them."""
+    """The states of a run, with Glue's names."""
 
     WAITING = "WAITING"
     STARTING = "STARTING"
@@ -33,11 +33,11 @@ class JobState(StrEnum):
     ERROR = "ERROR"
     EXPIRED = "EXPIRED"
     UNKNOWN = "UNKNOWN"
-    """A state that this release does not know. It counts as alive, so that no second run is started beside it."""
+    """A state unknown to this release. It counts as alive, so that no second run is started."""
 
     @property
     def is_living(self) -> bool:
-        """Whether a run in this state may be at work, now or soon."""
+        """Whether a run in this state may be active, now or soon."""
         return self in _LIVING
 
 
@@ -48,14 +48,14 @@ _LIVING = {JobState.WAITING, JobState.STARTING, JobState.RUNNING, JobState.STOPP
 class JobRun:
     """One run of the job."""
 
-    run_id: str  # Glue's id; a run that Glue itself restarted goes on as `<id>_restart_1`, then `_restart_2`
+    run_id: str  # Glue's id; a run restarted by Glue continues as `<id>_restart_1`, then `_restart_2`
     state: JobState
     started_at: datetime  # when it was requested
-    changed_at: datetime  # when anything about it changed last
+    changed_at: datetime  # its latest change
     ended_at: datetime | None = None  # when it ended; None while it is alive
     error: str = ""
-    size: JobSize | None = None  # its workers; None where Glue does not report them
-    timeout_seconds: float | None = None  # how long Glue lets it run; None if it has no timeout, or it is unknown
+    size: JobSize | None = None  # its workers; None if Glue does not report them
+    timeout_seconds: float | None = None  # Glue's time limit for it; None if it has no timeout, or if unknown
 
     @property
     def is_living(self) -> bool:
@@ -63,7 +63,7 @@ class JobRun:
 
     @property
     def last_at(self) -> datetime:
-        """When it ended; for a run that is alive, when anything about it changed last."""
+        """When it ended; for a living run, its latest change."""
         return self.ended_at or self.changed_at
 
     def lived_seconds(self, now: datetime) -> float:
@@ -72,50 +72,50 @@ class JobRun:
 
 
 def lineage(run_id: str) -> tuple[str, int]:
-    """The first run of a chain of restarts by Glue, and how many restarts later this one came."""
+    """The first run in a chain of restarts by Glue, and how many restarts later this one came."""
     found = _RESTARTED.fullmatch(run_id)
     return (found["first"], int(found["number"])) if found else (run_id, 0)
 
 
 def has_successor(run: JobRun, runs: Sequence[JobRun]) -> bool:
-    """Whether Glue has restarted a run that it had let expire."""
+    """Whether Glue has restarted an expired run."""
     first, number = lineage(run.run_id)
     return any(lineage(other.run_id)[0] == first and lineage(other.run_id)[1] > number for other in runs)
 
 
 def newest_first(runs: Sequence[JobRun]) -> tuple[JobRun, ...]:
-    """Runs in order of their start, the newest first; among runs that started together, the later restart first."""
+    """Runs by start time, newest first; among runs with the same start, the later restart first."""
     return tuple(sorted(runs, key=lambda run: (run.started_at, lineage(run.run_id)[1]), reverse=True))
 
 
 class Source(StrEnum):
-    """What a snapshot is read from; each of them may fail alone."""
+    """A source of a snapshot; each may fail separately."""
 
     RUNS = "the run history"
     HEARTBEATS = "the heartbeats"
-    QUEUE = "the depth of the queue"
-    QUEUE_AGE = "the age of the queue"
+    QUEUE = "the queue depth"
+    QUEUE_AGE = "the queue age"
     DEAD_LETTERS = "the dead-letter queue"
     MANIFESTS = "the watched prefix"
     BEGUN = "the index of open manifests"
     LEDGER = "the ledger's latest commits"
     LOGS = "the progress of topics and streams"
-    BREAKER = "the record of the closed breaker"
-    DEFINITION = "the definition of the job"
-    SEEN = "the record of what was seen of the job"
+    BREAKER = "the record of the breaker's closing"
+    DEFINITION = "the job's definition"
+    SEEN = "the record of the job's observed states"
 
 
 @dataclass(frozen=True, slots=True)
 class LivingRun:
-    """A run of the compactor with a recent heartbeat. It knows nothing of Glue's id for it."""
+    """A run of the compactor with a recent heartbeat. It does not know its Glue id."""
 
     run_id: str
-    host: str  # the machine and its boot
+    host: str  # the machine and its boot id
     started_at: datetime
     heartbeat_at: datetime
     asked_to_stop_at: datetime | None = None  # when it was asked to stop; None if it was not
-    release: str = ""  # the release of the compactor that it runs; empty if it does not tell
-    shard: str = ""  # the shard that it works for, such as "2/4"; empty if it works on all manifests
+    release: str = ""  # its compactor release; empty if unknown
+    shard: str = ""  # its shard, such as "2/4"; empty if it takes all manifests
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Heartbeats:
     """The heartbeats of all runs."""
 
     living: tuple[LivingRun, ...] = ()  # the runs with a recent one
-    last_at: datetime | None = None  # the latest of any run, dead ones included; None if none is on record
+    last_at: datetime | None = None  # the latest of any run, including dead ones; None if there is none on record
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +139,13 @@ class QueueDepth:
 
 
 class JobSeen(Document):
-    """The record of what checks saw of the job, for it is not in Glue's run history.
+    """The record of the checks' observations of the job, which are missing from Glue's run history.
 
     Attributes:
-        refused_starts: How many starts in a row Glue has refused because the job has as many runs as it may, while no
-            run is known; 0 once it has accepted one.
+        refused_starts: How many starts in a row Glue has refused because the job has its maximum number of runs, while
+            no run is known; 0 once it has accepted one.
         refused_since: When the first of them was refused; None if there are none.
-        run_id: The latest run that was alive; empty if none was.
+        run_id: The latest run seen alive; empty if there was none.
         since_by_state: When a check first saw this run in each state.
     """
 
@@ -158,33 +158,33 @@ class JobSeen(Document):
 @as_document(omits=("backlogs", "whole_backlog"))
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What the control plane saw. None means unknown, never zero."""
+    """The control plane's view. None means unknown, never zero."""
 
-    runs: tuple[JobRun, ...] | None = ()  # Glue's runs of the last weeks, the newest first
+    runs: tuple[JobRun, ...] | None = ()  # Glue's runs in the last weeks, newest first
     heartbeats: Heartbeats | None = field(default_factory=Heartbeats)
-    queue: QueueDepth | None = None  # of S3 events; None also where there is no queue
-    queue_oldest_seconds: float | None = None  # the age of the oldest message; None also where there is none
-    dead_letters: int | None = None  # S3 events that could not be read; None also where there is no such queue
-    backlog: WaitingManifests | None = field(default_factory=WaitingManifests)  # manifests that wait
-    backlogs: Mapping[str, WaitingManifests] = field(default_factory=dict)  # of each stream; empty where there are none
-    whole_backlog: WaitingManifests | None = None  # of all shards; None where there are none
-    # Manifests that a job has to finish and that are not in the watched prefix, and when they were begun
+    queue: QueueDepth | None = None  # of S3 events; None also without a queue
+    queue_oldest_seconds: float | None = None  # the oldest message's age; None also without a message
+    dead_letters: int | None = None  # unreadable S3 events; None also without such a queue
+    backlog: WaitingManifests | None = field(default_factory=WaitingManifests)  # waiting manifests
+    backlogs: Mapping[str, WaitingManifests] = field(default_factory=dict)  # of each stream; empty without streams
+    whole_backlog: WaitingManifests | None = None  # of all shards; None without shards
+    # Manifests outside the watched prefix that a job has to finish, and when they were started
     begun: Mapping[str, datetime] | None = field(default_factory=dict)
-    logs: tuple[LogSeen, ...] | None = ()  # the topics and streams that the job lands, as it noted
+    logs: tuple[LogSeen, ...] | None = ()  # the topics and streams that the job lands, by its notes
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
-    job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed
-    seen: JobSeen = field(default_factory=JobSeen)  # what earlier checks saw of the job
+    job_defined_at: datetime | None = None  # latest change of its definition; None if unknown, or if no run failed
+    seen: JobSeen = field(default_factory=JobSeen)  # the earlier checks' observations of the job
     unknown: Mapping[Source, str] = field(default_factory=dict)  # why a source could not be read, by source
 
     @property
     def living_runs(self) -> tuple[JobRun, ...]:
-        """Glue's runs that may be at work."""
+        """Glue's runs that may be active."""
         return tuple(run for run in self.runs or () if run.is_living)
 
     @property
     def refused_since(self) -> datetime | None:
-        """When the first of the refused starts was refused; None if there are none, or a run has lived since."""
+        """When the first refused start was refused; None if there are none, or if a run has lived since."""
         since = self.seen.refused_since
         is_over = since and any(run.is_living or run.last_at > since for run in self.runs or ())
         return None if is_over else since
@@ -195,23 +195,23 @@ class Snapshot:
 
 
 class JobRuns(Protocol):
-    """The runs of one Glue job."""
+    """A Glue job's runs."""
 
     def list(self, since: datetime) -> Sequence[JobRun]:
-        """The runs that were started since then, the newest first."""
+        """The runs started since a moment, newest first."""
 
     def defined_at(self) -> datetime | None:
-        """When the definition of the job last changed; None if there is no such time."""
+        """When the job's definition last changed; None if unknown."""
 
     def start(self) -> str | None:
-        """Start a run; returns its id, or None if the job already has as many runs as it may, which is no error."""
+        """Start a run; return its id, or None if the job already has its maximum number of runs, which is no error."""
 
     def stop(self, run_id: str) -> None:
-        """Have Glue kill a run. It ends some time later."""
+        """Let Glue kill a run. It ends some time later."""
 
 
 class Queue(Protocol):
-    """The depth and age of one queue."""
+    """One queue's depth and age."""
 
     def depth(self) -> QueueDepth:
         """The approximate number of messages."""
@@ -221,7 +221,7 @@ class Queue(Protocol):
 
 
 class Notifier(Protocol):
-    """Tells people."""
+    """Sends messages to operators."""
 
     def tell(self, subject: str, text: str) -> None:
         """Send a message; the subject is one short line."""

@@ -1,1 +1,1 @@
-"""What is wrong with the job, and how bad it is. Decisions, no I/O."""
+"""Detects the job's problems and their severity. Decisions, no I/O."""

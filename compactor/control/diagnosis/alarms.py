@@ -1,4 +1,4 @@
-"""Finds what people should be told of, whatever is done about it. Decisions, no I/O."""
+"""Finds reportable conditions, whatever is done about them. Decisions, no I/O."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -16,7 +16,7 @@ from compactor.table.standing import TableSeen
 
 
 def dead_letters(number: int, latest_id: str, suggest: Suggestions) -> Iterator[Finding]:
-    """Whether manifests are dead letters that were not redriven; the latest of them is named."""
+    """Whether there are dead letters that were not redriven; names the latest."""
     if number:
         what = "1 manifest is a dead letter" if number == 1 else f"{number:,} manifests are dead letters"
         move = f"{suggest.call('trace', latest_id)}, then {suggest.call('redrive manifests')}{suggest.then_again}"
@@ -33,7 +33,7 @@ def quarantined_files(
 
 
 def table_behind(table: TableSeen | None) -> Iterator[Finding]:
-    """Whether what is placed waits for the table for too long, or commits to it keep failing."""
+    """Whether published manifests wait too long for the table, or commits to it keep failing."""
     if table is not None and table.is_behind:
         why = f": {table.error}" if table.error else ""
         yield finding(Condition.TABLE_BEHIND, f"table {table.name}: {table.words}{why}")
@@ -46,14 +46,14 @@ def manifests_held_back(table: TableSeen | None) -> Iterator[Finding]:
 
 
 def housekeeping_fails(tasks: Iterable[FailingTask]) -> Iterator[Finding]:
-    """Whether what jobs do beside their work keeps failing: then state, or metadata of the table, grows."""
+    """Whether recurring tasks keep failing, so that state or table metadata grows."""
     for each in tasks:
         reason = f"{each.name} has failed since {each.failing_since:%Y-%m-%d %H:%M} UTC: {each.error}"
         yield finding(Condition.HOUSEKEEPING_FAILS, reason, subject=each.name.replace(" ", "_"))
 
 
 def logs_behind(logs: Iterable[LogSeen]) -> Iterator[Finding]:
-    """Whether records of topics or streams wait too long to be landed, or these are not landed."""
+    """Whether records of topics or streams wait too long to be landed, or landing fails."""
     for each in logs:
         if each.is_behind:
             why = f": {each.error}" if each.error else ""
@@ -62,19 +62,19 @@ def logs_behind(logs: Iterable[LogSeen]) -> Iterator[Finding]:
 
 
 def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:
-    """Whether under half of the lines became rows: the input may not be what it seems."""
+    """Whether less than half of the lines became rows: the input may have a different format."""
     if are_few_rows(rows, rejected_lines):
         share = percent(rejected_lines, rows + rejected_lines)
-        what = f"under half of the lines are rows: {share} were rejected" if rows else "no line became a row"
+        what = f"less than half of the lines are rows: {share} were rejected" if rows else "no line became a row"
         yield finding(Condition.FEW_ROWS, what, suggest.at(Condition.FEW_ROWS.next_move))
 
 
 MANY_REFUSALS = 5
-"""Refused starts in a row that are no passing state: a run that has just begun is listed within a minute or two."""
+"""This many refused starts in a row are not transient: a new run is listed within a minute or two."""
 
 
 def alarms(case: Case) -> Iterator[Finding]:
-    """Every condition that people should know of."""
+    """Every reportable condition."""
     for source, why in case.snapshot.unknown.items():
         yield unread(source, why)
     yield from _of_runs(case)
@@ -85,7 +85,7 @@ def alarms(case: Case) -> Iterator[Finding]:
 
 
 def unread(source: Source, why: str) -> Finding:
-    """What is told of a source that could not be read."""
+    """The finding for an unreadable source."""
     return finding(Condition.UNKNOWN, f"{source} could not be read: {why.rstrip('.')}", subject=source.name.lower())
 
 
@@ -102,7 +102,7 @@ def _of_runs(case: Case) -> Iterator[Finding]:
             yield from _of_foreign_runs(case)
     if len(living) > 1:
         names = ", ".join(run.run_id for run in living)
-        yield finding(Condition.SEVERAL_RUNS, f"runs {names} are alive at once")
+        yield finding(Condition.SEVERAL_RUNS, f"runs {names} are alive at the same time")
     elif living:
         yield from _of_run(living[0], case)
 
@@ -111,7 +111,7 @@ def _of_refusals(case: Case) -> Iterator[Finding]:
     starts, since = case.snapshot.seen.refused_starts, case.snapshot.refused_since
     if since and starts >= MANY_REFUSALS:
         refused = f"{case.policy.service} has refused {count(starts, 'start')} in a row for {case.age(since)}"
-        yield finding(Condition.STARTS_REFUSED, f"{refused}: it counts a run, and lists none that is alive")
+        yield finding(Condition.STARTS_REFUSED, f"{refused}: it counts a run, but lists none that is alive")
 
 
 def _of_foreign_runs(case: Case) -> Iterator[Finding]:
@@ -120,13 +120,13 @@ def _of_foreign_runs(case: Case) -> Iterator[Finding]:
     since = case.seconds_since(latest.last_at) if latest else policy.hang_seconds
     if snapshot.heartbeats and snapshot.heartbeats.living and since >= policy.hang_seconds:
         run = snapshot.heartbeats.living[0]
-        works = f"run {run.run_id} works on this state, but {case.policy.service} has no run; none is started beside it"
+        works = f"run {run.run_id} uses this state, but {case.policy.service} has no run; no other one is started"
         yield finding(Condition.FOREIGN_RUN, works)
 
 
 def _of_run(run: JobRun, case: Case) -> Iterator[Finding]:
     if run.state is JobState.UNKNOWN:
-        yield finding(Condition.UNKNOWN_STATE, f"run {run.run_id} is in a state that this release does not know")
+        yield finding(Condition.UNKNOWN_STATE, f"run {run.run_id} is in a state unknown to this release")
     elif run.state is not JobState.RUNNING:
         limit = case.policy.drain_seconds if run.state is JobState.STOPPING else case.policy.start_grace_seconds
         if case.state_seconds(run) >= limit:
@@ -136,7 +136,7 @@ def _of_run(run: JobRun, case: Case) -> Iterator[Finding]:
         yield finding(Condition.NO_HEARTBEAT, f"run {run.run_id} is RUNNING and sends no heartbeat; {work}")
     elif case.is_stuck(run):
         vain = case.runs_without_commit
-        more = "" if vain <= STALL_RESTARTS else f"; {vain} runs in a row did no better, so it is not restarted again"
+        more = "" if vain <= STALL_RESTARTS else (f"; {vain} runs in a row did no better, so it is not restarted again")
         reason = f"run {run.run_id} has committed nothing while {case.work}{more}"
         yield finding(Condition.NO_PROGRESS, reason)
 

@@ -1,7 +1,7 @@
-"""The health model: every condition of the job, how bad it is, and what to do about it. Decisions, no I/O.
+"""The health model: every condition of the job, its severity, and what to do about it. Decisions, no I/O.
 
-The control plane raises conditions as alarms, `status` shows the most urgent one, and `report` lists those
-of a period. A CloudWatch alarm about the same facts has the same name, with `-` for `_`.
+The control plane raises conditions as alarms, `status` shows the most urgent one, and `report` lists those in a period.
+A CloudWatch alarm for the same facts has the same name, with `-` for `_`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,21 +17,21 @@ from compactor.ledger.backlog import Backlog, WaitingManifests
 from compactor.schema.schema import ColumnsUsed
 
 Word = Literal["stuck", "stopped", "stopping", "behind", "needs_you", "running", "idle", "empty"]
-"""The state of the job, as `status` gives it to people and scripts."""
+"""The state of the job, as `status` shows it to people and scripts."""
 
 Severity = Literal["act", "look", "in_order", "nothing"]
-"""A person has to act; something is worth a check; all is well; nothing has happened at all."""
+"""Needs an operator; worth a check; healthy; nothing has happened at all."""
 
-_ADD_WORKERS = "add workers (compactor cost tells what they cost)"
+_ADD_WORKERS = "add workers (see compactor cost)"
 
 
 class Condition(StrEnum):
-    """Conditions of the job, the most urgent first. Several may hold at once."""
+    """Conditions of the job, most urgent first. Several may hold at once."""
 
     word: Word  # the state of the job while nothing more urgent holds
     severity: Severity
 
-    next_move: str  # the next action, unless a finding names a better one; empty if there is none
+    next_move: str  # the next action, unless a finding gives a better one; empty if there is none
 
     def __new__(cls, value: str, word: Word, severity: Severity, next_move: str = "") -> Self:
         member = str.__new__(cls, value)
@@ -46,33 +46,39 @@ class Condition(StrEnum):
         "starts_refused",
         "stopped",
         "act",
-        "see the runs of the job in the AWS console, and stop what hangs",
+        "check the job's runs in the AWS console, and stop any that hang",
     )
     STOPPING = "stopping", "stopping", "in_order"
     TABLE_BEHIND = (
         "table_behind",
         "behind",
         "act",
-        "see that the catalog of the table answers and accepts; table.not_committed in the job's log says what it said",
+        (
+            "check that the table's catalog responds and accepts commits; table.not_committed in the job's log has "
+            "its error"
+        ),
     )
     LOG_BEHIND = (
         "log_behind",
         "behind",
         "act",
-        "see that a job runs; compactor doctor asks the logs, landing.failed in the job's log says what failed",
+        (
+            "check that a job runs; compactor doctor checks the connections, landing.failed in the job's log has the "
+            "error"
+        ),
     )
     OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
     FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS
     QUEUE_AGE = "queue_age", "behind", "look", "read the builder's log"
     LATE_FILES = "late_files", "behind", "look"
-    # Such a manifest is stuck, too; this is what a person has to know of it.
+    # Such a manifest is stuck, too; this condition is the informative one.
     MANIFESTS_HELD_BACK = (
         "manifests_held_back",
         "needs_you",
         "act",
-        f"compactor table names them with the reason; {TableHeldBack.next_move}",
+        f"compactor table lists them with the reason; {TableHeldBack.next_move}",
     )
-    MANIFESTS_STUCK = "manifests_stuck", "needs_you", "act", "the line manifest.stuck in the job's log names the object"
+    MANIFESTS_STUCK = "manifests_stuck", "needs_you", "act", "manifest.stuck in the job's log names the object"
     SEALER_LATE = "sealer_late", "needs_you", "act", "read the sealer's log"
     EVENTS_DEAD_LETTERED = (
         "events_dead_lettered",
@@ -91,15 +97,15 @@ class Condition(StrEnum):
         "few_rows",
         "needs_you",
         "act",
-        "compactor rejects shows what is wrong; the input may not be NDJSON, which has one JSON object a line",
+        "compactor rejects shows the faults; the input may not be NDJSON, which has one JSON object per line",
     )
     COLUMNS_NEARLY_FULL = (
         "columns_nearly_full",
         "needs_you",
         "act",
-        "compactor schema shows which files brought them; compactor schema retire makes room",
+        "compactor schema shows the files that added them; compactor schema retire makes room",
     )
-    RECORDS_UNREADABLE = "records_unreadable", "needs_you", "act", "compactor verify names what is damaged"
+    RECORDS_UNREADABLE = "records_unreadable", "needs_you", "act", "compactor verify reports the damage"
     SEVERAL_RUNS = "several_runs", "needs_you", "act", "stop all but one, and set MaxConcurrentRuns of the job to 1"
     FOREIGN_RUN = (
         "foreign_run",
@@ -107,19 +113,19 @@ class Condition(StrEnum):
         "look",
         "end it with compactor stop if the control plane should run the job",
     )
-    SHARD_DOWN = "shard_down", "needs_you", "look", "compactor control --dry-run --shard says why it is not started"
+    SHARD_DOWN = "shard_down", "needs_you", "look", ("compactor control --dry-run --shard shows why it is not started")
     SHARDS_WAIT = "shards_wait", "needs_you", "look", "end the run without a shard with compactor stop"
     HOUSEKEEPING_FAILS = (
         "housekeeping_fails",
         "needs_you",
         "look",
-        "fix the cause; a job that runs tries again by itself",
+        "fix the cause; a running job retries by itself",
     )
     STATE_LASTS = "state_lasts", "needs_you", "act", "see the run in the AWS console"
     UNKNOWN_STATE = "unknown_state", "needs_you", "look", "see the run in the AWS console, and deploy a newer release"
     UNKNOWN = "unknown", "needs_you", "look", "if it lasts, run compactor doctor --elsewhere"
     SLOW_MANIFESTS = "slow_manifests", "running", "look", "add workers, or lower builder.target_manifest_bytes"
-    REJECTS_RATE = "rejects_rate", "running", "look", "tell the producer: compactor rejects shows what is wrong"
+    REJECTS_RATE = "rejects_rate", "running", "look", "inform the producer: compactor rejects shows the faults"
     OFF_TARGET_SIZES = "off_target_sizes", "running", "look"
     CLOCKS_OFF = "clocks_off", "running", "look"
     RUNNING = "running", "running", "in_order"
@@ -135,16 +141,16 @@ _RANKS = {condition: rank for rank, condition in enumerate(Condition)}
 @as_document(shows=("word", "severity"), omits=("subject",))
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One condition that holds."""
+    """A condition that holds."""
 
     condition: Condition
-    reason: str  # why it is known to hold, as a sentence without its full stop
-    next_move: str  # what to do about it, often a command; empty if nothing has to be done
-    subject: str = ""  # what it is about where a condition may hold of several things, as one word
+    reason: str  # the evidence, as a sentence without its full stop
+    next_move: str  # what to do about it, often a command; empty if nothing is needed
+    subject: str = ""  # the affected thing, as one word, if a condition may affect several
 
     @property
     def name(self) -> str:
-        """One word that stays the same as long as the cause does."""
+        """One word that stays the same while the cause lasts."""
         return f"{self.condition}_{self.subject}" if self.subject else str(self.condition)
 
     @property
@@ -154,17 +160,17 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """Whether a person has to act, or to check."""
+        """Whether it needs an operator, or a check."""
         return self.condition.severity
 
     @property
     def needs_operator(self) -> bool:
-        """Whether `status` ends with exit code 3: a person has to act, or the state is named so."""
+        """Whether `status` ends with exit code 3: an operator must act, or the state is named so."""
         return self.severity == "act" or self.word == "needs_you"
 
     @property
     def text(self) -> str:
-        """All of it as sentences."""
+        """The full text."""
         move = f" Next: {self.next_move}." if self.next_move else ""
         return f"{self.reason[:1].upper()}{self.reason[1:]}.{move}"
 
@@ -178,12 +184,12 @@ def finding(condition: Condition, reason: str, next_move: str = "", *, subject: 
 
 
 def most_urgent(findings: Iterable[Finding]) -> Finding:
-    """The one that `status` shows."""
+    """The finding that `status` shows."""
     return min(findings, key=lambda each: _RANKS[each.condition])
 
 
 def waiting_work(backlog: WaitingManifests | None) -> str:
-    """The work that waits for the job, in words; empty if there is none, or if it is not known."""
+    """The work that waits for the job, in words; empty if none or unknown."""
     if backlog is None or not backlog.manifests:
         return begun_work(backlog.begun_manifests) if isinstance(backlog, Backlog) and backlog.begun_manifests else ""
     oldest = shown_seconds(backlog.oldest_seconds)
@@ -193,19 +199,19 @@ def waiting_work(backlog: WaitingManifests | None) -> str:
 
 
 def begun_work(manifests: int) -> str:
-    """The manifests that were begun, in words."""
-    return f"{count(manifests, 'manifest')} {'is' if manifests == 1 else 'are'} begun and not done"
+    """The started manifests, in words."""
+    return f"{count(manifests, 'manifest')} {'is' if manifests == 1 else 'are'} started and not done"
 
 
 def is_late(backlog: WaitingManifests, sla_seconds: float) -> bool:
-    """Whether a manifest has waited for as long as it may."""
+    """Whether a manifest has waited for the full SLA."""
     return bool(backlog.manifests) and backlog.oldest_seconds >= sla_seconds
 
 
 def columns_nearly_full(used: ColumnsUsed) -> Iterator[Finding]:
     """Whether there is little room for new keys."""
     if used.is_nearly_full:
-        reason = f"{used.columns:,} of {used.max_columns:,} columns are taken; keys beyond them go to _rescued_data"
+        reason = f"{used.columns:,} of {used.max_columns:,} columns are used; keys beyond them go to _rescued_data"
         yield finding(Condition.COLUMNS_NEARLY_FULL, reason)
 
 
@@ -217,9 +223,9 @@ def lacks_progress(
     stall_seconds: float,
     now: datetime,
 ) -> bool:
-    """Whether a run that is up has committed nothing for too long although work waits.
+    """Whether an active run has committed nothing for too long although work waits.
 
-    `stall_seconds` is too long for the run as for the oldest manifest. The latest commit may be of any run.
+    Both the run and the oldest manifest must be older than `stall_seconds`. The latest commit may be from any run.
     """
     since = max(up_since, last_commit_at or up_since)
     return is_late(backlog, stall_seconds) and (now - since).total_seconds() >= stall_seconds

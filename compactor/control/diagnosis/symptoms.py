@@ -1,4 +1,4 @@
-"""Tells from a snapshot whether a run is silent, stuck or idle. Decisions, no I/O; what is unknown is no symptom."""
+"""Determines from a snapshot whether a run is silent, stuck or idle. Decisions, no I/O; unknown is no symptom."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from compactor.settings.control_policy import Policy
 
 _CRASHED = {JobState.FAILED, JobState.ERROR}
 _GLUES_OWN = {JobState.EXPIRED, JobState.STOPPED, JobState.SUCCEEDED}
-"""How a run may end that Glue restarts in its maintenance window. Glue never restarts one that timed out."""
+"""The end states after which Glue restarts a run in its maintenance window. Glue never restarts one that timed out."""
 
 _NOT_BEGUN = {JobState.WAITING, JobState.STARTING, JobState.UNKNOWN}
 
@@ -28,27 +28,28 @@ class Breaker:
 
 
 STALL_RESTARTS = 2
-"""Restarts without one commit after which a stall is left to a person: another restart would not help."""
+"""Restarts without a commit after which a stall needs an operator: another restart would not help."""
 
 START_LIMIT_SECONDS = {JobState.WAITING: 6 * 3600.0, JobState.STARTING: 3600.0}
-"""For how long a run may be on its way, by its state: a start takes minutes, seldom tens of them.
+"""How long a run may take to start, by state: a start takes minutes, seldom tens of them.
 
-A run that waits for capacity has a place in a queue: Glue retries "for a maximum of 15 minutes or 10 attempts"
-["AWS Glue job run statuses"] unless the queue of its own is enabled, EMR Serverless as long as the application says.
+A run that waits for capacity has a place in a queue: Glue retries "for a maximum of 15 minutes or 10 attempts" ["AWS
+Glue job run statuses"] unless job queuing is enabled, EMR Serverless as long as the application says.
 """
 
 CHANCE_SECONDS = 1500.0
-"""A run that was up for so long after a manifest was begun has finished it, if it can: it looks for such every 300 s.
+"""A run that was up for this long after a manifest was started has finished it, if possible: it looks for such
+manifests every 300 s.
 
-What is left then needs a person, and starting or keeping a run for its sake would go on for ever.
+Any left then need an operator; starting or keeping a run for them would go on forever.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A snapshot, judged by a policy at one time: the history of its runs, and the symptoms of the run that is up.
+    """A snapshot, judged by a policy at one time: its run history, and the symptoms of the active run.
 
-    The policy says what counts as a failure. Unknown runs count as none.
+    The policy defines failures. Unknown runs count as none.
     """
 
     snapshot: Snapshot
@@ -63,12 +64,12 @@ class Case:
         return (self.now - moment).total_seconds()
 
     def age(self, moment: datetime) -> str:
-        """The time since then, in words."""
+        """The time since a moment, in words."""
         return shown_seconds(self.seconds_since(moment))
 
     @property
     def has_seen(self) -> bool:
-        """Whether it is known what earlier checks saw of the runs."""
+        """Whether the earlier checks' observations of the runs are known."""
         return Source.SEEN not in self.snapshot.unknown
 
     def _since(self, run: JobRun) -> Mapping[str, datetime]:
@@ -77,14 +78,13 @@ class Case:
         return seen.since_by_state if seen.run_id == run.run_id else {}
 
     def state_seconds(self, run: JobRun) -> float:
-        """For how long checks have seen a living run in its state: 0 at the first. Glue tells no such time."""
+        """For how long checks have seen a living run in its state: 0 at the first. Glue does not report this."""
         return self.seconds_since(self._since(run).get(run.state, self.now) if self.has_seen else run.changed_at)
 
     def up_seconds(self, run: JobRun) -> float:
-        """For how long checks have seen a run RUNNING, up to its end or to now: a start may take minutes or hours.
+        """How long checks have seen a run RUNNING, up to its end or to now: a start may take minutes or hours.
 
-        Of a run that ended and that no check saw alive, and where it is not known what they saw, it is the time since
-        its request.
+        For an ended run that no check saw alive, and if the observations are unknown, it is the time since its request.
         """
         since = self._since(run)
         if not self.has_seen or not (since or run.is_living):
@@ -128,7 +128,7 @@ class Case:
 
     @property
     def has_failures(self) -> bool:
-        """Whether a failed run counts now: the breaker counts it, or it delays the start of the next one."""
+        """Whether a failed run counts now: in the breaker, or by delaying the next start."""
         return bool(self.breaker().failures or (not self.snapshot.living_runs and self.failures_in_a_row()))
 
     def next_start_at(self) -> datetime | None:
@@ -147,7 +147,7 @@ class Case:
         return latest.last_at + timedelta(seconds=pause)
 
     def breaker(self) -> Breaker:
-        """Whether so many runs failed within the window that starting again does not help.
+        """Whether enough runs failed within the window that another start does not help.
 
         Derived from the history each time. A run that works for a while closes the breaker.
         """
@@ -165,10 +165,10 @@ class Case:
         return Breaker(len(failures), opened_at)
 
     def _counts(self, run: JobRun) -> bool:
-        """Whether a run failed, and since then no operator has closed the breaker or deployed the job.
+        """Whether a run failed, and no operator has closed the breaker or deployed the job since.
 
-        A deployment counts as a repair: it changes the definition of the job, which names the place of the settings. A
-        cause that lasts opens the breaker again.
+        A deployment counts as a repair: it changes the job's definition, which names the settings' place. A lasting
+        cause opens the breaker again.
         """
         repairs = (self.snapshot.breaker_closed_at, self.snapshot.job_defined_at)
         return self.is_failed(run) and all(at is None or run.last_at > at for at in repairs)
@@ -185,7 +185,7 @@ class Case:
 
     @property
     def work(self) -> str:
-        """The work that waits for the job, in words; empty if there is none, or if it is not known."""
+        """The work that waits for the job, in words; empty if none or unknown."""
         return waiting_work(self.snapshot.backlog)
 
     @property
@@ -201,10 +201,10 @@ class Case:
         return backlog is not None and bool(backlog.manifests or self.begun(had_chance=False))
 
     def begun(self, *, had_chance: bool) -> Sequence[str]:
-        """The manifests outside of the watched prefix that were begun, the first one first.
+        """The started manifests outside the watched prefix, the first one first.
 
         Args:
-            had_chance: Those that a run had the time to finish, and did not; or those that still wait for one.
+            had_chance: Those that a run had time to finish, and did not; or those that still wait for one.
         """
         in_order = sorted((self.snapshot.begun or {}).items(), key=lambda each: each[1])
         return [each for each, begun_at in in_order if self._had_chance(begun_at) is had_chance]
@@ -215,7 +215,7 @@ class Case:
         return any(seconds >= CHANCE_SECONDS for seconds in lives)
 
     def standing(self, run: JobRun) -> str:
-        """The state of a living run with its age as checks saw it, and that of its request if it is much older."""
+        """The state of a living run with its age by the checks, and that of its request if much older."""
         seconds, asked_seconds = self.state_seconds(run), run.lived_seconds(self.now)
         lasts = f"has been {run.state} for {shown_seconds(seconds)}" if seconds else f"is {run.state}"
         is_slow = asked_seconds - seconds >= self.policy.start_grace_seconds and run.state is not JobState.STOPPING
@@ -223,7 +223,7 @@ class Case:
         return f"run {run.run_id} {lasts}{asked}"
 
     def never_starts(self, run: JobRun) -> bool:
-        """Whether a run has been on its way for so long that a new one is likelier to begin. Nothing is in flight."""
+        """Whether a run has been starting for so long that a new one is likelier to succeed. Nothing is in flight."""
         limit, heartbeats = START_LIMIT_SECONDS.get(run.state), self.snapshot.heartbeats
         if limit is None or heartbeats is None or heartbeats.living or not self.has_seen:
             return False
@@ -239,7 +239,7 @@ class Case:
         return up >= self.policy.start_grace_seconds and silence >= self.policy.hang_seconds
 
     def is_stuck(self, run: JobRun) -> bool:
-        """Whether a run has committed nothing for too long although work waits. It may send heartbeats all the same."""
+        """Whether a run has committed nothing for too long although work waits. It may still send heartbeats."""
         snapshot, stall_seconds = self.snapshot, self.policy.stall_seconds
         if snapshot.backlog is None or snapshot.recent is None or not self.has_seen:
             return False
@@ -251,14 +251,15 @@ class Case:
     def is_stalled(self, run: JobRun) -> bool:
         """Whether a run is stuck in a way that a restart may fix.
 
-        A manifest that waits for a person looks the same, and no restart helps there. So only a few restarts are tried.
+        A manifest that needs an operator looks the same, and a restart does not help it. So only a few restarts are
+        tried.
         """
         return self.is_stuck(run) and self.runs_without_commit <= STALL_RESTARTS
 
     def seconds_until_timeout(self, run: JobRun) -> float:
-        """The time until Glue ends a run, if it is so near that the run should end itself before; else 0.
+        """The time until Glue ends a run, if so near that the run should end itself before; else 0.
 
-        The run then has `drain_seconds` to finish the manifests in flight, but no more than a tenth of its timeout.
+        The run then has `drain_seconds` to finish the manifests in flight, but at most a tenth of its timeout.
         """
         if run.timeout_seconds is None:
             return 0.0

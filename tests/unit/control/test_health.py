@@ -97,8 +97,8 @@ def test_late(oldest: float, late: bool) -> None:
         (Backlog(), ""),
         (Backlog(1, 12), "1 manifest waits or is in progress, for 12 s"),
         (Backlog(2000, 12), "2,000 manifests wait or are in progress, the oldest for 12 s"),
-        (Backlog(begun_manifests=1), "1 manifest is begun and not done"),
-        (Backlog(begun_manifests=2), "2 manifests are begun and not done"),
+        (Backlog(begun_manifests=1), "1 manifest is started and not done"),
+        (Backlog(begun_manifests=2), "2 manifests are started and not done"),
     ],
 )
 def test_waiting_work(backlog: Backlog | None, words: str) -> None:

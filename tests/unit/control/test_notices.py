@@ -111,7 +111,7 @@ def test_a_record_of_refusals_that_cannot_be_ended() -> None:
     faulty.unavailable_at(1, "put")
     scene.store = faulty
     checked = scene.check()
-    assert (checked.done, checked.failed) == (("run jr_000001 was started: no run is on record",), ())
+    assert (checked.done, checked.failed) == (("run jr_000001 was started: no run on record",), ())
 
 
 def test_a_message_that_did_not_go_out_is_repeated() -> None:

@@ -21,7 +21,7 @@ def test_a_job_that_is_down_is_started_once() -> None:
     """The first check starts a run, the next ones leave it alone."""
     scene = Scene()
     first = scene.check()
-    assert first.done == ("run jr_000001 was started: no run is on record",)
+    assert first.done == ("run jr_000001 was started: no run on record",)
     scene.minutes(5)
     assert scene.glue.started == ["jr_000001"]
     assert [run.state for run in scene.glue.living()] == [JobState.RUNNING]
@@ -191,7 +191,7 @@ def test_a_state_that_cannot_be_noted() -> None:
     scene.store = faulty
     scene.clock.advance(60)
     [fault] = scene.check().failed
-    assert fault.startswith("to note that run jr_000001 is RUNNING failed: ")
+    assert fault.startswith("failed to record that run jr_000001 is RUNNING: ")
     assert scene.check().failed == ()
     assert scene.memory.stat(LAYOUT.job_seen) is not None
 
@@ -269,7 +269,7 @@ def test_starts_that_glue_refuses_again_and_again_are_an_alarm() -> None:
     assert scene.check().alarms.keys() == {"starts_refused"}
     scene.glue = MemoryGlue(scene.clock)
     assert [scene.minutes(1, alive=False)[0].done, scene.minutes(1)[0].alarms] == [
-        ("run jr_000001 was started: no run is on record",),
+        ("run jr_000001 was started: no run on record",),
         {},
     ]
     assert scene.plane().preview().snapshot.refused_since is None
