@@ -31,7 +31,7 @@ from compactor.ndjson.files.object_reading import RANGE_BYTES
 from compactor.settings.settings import CLAIM_DAYS
 from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_LOGS, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS
 
-STREAMED_PART_BYTES = 16 * 1024 * 1024  # of a part of a multipart upload; a test holds it against the writer
+STREAMED_PART_BYTES = 16 * 1024 * 1024  # per part of a multipart upload; a test checks it against the writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +51,19 @@ class Requests:
 def of_manifest(staged: int) -> Requests:
     """One manifest from delivery to archive, without its engine's requests. Counted.
 
-    The first attempt succeeds, and one read finds the whole footer of each staged file, of rows or of rejects.
+    The first attempt succeeds, and one read gets the whole footer of each staged file, of rows or of rejects.
     """
     stats, reads, footers, copies = 4 + staged, 3, staged, 1 + staged
     records, listings, summaries = 7, 3, 1
-    # Before it copies, boto3 asks for the size of the source.
+    # Before copying, boto3 asks for the source's size.
     return Requests(gets=stats + reads + footers + copies, puts=records + listings + summaries + copies)
 
 
 def of_manifest_in_place(outputs: int, rejects: int = 0) -> Requests:
-    """The same if a table lists the files of rows where they were written, without the table's commits. Counted.
+    """The same if a table lists the row files where they were written, without the table's commits. Counted.
 
-    Each staged file is looked for in its final place, and the folder of the manifest for what other attempts left.
+    Each staged file is looked up in its final place, and the manifest's folder is checked for other attempts'
+    leftovers.
     """
     staged = outputs + rejects
     copied = Requests(gets=1, puts=1) * outputs
@@ -71,12 +72,12 @@ def of_manifest_in_place(outputs: int, rejects: int = 0) -> Requests:
 
 
 def of_inspected_file(file_bytes: int) -> Requests:
-    """One pass over a file that is named with its ETag, by either engine. Counted.
+    """One pass over a file with a known ETag, by either engine. Counted.
 
-    The native engine needs no other. The Spark engine inspects the file so, if Spark can then read it as it is.
+    The native engine needs no more. The Spark engine inspects the file this way, if Spark can then read it unchanged.
     """
     ranges = max(1, math.ceil(file_bytes / RANGE_BYTES))
-    return Requests(gets=ranges + (file_bytes >= RANGE_BYTES))  # the size of a long file is asked for first
+    return Requests(gets=ranges + (file_bytes >= RANGE_BYTES))  # a long file's size is requested first
 
 
 def of_streamed_output(size_bytes: int) -> Requests:
@@ -90,13 +91,13 @@ OF_HEARTBEATS = Requests(gets=2, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SE
 
 
 def of_shards(shards: int) -> Requests:
-    """An hour in which each of several jobs knows of the others: it lists and reads the heartbeats of all. Counted."""
+    """An hour of several jobs watching each other: each lists and reads all heartbeats. Counted."""
     of_one = Requests(gets=shards, puts=1) * (HOUR_SECONDS / REFRESH_SECONDS)
     return of_one * shards if shards > 1 else Requests()
 
 
 OF_TRIGGER = Requests(gets=20, puts=15)
-"""One micro-batch without its manifests: the watched prefix listed, the checkpoint written. Assumed."""
+"""One micro-batch without its manifests: listing the watched prefix, writing the checkpoint. Assumed."""
 
 
 def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
@@ -111,14 +112,14 @@ def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
 
 
 POLLERS = 5
-"""Lambda's pollers of a queue: it "starts processing five batches at a time with five concurrent invocations" [Lambda
+"""Lambda's queue pollers: it "starts processing five batches at a time with five concurrent invocations" [Lambda
 developer guide, services-sqs-scaling]. Each fills its own batch."""
 
-WINDOW_SECONDS = 15.0  # BuilderWindowSeconds of the template's parameters
-BATCH_MESSAGES = 2000  # BuilderBatchMessages of production
-CLAIM_BYTES = 400  # a claim: key, manifest and times, with the 100 bytes that DynamoDB adds. Assumed
+WINDOW_SECONDS = 15.0  # BuilderWindowSeconds in the template's parameters
+BATCH_MESSAGES = 2000  # BuilderBatchMessages in production
+CLAIM_BYTES = 400  # a claim: key, manifest and times, with the 100 bytes added by DynamoDB. Assumed
 _KMS_SHARE = 0.01  # of S3's requests: bucket keys spare "up to 99 percent" [S3 user guide, bucket-key]
-_DATA_KEY_SECONDS = 300.0  # for which SQS and SNS reuse a data key [SQS developer guide, sqs-key-management]
+_DATA_KEY_SECONDS = 300.0  # how long SQS and SNS reuse a data key [SQS developer guide, sqs-key-management]
 _KEY_CALLS = 2 * 3 + 3  # R = B / D * (2 * P + C) [the same page], three queues with a producer and a consumer each
 
 
@@ -126,20 +127,20 @@ _KEY_CALLS = 2 * 3 + 3  # R = B / D * (2 * P + C) [the same page], three queues 
 class Deployment:
     """How the load is deployed."""
 
-    input_days: float = 30  # days for which input is kept
-    output_days: float = 365  # days for which output is kept
+    input_days: float = 30  # retention of input in days
+    output_days: float = 365  # retention of output in days
     has_key: bool = False  # whether KmsKey is set
-    uses_event_bridge: bool = False  # whether the input bucket exists, or is in another account
+    uses_event_bridge: bool = False  # whether the input bucket already exists, or is in a different account
 
 
 def builds_per_hour(events_per_hour: float) -> float:
-    """Calls of the builder: one for each window of each poller, more where batches are full, none without events."""
+    """Builder calls: one per window of each poller, more if batches are full, none without events."""
     by_window = min(events_per_hour, POLLERS * HOUR_SECONDS / WINDOW_SECONDS)
     return max(by_window, events_per_hour / BATCH_MESSAGES)
 
 
 def _kept(load: Load, ratio: float, deployment: Deployment, *, has_files: bool) -> Iterator[Item]:
-    """What is kept once input and output are as old as they get. Of a topic, the input is kept by its cluster."""
+    """The data kept once input and output have reached their full age. A topic's input is kept by its cluster."""
     day_gib = load.bytes_per_hour * 24 / GIB
     claims_gib = load.files_per_hour * 24 * CLAIM_DAYS * CLAIM_BYTES / GIB
     if has_files:
@@ -152,7 +153,7 @@ def _kept(load: Load, ratio: float, deployment: Deployment, *, has_files: bool) 
 
 
 def _extras(events: float, s3_requests: float, deployment: Deployment) -> Iterator[Item]:
-    """What options of the deployment cost by the hour."""
+    """The hourly cost of deployment options."""
     if deployment.uses_event_bridge:
         yield "EventBridge", "events of S3", "assumed", events, "eventbridge_event"
     if deployment.has_key:
@@ -161,20 +162,20 @@ def _extras(events: float, s3_requests: float, deployment: Deployment) -> Iterat
         yield "KMS", "requests", "assumed", calls, "kms_request"
 
 
-REFERENCE_RATIO = 0.24  # Parquet bytes per input byte of the events that the benchmark uses
-NOT_COUNTED = "state and logs kept, requests of producers and readers, failed attempts, free tiers and discounts"
+REFERENCE_RATIO = 0.24  # Parquet bytes per input byte for the benchmark's events
+NOT_COUNTED = "stored state and logs, requests of producers and readers, failed attempts, free tiers and discounts"
 
 # Assumed, not measured. The sealer and the control plane run every minute; the builder runs once per batch of events.
 # Glue's own metrics are off, and cost nothing.
-FUNCTION_GB = 1.0  # of the largest function
+FUNCTION_GB = 1.0  # for the largest function
 ALARMS = 16
 ALARMS_OF_A_SHARD = 4
 _BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 2.0
-_EVENT_SECONDS = 0.004  # of a build for each event
-# S3 requests of a call. Each function reads the settings and the summaries of 64 commits.
+_EVENT_SECONDS = 0.004  # of a build, per event
+# S3 requests per call. Each function reads the settings and the summaries of 64 commits.
 _OF_A_BUILD, _OF_A_SEAL, _OF_A_CHECK = Requests(gets=67, puts=5), Requests(gets=70, puts=10), Requests(gets=69, puts=3)
-_REPEATED_SHARE = 0.01  # of the events, sent twice by S3
-_IDLE_POLLS_PER_HOUR = 5 * 3600 / 20  # of the queue by Lambda's five pollers, 20 s each
+_REPEATED_SHARE = 0.01  # share of events that S3 sends twice
+_IDLE_POLLS_PER_HOUR = 5 * 3600 / 20  # of the queue, by Lambda's five pollers, 20 s each
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +183,10 @@ class Shape:
     """How the settings divide the work."""
 
     engine: EngineName
-    target_manifest_bytes: int  # the size of the files that make up a manifest
-    target_file_bytes: int  # the size of an output file
-    max_wait_seconds: float  # the longest time a file waits for its manifest to fill
-    trigger_interval_seconds: float  # the time between two micro-batches
+    target_manifest_bytes: int  # target size of a manifest's files
+    target_file_bytes: int  # target size of an output file
+    max_wait_seconds: float  # the longest wait of a file for its manifest to fill
+    trigger_interval_seconds: float  # time between micro-batches
     ratio: float = REFERENCE_RATIO  # Parquet bytes per input byte
     shards: int = 1  # how many jobs share the manifests
     in_place: bool = False  # whether output files are written where a table lists them, without a copy
@@ -204,17 +205,17 @@ class Shape:
 @as_document(shows=(*DOLLARS, "dollars_per_terabyte"))
 @dataclass(frozen=True, slots=True)
 class Estimate(HourlyCost):
-    """What a load costs, at list prices."""
+    """The cost of a load, at list prices."""
 
     load: Load  # the input
     job: PricedJob  # the workers
     shape: Shape  # how the work is divided
-    manifests_per_hour: float  # manifests that the load makes in an hour
-    outputs_per_manifest: int  # Parquet files of each manifest
+    manifests_per_hour: float  # manifests per hour under the load
+    outputs_per_manifest: int  # Parquet files per manifest
     lines: tuple[CostLine, ...]  # the items
-    kept: tuple[CostLine, ...]  # what is kept, once it is as old as it gets; not in the totals
-    nat: CostLine  # what a NAT gateway would add; not in the totals
-    # What the topic of --topic costs for its producers and all readers; not in the totals
+    kept: tuple[CostLine, ...]  # stored data once it has reached its full age; not in the totals
+    nat: CostLine  # the additional cost of a NAT gateway; not in the totals
+    # The cost of --topic's topic for its producers and all readers; not in the totals
     producers: tuple[CostLine, ...] = ()
 
     @property
@@ -229,28 +230,28 @@ class Estimate(HourlyCost):
 @as_document(inlines={"estimate": ()}, shows=("compared", "not_counted"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostReport:
-    """What a load costs, at list prices, and what the latest commits or those of a period cost."""
+    """The cost of a load, at list prices, and of the latest commits or those of a period."""
 
     estimate: Estimate
-    region: str  # region whose prices were asked for
-    has_prices_of_region: bool  # whether they are on file; if not, those of us-east-1 count
-    prices: Mapping[str, Price]  # the table of prices, by name
-    jobs: int = 1  # number of jobs that have these workers together; 1 unless streams have their own
-    # What the latest commits, or with --from-ledger all of the period, would cost on these workers; null without
-    # settings or commits
+    region: str  # the requested region
+    has_prices_of_region: bool  # whether its prices are known; if not, those of us-east-1 are used
+    prices: Mapping[str, Price]  # the price table, by name
+    jobs: int = 1  # number of jobs that share these workers; 1 unless streams have their own
+    # The cost of the latest commits, or with --from-ledger of the whole period, on these workers; null without settings
+    # or commits
     measured: MeasuredCost | None = None
-    streams: Sequence[StreamCost] = ()  # what each of several streams has of the cost; empty without streams
-    dollars_of_ledger: float | None = None  # cost of the period, all services; null without --from-ledger
-    needed: Needed | None = None  # workers that the load needs; null without a benchmark
+    streams: Sequence[StreamCost] = ()  # the share of each of several streams; empty without streams
+    dollars_of_ledger: float | None = None  # cost of the period, for all services; null without --from-ledger
+    needed: Needed | None = None  # workers needed for the load; null without a benchmark
 
     @property
     def compared(self) -> PricedJob:
-        """A common job to compare with."""
+        """A common job for comparison."""
         return self.estimate.job.compared
 
     @property
     def not_counted(self) -> list[str]:
-        """What the estimate leaves out, in words."""
+        """The items missing from the estimate, in words."""
         return NOT_COUNTED.split(", ")
 
 
@@ -262,9 +263,9 @@ def estimate(
     prices: Mapping[str, Price] = PRICES,
     topic: TopicInput | None = None,
 ) -> Estimate:
-    """Estimate the cost of a steady load, which is not empty, with the job up around the clock and assumed enough.
+    """Estimate the cost of a steady, non-empty load, assuming that the job runs continuously and suffices.
 
-    A load from a topic is planned in ranges: there are no input files, and no events of them.
+    A load from a topic is planned in ranges: there are no input files, and no events for them.
     """
     if topic is not None:
         load = Load(HOUR_SECONDS / shape.max_wait_seconds, max(1, _share(load, shape)))
@@ -280,7 +281,7 @@ def estimate(
         *_extras(events, sum(quantity for _, _, _, quantity, _ in s3), deployment),
     ]
     glue = CostLine("Glue", "DPU-hours", "given", job.dpu, job.price_in(prices))
-    # What a NAT gateway would add for a job in a VPC that has no gateway endpoint for S3
+    # The additional cost of a NAT gateway for a job in a VPC without a gateway endpoint for S3
     nat: Item = "NAT", "GB", "counted", load.bytes_per_hour * (1 + shape.ratio) / GIB, "nat_gb"
     return Estimate(
         load=load,
@@ -296,7 +297,7 @@ def estimate(
 
 
 def _share(load: Load, shape: Shape) -> int:
-    """What is written to a topic in the time that a record waits at most."""
+    """The data written to a topic during a record's maximum wait."""
     return round(load.bytes_per_hour * shape.max_wait_seconds / HOUR_SECONDS)
 
 
@@ -328,7 +329,7 @@ def _services(load: Load, shape: Shape, events: float, *, has_files: bool) -> It
         yield "DynamoDB", "claims read", "assumed", events - load.files_per_hour, "dynamodb_read"
     yield "Lambda", "GB-seconds", "assumed", seconds * FUNCTION_GB, "lambda_gb_second"
     yield "Lambda", "calls", "assumed", calls, "lambda_call"
-    # With one set of dimensions, each metric of the catalogue is one metric on the bill.
+    # With one set of dimensions, each metric in the catalogue is one billed metric.
     of_all, shards = CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_LOGS, shape.shards if shape.shards > 1 else 0
     yield "CloudWatch", "metrics", "counted", len(of_all - ONLY_OF_STREAMS), "cloudwatch_metric"
     if shards:
@@ -339,7 +340,7 @@ def _services(load: Load, shape: Shape, events: float, *, has_files: bool) -> It
 
 
 def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> tuple[str, Basis, Requests]:
-    """Further requests of this engine."""
+    """This engine's additional requests."""
     if shape.engine == "native":
         output_bytes = math.ceil(load.bytes_per_hour / manifests * shape.ratio / outputs)
         return "native", "counted", of_streamed_output(output_bytes) * (outputs * manifests)

@@ -1,4 +1,4 @@
-"""Computes what the latest commits cost: bytes and times from the ledger, dollars from the workers' price. No I/O."""
+"""Computes the cost of the latest commits: bytes and times from the ledger, dollars from the workers' price. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,28 +10,28 @@ from compactor.cost.prices import HOUR_SECONDS, TERABYTE, JobSize, Load
 from compactor.ledger.work_time import covered_seconds, work_spans
 
 MEASURED_DOLLARS = tuple(f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed"))
-"""The properties of a measured cost that are its dollars."""
+"""The properties of a measured cost that are in dollars."""
 
 
 @as_document(shows=("elapsed_seconds", *MEASURED_DOLLARS))
 @dataclass(frozen=True, slots=True)
 class MeasuredCost:
-    """What the latest commits, or those of a period, would cost on these workers.
+    """The cost of the latest commits, or those of a period, on these workers.
 
-    Bytes, files and times are measured. The price, and that these workers made the commits, are assumed.
+    Bytes, files and times are measured. The price, and the use of these workers for the commits, are assumed.
     """
 
-    commits: int  # the number of commits, at most 64 of a stream
-    since: datetime  # the start of the first commit
-    until: datetime  # the end of the last commit
+    commits: int  # number of commits, at most 64 per stream
+    since: datetime  # start of the first commit
+    until: datetime  # end of the last commit
     input_files: int
-    input_bytes: int  # the stored length of the compacted files
-    at_work_seconds: float  # the time during which at least one commit was in progress
+    input_bytes: int  # stored size of the compacted files
+    at_work_seconds: float  # time with at least one commit in progress
     dollars_per_hour: float
 
     @property
     def elapsed_seconds(self) -> float:
-        """The time from the start of the first to the end of the last, pauses included."""
+        """The time from the start of the first to the end of the last, including pauses."""
         return (self.until - self.since).total_seconds()
 
     @property
@@ -52,12 +52,12 @@ class MeasuredCost:
 
     @property
     def load(self) -> Load:
-        """The mean load. Only with input."""
+        """The mean load. Requires input."""
         files_per_hour = self.input_files / (self.elapsed_seconds / HOUR_SECONDS)
         return Load(files_per_hour, max(1, self.input_bytes // self.input_files))
 
     def per_terabyte(self, dollars: float) -> float | None:
-        """Dollars over the input; None without input."""
+        """Dollars divided by the input; None without input."""
         return dollars / (self.input_bytes / TERABYTE) if self.input_bytes else None
 
 
@@ -79,21 +79,21 @@ def measured_cost(recent: Sequence[RecentCommit], dollars_per_hour: float) -> Me
 
 @dataclass(frozen=True, slots=True)
 class StreamCost:
-    """What one of several streams has of a cost: by the bytes of its input, so that all of them add up."""
+    """A stream's share of a cost: by its input bytes, so that all shares add up."""
 
     stream: str  # name of the stream
-    commits: int  # the number of commits
+    commits: int  # number of commits
     input_files: int
-    input_bytes: int  # the stored length of the compacted files
-    at_work_seconds: float  # the time during which at least one commit of it was in progress
-    share_of_input: float  # its part of the input of all streams, from 0 to 1
-    dollars: float  # the same part of the whole cost: of the period with --from-ledger, else of the latest commits
+    input_bytes: int  # stored size of the compacted files
+    at_work_seconds: float  # time with at least one of its commits in progress
+    share_of_input: float  # its share of all streams' input, from 0 to 1
+    dollars: float  # its share of the whole cost: of the period with --from-ledger, else of the latest commits
 
 
 def together(found: Sequence[MeasuredCost], dollars_per_hour: float) -> MeasuredCost:
-    """The cost of several streams over the same period, on workers of this price in all.
+    """The combined cost of several streams over the same period, on workers with this total price.
 
-    Streams may be at work at the same time, which is not known here: of their time at work, this is the most.
+    Streams may work at the same time, which is unknown here, so this is the upper limit of their work time.
     """
     since, until = min(each.since for each in found), max(each.until for each in found)
     at_work = sum(each.at_work_seconds for each in found)
@@ -109,11 +109,11 @@ def together(found: Sequence[MeasuredCost], dollars_per_hour: float) -> Measured
 
 
 def common_commits(recent: Mapping[str, Sequence[RecentCommit]], slots: int) -> dict[str, list[RecentCommit]]:
-    """The latest commits of several streams, from where on those of all are known.
+    """The latest commits of several streams, starting where those of all are known.
 
     Args:
-        recent: Those of each stream.
-        slots: How many of a stream are known at most.
+        recent: Each stream's commits.
+        slots: The most commits known per stream.
     """
     spans = {name: work_spans(commits) for name, commits in recent.items()}
     since = max((each[0][0] for each in spans.values() if each and len(each) >= slots), default=None)
@@ -127,7 +127,7 @@ def _began(commit: RecentCommit) -> datetime:
 
 
 def stream_costs(found: Mapping[str, MeasuredCost], dollars: float) -> list[StreamCost]:
-    """What each stream has of a cost."""
+    """Each stream's share of a cost."""
     whole = sum(each.input_bytes for each in found.values())
     return [
         StreamCost(
@@ -144,9 +144,9 @@ def stream_costs(found: Mapping[str, MeasuredCost], dollars: float) -> list[Stre
 
 
 def cost_metrics(jobs: Sequence[JobSize], recent: Sequence[RecentCommit], now: datetime) -> dict[str, float]:
-    """The metrics of cost, for the workers of each run that is up; none for workers without a known price.
+    """The cost metrics, for the workers of each active run; none for workers without a known price.
 
-    The time since the last commit counts: a job that idles costs as well.
+    The time since the last commit counts: an idle job costs as much.
     """
     if not all(job.is_priced for job in jobs):
         return {}

@@ -1,4 +1,4 @@
-"""What it costs to plan files from an inventory, at list prices: claims and requests, not the compaction itself."""
+"""The cost of planning files from an inventory, at list prices: claims and requests, not the compaction itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from compactor.sources.plan import Plan
 
 _DAYS_PER_MONTH = 365 / 12
 _PUTS = 2  # the manifest, and the record that binds its id
-_LISTS = 1  # of the watched prefix, which cost as much as a PUT
-_GETS = 3  # looks whether files are still there
+_LISTS = 1  # of the watched prefix; each costs as much as a PUT
+_GETS = 3  # checks whether files still exist
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class PlanningCost:
 
     Attributes:
         claims_written: Dollars for claiming each planned file.
-        claims_read: Dollars for asking once which files are claimed; each further call pays it again.
-        claims_kept: Dollars for keeping the claims, restorable, until they expire.
-        requests: Dollars for requests to S3.
+        claims_read: Dollars for looking up all claims once; each further call pays it again.
+        claims_kept: Dollars for storing the claims, restorable, until they expire.
+        requests: Dollars for S3 requests.
     """
 
     claims_written: float = 0.0
@@ -33,12 +33,12 @@ class PlanningCost:
 
     @property
     def dollars(self) -> float:
-        """All of it."""
+        """The total."""
         return self.claims_written + self.claims_read + self.claims_kept + self.requests
 
 
 def cost_of_plan(settings: Settings, plan: Plan) -> PlanningCost:
-    """What the claims and requests of a plan cost in the region of the settings."""
+    """The cost of a plan's claims and requests in the settings' region."""
     builder = settings.builder
     in_dynamodb = builder.claims not in {"", JOURNAL_CLAIMS}
     return planning_cost(
@@ -56,11 +56,11 @@ def planning_cost(
     """Price a back-fill.
 
     Args:
-        files: Files that are looked up.
-        planned_files: Those that are claimed.
-        manifests: Manifests that are written.
-        claim_days: Days until a claim in DynamoDB expires; None if claims are kept elsewhere.
-        prices: Those of a region.
+        files: Files to look up.
+        planned_files: Files to claim.
+        manifests: Manifests to write.
+        claim_days: Days until a claim in DynamoDB expires; None if claims are stored elsewhere.
+        prices: A region's prices.
     """
     requests = prices["s3_put"].dollars_for(manifests * (_PUTS + _LISTS)) + prices["s3_get"].dollars_for(
         manifests * _GETS

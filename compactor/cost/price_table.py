@@ -1,4 +1,4 @@
-"""List prices of AWS in US dollars: all that an estimate may use, in one place, to be looked up again and edited here.
+"""AWS list prices in US dollars: everything that an estimate uses, in one place, to be looked up and edited here.
 
 Free tiers, volume tiers and discounts are left out. It is Python, so that the functions' zip contains it.
 """
@@ -6,9 +6,9 @@ Free tiers, volume tiers and discounts are left out. It is Python, so that the f
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-AS_OF = "2026-11-22"  # the date they were looked up
+AS_OF = "2026-11-22"  # date of the look-up
 REGIONS = ("us-east-1", "us-east-2", "us-west-2", "eu-west-1", "eu-central-1")
-SOURCE = "public list price, as third parties quote it"
+SOURCE = "public list price, as quoted by third parties"
 UNSEEN = "third parties; AWS's page was not seen"
 
 _TOPICS = "2026-11-24"
@@ -20,23 +20,25 @@ _ON_DEMAND = f"{UNSEEN}: comparisons of queues in public repositories, which agr
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A price as it is listed."""
+    """A listed price."""
 
     dollars: float  # in the first region, for `per` units
-    per: int  # the number of units that the price is for
-    unit: str  # what is counted
-    is_monthly: bool = False  # whether a unit is paid for a month
-    is_unseen: bool = False  # whether it is only known from third parties
-    elsewhere: Mapping[str, float] = field(default_factory=dict)  # dollars in regions where they differ
-    source: str = ""  # where it is from, if that is particular to it
-    as_of: str = AS_OF  # the date it was looked up
+    per: int  # number of units for the price
+    unit: str  # the unit
+    is_monthly: bool = False  # whether it is a price per month
+    is_unseen: bool = False  # whether it is known only from third parties
+    elsewhere: Mapping[str, float] = field(default_factory=dict)  # dollars in regions with a different price
+    source: str = ""  # its own source, if any
+    as_of: str = AS_OF  # date of the look-up
 
 
 LISTED = {
-    "glue_dpu_hour": Listed(0.44, 1, "DPU-hour of Glue 2.0 to 5.1, by the second, at least a minute for each run"),
+    "glue_dpu_hour": Listed(
+        0.44, 1, ("DPU-hour of Glue 2.0 to 5.1, billed by the second, with at least a minute per run")
+    ),
     "glue_memory_dpu_hour": Listed(0.52, 1, "memory-optimised DPU-hour of Glue 2.0 to 5.1"),
     "glue_6_dpu_hour": Listed(
-        0.308, 1, "DPU-hour of Glue 6.0, by the second, at least a minute for each run", is_unseen=True
+        0.308, 1, "DPU-hour of Glue 6.0, billed by the second, with at least a minute per run", is_unseen=True
     ),
     "glue_6_memory_dpu_hour": Listed(0.364, 1, "memory-optimised DPU-hour of Glue 6.0", is_unseen=True),
     "s3_put": Listed(0.005, 1000, "PUT, COPY, POST or LIST request, S3 Standard", elsewhere={"eu-central-1": 0.0054}),
@@ -46,7 +48,7 @@ LISTED = {
     "s3_storage": Listed(
         0.023,
         1,
-        "GB (2^30 bytes) for a month in S3 Standard, of the first 50 TB",
+        "GB (2^30 bytes) per month in S3 Standard, for the first 50 TB",
         is_monthly=True,
         elsewhere={"eu-central-1": 0.0245},
     ),
@@ -68,18 +70,18 @@ LISTED = {
     "dynamodb_storage": Listed(
         0.25,
         1,
-        "GB (2^30 bytes) for a month in a table",
+        "GB (2^30 bytes) per month in a table",
         is_monthly=True,
         elsewhere={"eu-west-1": 0.283, "eu-central-1": 0.306},
     ),
     "dynamodb_pitr": Listed(
         0.2,
         1,
-        "GB (2^30 bytes) of a table for a month, kept for restoring to a point in time",
+        "GB (2^30 bytes) of a table per month, kept for point-in-time recovery",
         is_monthly=True,
         elsewhere={"eu-west-1": 0.2264, "eu-central-1": 0.2448},
     ),
-    "cloudwatch_metric": Listed(0.3, 1, "metric, of the first 10,000", is_monthly=True),
+    "cloudwatch_metric": Listed(0.3, 1, "metric, for the first 10,000", is_monthly=True),
     "cloudwatch_request": Listed(0.01, 1000, "PutMetricData request"),
     "cloudwatch_alarm": Listed(0.1, 1, "alarm", is_monthly=True),
     "cloudwatch_dashboard": Listed(3.0, 1, "dashboard", is_monthly=True),
@@ -88,16 +90,14 @@ LISTED = {
     "eventbridge_event": Listed(
         1.0,
         1_000_000,
-        "event of S3; sources disagree whether it is free. Sending it to another account costs the sender as much",
+        "S3 event; sources disagree whether it is free. Sending it to another account costs the sender as much",
         is_unseen=True,
     ),
     "nat_gb": Listed(
         0.045, 1, "GB (2^30 bytes) through a NAT gateway", elsewhere={"eu-west-1": 0.048, "eu-central-1": 0.052}
     ),
     "msk_broker_hour": Listed(0.21, 1, "hour of a broker kafka.m5.large", source=_BROKER, as_of=_TOPICS),
-    "msk_storage": Listed(
-        0.1, 1, "GB (2^30 bytes) for a month on a broker", is_monthly=True, source=_MSK, as_of=_TOPICS
-    ),
+    "msk_storage": Listed(0.1, 1, "GB (2^30 bytes) per month on a broker", is_monthly=True, source=_MSK, as_of=_TOPICS),
     "msk_serverless_hour": Listed(0.75, 1, "hour of a serverless cluster", source=_MSK, as_of=_TOPICS),
     "msk_serverless_partition": Listed(0.0015, 1, "hour of a partition", source=_MSK, as_of=_TOPICS),
     "msk_serverless_in": Listed(0.1, 1, "GB (2^30 bytes) written", source=_MSK, as_of=_TOPICS),
@@ -118,4 +118,4 @@ LISTED = {
         0.04, 1, "GB (2^30 bytes) read on demand; records count by the KB", source=_ON_DEMAND, as_of=_TOPICS
     ),
 }
-"""Every price by its name."""
+"""Every price by name."""

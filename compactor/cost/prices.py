@@ -1,4 +1,4 @@
-"""What a Glue job costs by its workers, at list prices."""
+"""The cost of a Glue job by its workers, at list prices."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ class Price:
     """A list price."""
 
     dollars: float  # the price of `per` units
-    per: int  # the number of units that the price is for
-    unit: str  # what is counted
-    source: str  # where the figure comes from
-    as_of: str  # day on which it was looked up
-    is_monthly: bool = False  # whether a unit is paid for a month
+    per: int  # number of units for the price
+    unit: str  # the unit
+    source: str  # source of the figure
+    as_of: str  # date of the look-up
+    is_monthly: bool = False  # whether it is a price per month
 
     def dollars_for(self, quantity: float) -> float:
         """Dollars for this many units."""
         return quantity * self.dollars / self.per
 
     def dollars_per_hour(self, quantity: float) -> float:
-        """Dollars per hour for this many units: those of an hour, or those of a month where the price is monthly."""
+        """Dollars per hour for this many units: per hour, or per month for a monthly price."""
         return self.dollars_for(quantity) / (HOURS_A_MONTH if self.is_monthly else 1)
 
 
 @cache
 def prices_of(region: str) -> Mapping[str, Price]:
-    """All prices of a region by name; for a region that has none in the table, those of the first."""
+    """A region's prices by name; the first region's for one not in the table."""
     return {name: _price(listed, region) for name, listed in LISTED.items()}
 
 
@@ -51,24 +51,24 @@ def _price(listed: Listed, region: str) -> Price:
 
 HOUR_SECONDS = 3600.0
 TERABYTE = 1e12
-GIB = 1024**3  # what AWS bills as a GB
+GIB = 1024**3  # AWS's definition of a GB
 
 PRICES = prices_of(FIRST_REGION)
-"""The prices where no region is known. Free tiers and discounts are left out."""
+"""The prices for an unknown region. Free tiers and discounts are left out."""
 
 DPU_PER_WORKER = {
     "G.025X": 0.25,
     **{f"G.{dpu}X": float(dpu) for dpu in (1, 2, 4, 8, 12, 16)},
     **{f"R.{dpu}X": float(dpu) for dpu in (1, 2, 4, 8)},
 }
-"""DPU of one worker, by its type. R types are memory-optimised [Glue developer guide, worker types]."""
+"""DPU per worker, by type. R types are memory-optimised [Glue developer guide, worker types]."""
 
 GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")  # those with a known price
-DOLLARS = ("dollars_per_hour", "dollars_per_month")  # the properties of a cost by the hour
+DOLLARS = ("dollars_per_hour", "dollars_per_month")  # the properties of an hourly cost
 
 
 class HourlyCost(Protocol):
-    """A cost by the hour, also by the month."""
+    """A cost per hour, also per month."""
 
     @property
     def dollars_per_hour(self) -> float:
@@ -84,9 +84,9 @@ class HourlyCost(Protocol):
 class JobSize(HourlyCost):
     """The workers of a Glue job."""
 
-    worker_type: str  # the type of a worker, such as `G.2X`
-    workers: int  # the number of workers, the driver's included
-    glue_version: str  # the version of Glue, such as `6.0`
+    worker_type: str  # worker type, such as `G.2X`
+    workers: int  # number of workers, including the driver
+    glue_version: str  # Glue version, such as `6.0`
 
     @property
     def dpu(self) -> float:
@@ -103,7 +103,7 @@ class JobSize(HourlyCost):
         return self.price_in(PRICES)
 
     def price_in(self, prices: Mapping[str, Price]) -> Price:
-        """The price of a DPU-hour among those of a region."""
+        """The price of a DPU-hour in a region's prices."""
         version = "glue_6" if self.glue_version == "6.0" else "glue"
         return prices[f"{version}_memory_dpu_hour" if self.worker_type.startswith("R.") else f"{version}_dpu_hour"]
 
@@ -113,7 +113,7 @@ class JobSize(HourlyCost):
 
     @property
     def compared(self) -> "PricedJob":
-        """A common job on the same version of Glue."""
+        """A common job on the same Glue version."""
         return PricedJob(CLASSIC.worker_type, CLASSIC.workers, self.glue_version)
 
     @property
@@ -127,18 +127,18 @@ class JobSize(HourlyCost):
 
 @as_document(shows=("dpu", *DOLLARS))
 class PricedJob(JobSize):
-    """Workers of a Glue job, with their price."""
+    """A Glue job's workers, with their price."""
 
 
 CLASSIC = PricedJob("G.2X", 10, "6.0")
-"""What a job is compared with, on its own version of Glue."""
+"""The comparison job for each Glue version."""
 
 SHIPPED = PricedJob("G.1X", 3, "6.0")
-"""The job of `deploy/parameters/prod.json`, and what an option stands for that is not given."""
+"""The job in `deploy/parameters/prod.json`, the default for missing options."""
 
 
 Basis = Literal["given", "counted", "assumed"]
-"""Where a quantity comes from: options, the code (tests hold the two together), or judgement without a measurement."""
+"""The basis of a quantity: options, the code (tests keep the two in step), or an unmeasured assumption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Load:
     """The input."""
 
     files_per_hour: float  # files per hour, as given
-    file_bytes: int  # the stored size of a file
+    file_bytes: int  # stored size of a file
 
     @property
     def bytes_per_hour(self) -> float:
@@ -161,7 +161,7 @@ class CostLine(HourlyCost):
     service: str
     item: str
     basis: Basis
-    quantity: float  # the quantity in units of the price, per hour, or per month where the price is monthly
+    quantity: float  # units of the price per hour, or per month for a monthly price
     price: Price  # price of a unit
 
     @property
@@ -170,7 +170,7 @@ class CostLine(HourlyCost):
 
 
 Item = tuple[str, str, Basis, float, str]
-"""An item before it is priced: service, item, basis, quantity, and the name of the price."""
+"""An item before pricing: service, item, basis, quantity, and the price's name."""
 
 
 def priced(items: Iterable[Item], prices: Mapping[str, Price]) -> tuple[CostLine, ...]:

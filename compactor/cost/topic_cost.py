@@ -1,7 +1,7 @@
-"""What a topic of Amazon MSK or a stream of Kinesis costs: what the compactor causes as a reader, and all the rest.
+"""The cost of an Amazon MSK topic or a Kinesis stream: the compactor's share as a reader, and all the rest.
 
-A cluster or a stream is there for its producers and all its readers. So what it costs by itself is no part of an
-estimate, but beside it. No I/O.
+A cluster or a stream exists for its producers and all its readers. So its own cost is shown next to an estimate, not in
+it. No I/O.
 """
 
 import math
@@ -12,25 +12,25 @@ from typing import Literal
 from compactor.cost.prices import GIB, CostLine, Item, Price, priced
 
 Service = Literal["msk", "msk-serverless", "kinesis", "kinesis-on-demand"]
-"""Where records come from: brokers, or a cluster or stream that is paid by use."""
+"""The source of records: brokers, or a cluster or stream that is billed by usage."""
 
-PAYLOAD_UNIT_BYTES = 25 * 1024  # a record takes one unit for each 25 KB or part of it [AWS, Kinesis pricing]
+PAYLOAD_UNIT_BYTES = 25 * 1024  # per record, rounded up to units of 25 KB [AWS, Kinesis pricing]
 ON_DEMAND_BYTES = 1024  # a record is rounded up to the next KB [the same page]
 REPLICAS = 3  # of each record on brokers, in as many zones. A serverless cluster bills one
 
 
 @dataclass(frozen=True, slots=True)
 class TopicInput:
-    """A topic or a stream that the load comes from."""
+    """A topic or stream as the source of a load."""
 
-    service: Service  # what has it
+    service: Service  # the hosting service
     bytes_per_hour: float  # the load
     record_bytes: int = 1000  # the mean size of a record
     partitions: int = 24  # partitions of the topic, or shards of the stream
-    brokers: int = 3  # the number of brokers, for `msk`
-    broker_dollars: float | None = None  # what a broker costs an hour; None for a kafka.m5.large
+    brokers: int = 3  # number of brokers, for `msk`
+    broker_dollars: float | None = None  # hourly price of a broker; None for a kafka.m5.large
     retention_hours: float = 24  # how long records are kept
-    has_fan_out: bool = False  # whether the compactor has a throughput of its own, for `kinesis`
+    has_fan_out: bool = False  # whether the compactor has dedicated throughput, for `kinesis`
 
     @property
     def records_per_hour(self) -> float:
@@ -42,7 +42,7 @@ class TopicInput:
 
 
 def reader_items(topic: TopicInput) -> Iterator[Item]:
-    """What the compactor causes: it reads each record once, but for attempts that failed."""
+    """The compactor's share: it reads each record once, except after failed attempts."""
     gib = topic.gib_per_hour
     match topic.service:
         case "msk-serverless":
@@ -52,12 +52,12 @@ def reader_items(topic: TopicInput) -> Iterator[Item]:
             yield "Kinesis", "fan-out, GB", "counted", gib, "kinesis_fan_out_gb"
         case "kinesis-on-demand":
             yield "Kinesis", "GB read", "counted", _rounded_gib(topic), "kinesis_on_demand_out"
-        case _:  # reading is part of what brokers and shards cost
+        case _:  # reading is included in the price of brokers and shards
             return
 
 
 def producer_lines(topic: TopicInput, prices: Mapping[str, Price]) -> tuple[CostLine, ...]:
-    """What is there for all who write and read."""
+    """The cost shared by all producers and readers."""
     if topic.broker_dollars is not None:
         given = Price(topic.broker_dollars, 1, "broker-hour", "given by an option", prices["msk_broker_hour"].as_of)
         prices = {**prices, "msk_broker_hour": given}
