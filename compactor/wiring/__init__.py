@@ -1,1 +1,1 @@
-"""The settings and ports of a process, and functions that build what it needs from them."""
+"""A process's settings and ports, and functions that build its objects from them."""

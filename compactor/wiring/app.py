@@ -1,4 +1,4 @@
-"""What a process works with: its settings, and the ports that they name."""
+"""A process's settings and the ports that they define."""
 
 import secrets
 from dataclasses import replace
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 
 CATALOG_SECONDS = 5.0
 CATALOG_ATTEMPTS = 2
-"""The job does not stop while it waits for the catalog, so it gives up soon; it tries again later."""
+"""The job continues while it waits for the catalog, so it gives up soon; it retries later."""
 
 
 T = TypeVar("T")
 
 
 class Replacements(TypedDict, total=False):
-    """Ports to use in place of the system's clock and of what the settings name. None replaces nothing."""
+    """Ports that replace the system's clock and those from the settings. None keeps the default."""
 
     clock: Clock | None
     store: ObjectStore | None
-    claims: ClaimTable | None  # of one stream
-    table_of_claims: ClaimTable | None  # of all streams
+    claims: ClaimTable | None  # for one stream
+    table_of_claims: ClaimTable | None  # for all streams
     catalog_table: CatalogTable | None
     table_catalog: TableCatalog | None
     metrics: MetricsSink | None
@@ -62,16 +62,16 @@ class Replacements(TypedDict, total=False):
 
 
 class App:
-    """The settings of one process and their ports. Each is opened when it is first used, unless it is replaced.
+    """One process's settings and their ports. Each is opened on first use, unless it is replaced.
 
     Args:
         settings: The settings.
         on_crash_point: Called at each crash point.
         on_result: Called when a manifest has ended.
-        leave_others: Leaves manifests of other sources to their planners.
-        shared: The slots that a stream shares with others in one job.
-        common: What has the table of claims, of a stream beside others.
-        replacements: Ports.
+        leave_others: Leaves manifests with other sources to their planners.
+        shared: The slots shared with other streams in one job.
+        common: For one of several streams, the source of the common claims table.
+        replacements: Replacement ports.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class App:
         self._common = common
         self._replacements = replacements
         self._opening = RLock()  # some ports open others
-        # An attribute that is set hides the cached property of the same name.
+        # An attribute hides the cached property with the same name.
         vars(self).update({name: each for name, each in replacements.items() if each is not None})
         self.clock = StoreClock(replacements.get("clock") or SystemClock())
 
     def opened(self, name: str, open_port: "Callable[[], T]") -> T:
-        """A port that few processes can open: what replaces it, or what was opened before, or else a new one."""
+        """A port that few processes can open: its replacement, the opened one, or a new one."""
         with self._opening:  # several threads may ask for it first
             if name not in vars(self):
                 vars(self)[name] = open_port()
@@ -110,7 +110,7 @@ class App:
     def of_stream(
         self, name: str, *, shared: "StreamSlots | None" = None, **replacements: Unpack[Replacements]
     ) -> "App":
-        """The same of one stream, which has the table of claims together with all others."""
+        """The same for one stream, which shares the claims table with all others."""
         given = self._replacements
         ports: Replacements = {"clock": given.get("clock"), "store": given.get("store"), **replacements}
         settings = next(each for each in self.settings.streams if each.name == name)
@@ -120,11 +120,11 @@ class App:
 
     @cached_property
     def of_streams(self) -> "dict[str, App]":
-        """The same of each stream, by its name."""
+        """The same for each stream, by name."""
         return {each.name: self.of_stream(each.name) for each in self.settings.streams}
 
     def renewed(self) -> "App":
-        """A new one, also of the streams, with the same store, claims and metrics, which have open clients."""
+        """A new one, including the streams, with the same store, claims and metrics, which have open clients."""
         new = App(self.settings, store=self.store, table_of_claims=self.table_of_claims, metrics=self.metrics)
         if self.settings.streams:
             vars(new)["of_streams"] = {name: each.renewed() for name, each in self.of_streams.items()}
@@ -162,7 +162,7 @@ class App:
         return SizingHistory(self.ledger, self.settings.output.target_file_bytes)
 
     def manifest_bytes(self) -> float:
-        """The stored bytes that a manifest should name, by the compression that earlier commits had."""
+        """The target size of a manifest in stored bytes, based on earlier commits' compression."""
         settings = self.settings
         ratio = self.history.stored_ratio()
         return whole_files_bytes(settings.builder.target_manifest_bytes, ratio, settings.output.target_file_bytes)
@@ -173,7 +173,7 @@ class App:
 
     @cached_property
     def runs_of_shard(self) -> Runs:
-        """The runs of the shard that the settings are of; all, if they are of none."""
+        """The runs of the settings' shard; all if they have none."""
         return replace(self.runs, shard=self.settings.shard)
 
     @cached_property
@@ -203,13 +203,13 @@ class App:
 
     @cached_property
     def claims(self) -> ClaimTable:
-        """The claims: in a deployment of several streams all of theirs, as this stream sees them."""
+        """The claims: in a deployment with several streams, the common ones as seen by this stream."""
         claims = self.table_of_claims
         return StreamClaims(claims, self.settings.name) if self.settings.member else claims
 
     @cached_property
     def claims_if_any(self) -> ClaimTable | None:
-        """The claims; None if the settings name no place for them, so that nothing is ever planned."""
+        """The claims; None if the settings have no place for them, so that nothing is ever planned."""
         try:
             return self.claims
         except SettingsError:
@@ -217,7 +217,7 @@ class App:
 
     @cached_property
     def table_of_claims(self) -> ClaimTable:
-        """The table of the claims, as it is."""
+        """The claims table itself."""
         if self._common is not None:
             return self._common.table_of_claims
         builder, layout = self.settings.builder, self.settings.claims_layout
@@ -235,12 +235,12 @@ class App:
 
     @cached_property
     def registry(self) -> SchemaRegistry:
-        """The recorded schema versions, for reading. The schema file does not matter."""
+        """The recorded schema versions, for reading. Does not need the schema file."""
         return recorded_versions(self.settings, self.store, self.clock)
 
     @cached_property
     def catalog_table(self) -> CatalogTable | None:
-        """The table of the output in the Glue Data Catalog; None if the settings name none."""
+        """The output's table in the Glue Data Catalog; None if not configured."""
         if not self.settings.schema.table:
             return None
         from compactor.adapters.aws.glue_table import GlueTable
@@ -251,6 +251,6 @@ class App:
 
 
 def log_watch(app: App, *, may_note: bool = False) -> LogWatch:
-    """Make what sees how far behind topics and streams landing is, by the notes of jobs."""
+    """Create the watch for landing lags of topics and streams, based on the jobs' notes."""
     late_seconds = app.settings.landing_late_seconds
     return LogWatch(state=app.state, logs=app.settings.logs, late_seconds=late_seconds, may_note=may_note)

@@ -1,4 +1,4 @@
-"""Puts the control plane together from the settings."""
+"""Builds the control plane from the settings."""
 
 import os
 from dataclasses import replace
@@ -20,18 +20,18 @@ from compactor.settings.settings import Settings
 from compactor.wiring.app import App, Replacements, log_watch
 
 ATTEMPTS = 3
-"""The most times that a request is sent: the next check, a minute later, repeats it anyway."""
+"""The most attempts per request: the next check, a minute later, repeats it anyway."""
 
 LONGEST_TIMEOUT_SECONDS = 10.0
-"""The longest wait for an answer, whatever the job may wait: a check has to end before the next one starts."""
+"""The longest wait for a response, whatever the job's timeout: a check must end before the next one starts."""
 
-_client = lru_cache(maxsize=8)(StoreSpec.client)  # making one is slow
+_client = lru_cache(maxsize=8)(StoreSpec.client)  # creating one is slow
 
 
 def control_planes(settings: Settings) -> dict[str, ControlPlane]:
-    """The control plane of each job, by its name: of the shared one, and of those of single streams.
+    """Each job's control plane, by name: the shared job's, and those of single streams.
 
-    They have no state and may be kept.
+    They have no state and may be cached.
     """
     return {each.run_name: control_plane(each) for job in settings.jobs for each in job.by_shard}
 
@@ -39,19 +39,19 @@ def control_planes(settings: Settings) -> dict[str, ControlPlane]:
 def control_plane(
     settings: Settings, *, job: JobRuns | None = None, notifier: Notifier | None = None, **ports: Unpack[Replacements]
 ) -> ControlPlane:
-    """The control plane of one job.
+    """One job's control plane.
 
     Args:
-        settings: Those of the job, or of one of its shards.
-        job: The runs of the job; by default those that the settings name.
-        notifier: Tells people; by default what the settings name.
-        ports: Others to use; see `App`.
+        settings: Settings of the job, or of one of its shards.
+        job: The job's runs; by default those from the settings.
+        notifier: Sends messages to operators; by default the one from the settings.
+        ports: Replacement ports; see `App`.
     """
     ports["store"] = ports.get("store") or _quick(App(settings).store_spec).open()
     app = App(settings, **ports)
     control, shard = settings.control, settings.shard
     is_first = shard is None or shard.number == 1
-    # All streams have one queue, which the check of the shared job watches.
+    # All streams share one queue, which the shared job's check watches.
     urls = ("", "") if settings.member or not is_first else (control.queue_url, control.dead_letter_queue_url)
     streams = {each.name: app.of_streams[each.name] for each in settings.sharing}
     name = control.job_name if shard is None else f"{control.job_name}, shard {shard}"
@@ -64,7 +64,7 @@ def control_plane(
             state=app.state,
             streams={name: each.state for name, each in streams.items()},
             shard=shard,
-            # One shard lands the logs of all, which the check of the first one watches.
+            # One shard lands the logs of all, which the first one's check watches.
             logs=[log_watch(each, may_note=True) for each in streams.values() or [app]] if is_first else [],
         ),
         policy=Policy(**control.model_dump()),
@@ -76,9 +76,9 @@ def control_plane(
         ),
         metrics=ports.get("metrics") or _metrics(settings, app.clock),
         clock=app.clock,
-        # What waits in a stream is counted once, by the check of the first shard.
+        # A stream's waiting manifests are counted once, by the first shard's check.
         stream_metrics={name: _metrics(each.settings, app.clock) for name, each in streams.items()} if is_first else {},
-        # The metrics of all shards together are of the check of the first one.
+        # The first shard's check emits the metrics of all shards together.
         sum_metrics=metrics_sink(settings.of_all_shards(), app.clock) if shard is not None and is_first else None,
     )
 
@@ -90,7 +90,7 @@ def _metrics(settings: Settings, clock: Clock) -> MetricsSink:
 
 
 def job_runs(app: App) -> JobRuns:
-    """The runs of the job on Glue or EMR Serverless."""
+    """The job's runs on Glue or EMR Serverless."""
     if app.settings.control.target == "emr-serverless":
         return emr_job(app, _aws(app, "emr-serverless"))
     from compactor.adapters.aws.glue_job import GlueJob  # noqa: PLC0415 - boto3 is slow to load
@@ -99,17 +99,17 @@ def job_runs(app: App) -> JobRuns:
 
 
 def emr_job(app: App, client: Any) -> JobRuns:
-    """The runs of the job on EMR Serverless, each of which reads the settings of this process.
+    """The job's runs on EMR Serverless, each of which reads this process's settings.
 
     Raises:
-        SettingsError: `COMPACTOR_CONFIG` names no settings on S3, which a run could read.
+        SettingsError: `COMPACTOR_CONFIG` is not a place on S3, which a run could read.
     """
     from compactor.adapters.aws.emr_job import EmrJob  # noqa: PLC0415 - boto3 is slow to load
 
     place = os.environ.get("COMPACTOR_CONFIG", "")
     if not is_s3(place):
         raise SettingsError(
-            [f'COMPACTOR_CONFIG: "{place}" -> expected settings on S3, which the runs on EMR Serverless read, too']
+            [f'COMPACTOR_CONFIG: "{place}" -> expected settings on S3, which the runs on EMR Serverless also read']
         )
 
     def defined_at() -> datetime | None:

@@ -1,4 +1,4 @@
-"""Puts the doctor together: the checks of this machine, and of what the settings name."""
+"""Builds the doctor: the checks of this machine, and of the resources in the settings."""
 
 import os
 import secrets
@@ -29,17 +29,17 @@ from compactor.wiring.engine_choice import engine_choice, source_choice
 from compactor.wiring.grok_reader import grok_reader
 
 ANSWER_SECONDS = 3.0
-"""The longest wait for one answer, whatever the job may wait."""
+"""The longest wait for one response, whatever the job's timeout."""
 
 ATTEMPTS = 2
 
 JAVA_SECONDS = 10.0
 
 LAST_START_SECONDS = 22.0
-"""No check starts later. The longest one takes two answers, so that the doctor ends after about half a minute."""
+"""No check starts later. The longest one needs two responses, so the doctor ends after about half a minute."""
 
 STREAM_SECONDS = 5.0
-"""So much more time has each of several streams."""
+"""The additional time for each of several streams."""
 
 
 def examine(
@@ -55,8 +55,8 @@ def examine(
     Args:
         settings: Without them only this machine is checked, for `compact`.
         config: The place of the settings.
-        is_job_here: Whether this machine is checked at all.
-        is_folder: Whether the settings are those of a folder that `compact` wrote.
+        is_job_here: Whether to check this machine.
+        is_folder: Whether these are the settings of a folder written by `compact`.
         clock: The clock, for tests.
     """
     checks = _machine_checks(settings, os.environ, is_folder=is_folder) if is_job_here else []
@@ -68,7 +68,7 @@ def examine(
 
 
 def _machine_checks(settings: Settings | None, env: Mapping[str, str], *, is_folder: bool) -> list[Check]:
-    """The checks of this machine; without settings, by their defaults and for `compact`."""
+    """The checks of this machine; without settings, with their defaults and for `compact`."""
     parts: tuple[Settings | None, ...] = (settings.streams or (settings,)) if settings else (None,)
     engines = {each.convert.engine if each else Convert().engine for each in parts}
     engine = "native" if "native" in engines else next(iter(sorted(engines)))
@@ -89,16 +89,16 @@ def _machine_checks(settings: Settings | None, env: Mapping[str, str], *, is_fol
 
 
 def _pattern(settings: Settings) -> Finding:
-    """Whether the pattern of a stream of text can be compiled."""
+    """Whether the pattern of a text stream can be compiled."""
     try:
         reader = grok_reader(settings)
     except SettingsError as exc:
-        return findings.fault("; ".join(exc.faults), "correct input.grok; docs/sources.md has what a pattern may say")
+        return findings.fault("; ".join(exc.faults), "correct input.grok; docs/sources.md explains patterns")
     return findings.ok(f"input.grok: {', '.join(reader.types)}" if reader else "none")
 
 
 def _needs_spark(settings: Settings | None, *, is_folder: bool) -> bool:
-    """Whether nothing works without Spark: `compact` needs it for its engine alone, a job for its stream, too."""
+    """Whether Spark is indispensable: `compact` needs it only for its engine, a job also for its stream."""
     if engine_choice(settings.convert if settings else Convert()).name != "native":
         return True
     return settings is not None and not is_folder and source_choice(settings).name == "spark"

@@ -1,4 +1,4 @@
-"""Says which engine and which source of manifests the settings choose, and why."""
+"""Determines the configured engine and source of manifests, with the reason."""
 
 import os
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ N = TypeVar("N", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Choice(Generic[N]):
-    """What the settings choose, by its name in them, and why, in words."""
+    """A choice made by the settings, with its name in them, and the reason."""
 
     name: N
     reason: str
@@ -29,7 +29,7 @@ class Choice(Generic[N]):
 
 
 def engine_choice(convert: Convert) -> Choice[EngineName]:
-    """The engine that the settings choose, installed or not. `auto` is native if this process can load it."""
+    """The configured engine, installed or not. `auto` is native if this process can load it."""
     if convert.engine != "auto":
         return Choice(convert.engine, f'convert.engine is "{convert.engine}"')
     if is_installed():
@@ -38,7 +38,7 @@ def engine_choice(convert: Convert) -> Choice[EngineName]:
 
 
 def installed_engine(settings: Settings) -> EngineName:
-    """The engine that the settings choose, by its name in the ledger.
+    """The configured engine, by its name in the ledger.
 
     Raises:
         SettingsError: It is the native engine, which is not installed.
@@ -52,9 +52,9 @@ def installed_engine(settings: Settings) -> EngineName:
 
 
 def source_choice(settings: Settings) -> "Choice[Literal['spark', 'listing']]":
-    """Where a job takes its manifests from: Spark's stream of files, or listings by this process.
+    """A job's source of manifests: Spark's file stream, or listings by this process.
 
-    `auto` is Spark's where Spark is installed, or converts.
+    `auto` is Spark's if Spark is installed, or converts.
     """
     source = settings.stream.source
     if source != "auto":
@@ -69,10 +69,10 @@ def source_choice(settings: Settings) -> "Choice[Literal['spark', 'listing']]":
 
 
 def needs_spark(settings: Settings) -> bool:
-    """Whether the job, or that of any stream, runs on Spark: for its stream, or for its engine.
+    """Whether the job, or that of any stream, needs Spark: for its stream, or for its engine.
 
     Raises:
-        SettingsError: The settings ask for a job without Spark, and its engine needs Spark.
+        SettingsError: The settings require a job without Spark, but its engine needs Spark.
     """
     return any(map(_needs_spark, settings.sharing if settings.streams else (settings,)))
 
@@ -88,16 +88,16 @@ def _needs_spark(settings: Settings) -> bool:
 
 
 def converts_on_spark(settings: Settings) -> bool:
-    """Whether Spark converts the rows, or those of any stream; else it only schedules tasks."""
+    """Whether Spark converts the rows, or those of any stream; otherwise it only schedules tasks."""
     parts = settings.sharing if settings.streams else (settings,)
     return any(engine_choice(each.convert).name == "spark" for each in parts)
 
 
 def is_in_place(settings: Settings) -> bool:
-    """Whether files of rows are written under their final names, where a table lists them.
+    """Whether row files are written under their final names, where a table lists them.
 
     Raises:
-        SettingsError: The settings ask for it, and the engine cannot.
+        SettingsError: The settings require it, but the engine does not support it.
     """
     publish, choice = settings.output.publish, engine_choice(settings.convert)
     if not settings.has_table or publish == "copy":

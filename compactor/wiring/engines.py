@@ -1,4 +1,4 @@
-"""Makes the engine that the settings name."""
+"""Creates the configured engine."""
 
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers, NativeEngine
@@ -13,7 +13,7 @@ from compactor.wiring.opening import grok_reader_of, spark_session
 
 
 def engine_rules(app: App) -> EngineRules:
-    """The rules of the settings for an engine."""
+    """The engine rules in the settings."""
     settings = app.settings
     grok = grok_reader_of(app)
     return EngineRules(
@@ -31,10 +31,10 @@ def engine_rules(app: App) -> EngineRules:
 
 
 def engine(app: App, rules: EngineRules | None = None) -> Engine:
-    """Make the engine that the settings choose, with their rules or with others. It runs on Spark's executors.
+    """Create the configured engine, with its rules or with others. It runs on Spark's executors.
 
     Raises:
-        SettingsError: The settings name the native engine, and it is not installed.
+        SettingsError: The settings require the native engine, which is not installed.
     """
     if installed_engine(app.settings) == "native":
         from compactor.adapters.spark.executor_tasks import SparkBinWorkers
@@ -55,12 +55,12 @@ def engine(app: App, rules: EngineRules | None = None) -> Engine:
 
 
 def native_engine(app: App, workers: BinWorkers, rules: EngineRules | None = None) -> Engine:
-    """Make the native engine on given workers, with the rules of the settings or with others."""
+    """Create the native engine on given workers, with the configured rules or with others."""
     return partitioned(app, NativeEngine(workers=workers, rules=rules or engine_rules(app), store=app.store))
 
 
 def partitioned(app: App, engine: Engine) -> Engine:
-    """The engine itself, or one that divides its files as the settings say."""
+    """The engine itself, or one that partitions its files as configured."""
     output, fields = app.settings.output, app.settings.partition_fields
     if not fields:
         return engine

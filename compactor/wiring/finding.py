@@ -1,4 +1,4 @@
-"""Puts together what finds files that are in no manifest, for commands: below a prefix, or in an inventory."""
+"""Builds what finds unplanned files for commands: in a prefix, or in an inventory."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -26,18 +26,18 @@ def plan(
     dry_run: bool = False,
     using: Planner | None = None,
 ) -> Plan:
-    """Write manifests for the files below a prefix that are in none.
+    """Write manifests for the files in a prefix that are in none.
 
     Args:
         app: The ports.
         prefix: A folder within the allowed prefixes.
         scope: Which of the files.
-        limit: The most manifests to write, of the earliest dates; None for any number.
+        limit: The most manifests to write, earliest dates first; None for no limit.
         dry_run: Claim and write nothing.
-        using: Writes them; None for that of the settings.
+        using: The planner; None for the configured one.
 
     Raises:
-        SettingsError: The prefix is not within the allowed ones.
+        SettingsError: The prefix is outside the allowed ones.
     """
     member, name = app.settings.member, app.settings.name
 
@@ -54,7 +54,7 @@ def plan(
 def unplanned(
     app: App, planner: Planner, found: "Callable[[Plan], Iterable[SpilledFile]]", *, may_be_gone: bool = False
 ) -> Iterator[Unplanned]:
-    """Those of some files that are in no manifest, for a planner; see `Unplanned`."""
+    """Files that are in no manifest, for a planner; see `Unplanned`."""
     from compactor.adapters.local.sqlite.spilled_files import SqliteSpill  # noqa: PLC0415 - functions need none
 
     with closing(SqliteSpill()) as spill:
@@ -80,7 +80,7 @@ def plan_inventory(
     sleep: Callable[[float], None] = time.sleep,
     using: Planner | None = None,
 ) -> Plan:
-    """Write manifests for files that an inventory lists; see `planned_in_rounds`.
+    """Write manifests for files in an inventory; see `planned_in_rounds`.
 
     Args:
         app: The ports.
@@ -90,7 +90,7 @@ def plan_inventory(
         limit: The most manifests to write; None for any number.
         dry_run: Claim and write nothing.
         sleep: Waits for a number of seconds.
-        using: Writes the manifests; None for the planner of the settings.
+        using: The planner; None for the configured one.
 
     Raises:
         SettingsError: The job reads any version of a file.

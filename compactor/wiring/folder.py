@@ -1,4 +1,4 @@
-"""The folders of `compactor compact`: settings and schema file kept beside the state, and checks before any work."""
+"""The folders of `compactor compact`: settings and schema file kept with the state, and checks before any work."""
 
 import dataclasses
 import os
@@ -18,19 +18,19 @@ from compactor.settings.toml import toml_of
 from compactor.wiring.settings_files import check_sources, check_trusted
 
 _COMMENT = (
-    "Written by `compactor compact`, which reads it again for the same DST. You may edit it; missing keys have their",
+    ("Written by `compactor compact`, which reads it again for the same DST. You may edit it; missing keys have their"),
     "defaults. All other commands find it by DST, as in `compactor status DST`.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """The settings of one call with these places and options.
+    """The settings for one call with these places and options.
 
     Attributes:
-        settings: All settings, with variables applied.
-        document: The settings to keep, without variables.
-        kept: The settings that an earlier call kept; None on the first call.
+        settings: All settings, with environment variables applied.
+        document: The settings to keep, without environment variables.
+        kept: The settings kept by an earlier call; None on the first call.
     """
 
     paths: CompactPaths
@@ -41,27 +41,27 @@ class FolderSettings:
 
     @property
     def remembered(self) -> list[str]:
-        """What this call changed in the settings of an earlier one, each as a key with its value."""
+        """This call's changes to the settings of an earlier one, each as a key with its value."""
         return [] if self.kept is None else compact_paths.remembered(self.options, self.kept, self.document)
 
     def keep(self, store: ObjectStore, runs: Runs) -> None:
-        """Write the settings beside the state if they are new.
+        """Write the settings next to the state if they are new.
 
         Raises:
-            SettingsError: Another first call was faster, and asked for something else.
-            CompactorError: Another run is at work there that does not know of this source.
+            SettingsError: A concurrent first call was faster, with different options.
+            CompactorError: A run is active there that does not know this source.
         """
         kept, document = self.kept, self.document
         if kept is None:
             if store.create(self.paths.settings_file, _toml(document)):
                 return
-            # Another first call was faster. Its source, which may be another one, must stay in the settings.
+            # A concurrent first call was faster. Its source, possibly a different one, must stay in the settings.
             kept = _read(self.paths, store)
             _check_lasting(self.paths, self.options, kept)
             document = compact_paths.settings_document(self.paths, self.options, kept)
         if document == kept:
             return
-        # A running job refuses manifests with files outside the sources that it knows of.
+        # A running job refuses manifests with files outside its known sources.
         if compact_paths.has_new_source(self.paths, kept) and (living := runs.living()):
             raise CompactorError(
                 f"{self.paths.output}: run {living[0].run_id} is compacting other sources; wait until it has ended"
@@ -69,19 +69,20 @@ class FolderSettings:
         store.put(self.paths.settings_file, _toml(document))
 
     def with_threads(self, threads: int) -> Settings:
-        """The settings with one manifest in flight per thread of this machine. They are not kept."""
+        """The settings with one manifest in flight per thread of this machine. Not kept."""
         stream = self.settings.stream.model_copy(update={"manifests_in_flight": threads})
         return dataclasses.replace(self.settings, stream=stream)
 
 
 def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str]) -> FolderSettings:
-    """Make the settings of a call.
+    """Build the settings for a call.
 
-    The options of the call override variables, which override what earlier calls kept, which overrides the defaults.
+    The call's options override environment variables, which override earlier calls' kept settings, which override the
+    defaults.
 
     Raises:
-        SettingsError: With every fault.
-        AccessError: The kept settings may not be read.
+        SettingsError: Lists every fault.
+        AccessError: Reading the kept settings is not permitted.
     """
     beside = compact_paths.variables_beside(env, options)
     aws = parse_settings(compact_paths.settings_document(paths, options, None), beside).aws
@@ -116,9 +117,9 @@ def _toml(document: Document) -> bytes:
 
 
 def check_folders(paths: CompactPaths) -> None:
-    """Check that the sources are there and that the others can be written; a `SettingsError` has the first fault.
+    """Check that the sources exist and that the others are writable; a `SettingsError` has the first fault.
 
-    S3 is checked by using it.
+    S3 is checked on use.
     """
     check_sources(paths.sources)
     _check_writable("DST", paths.output)
@@ -141,11 +142,11 @@ def check_rows_are_known(paths: CompactPaths, layout: Layout, store: ObjectStore
     """Check, on a first call, that the output holds no rows yet. This call would write them a second time.
 
     Raises:
-        SettingsError: There are rows, and the ledger is empty.
+        SettingsError: There are rows, but the ledger is empty.
     """
     listed = store.list(folder(paths.output))
     rows = next((info.uri for info in listed if is_data(info.uri) and layout.output_owner(info.uri)), None)
-    # The ledger is listed last: another first call writes its records before its rows.
+    # The ledger is listed last: a concurrent first call writes its records before its rows.
     if rows is not None and next(iter(store.list(layout.ledger_folder)), None) is None:
         found = f"DST: {paths.output} holds rows ({base_name(rows)}) that are not on record in {paths.home}"
-        raise SettingsError([f"{found} -> expected an empty folder, or --state with the place that has their record"])
+        raise SettingsError([f"{found} -> expected an empty folder, or --state with the place of their records"])

@@ -22,7 +22,7 @@ def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
     """Turn a batch of messages from an SQS event source mapping for S3 events into manifests and pending parts.
 
     Returns:
-        The messages that SQS must deliver again, as `batchItemFailures`. An error makes it deliver all of them again.
+        The messages for SQS to redeliver, as `batchItemFailures`. After an error it redelivers all of them.
     """
     app = lasting().app.renewed()
     report = planning.builder(app).build({record["messageId"]: record["body"] for record in event["Records"]})
@@ -36,10 +36,10 @@ def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
 
 
 def seal_parts() -> dict[str, int]:
-    """Seal the pending parts that are large enough or have waited long enough; returns counts, for the caller's log.
+    """Seal the pending parts that are large enough or have waited long enough; return counts, for the caller's log.
 
     Raises:
-        CompactorError: The first error of a stream, once the others were sealed.
+        CompactorError: A stream's first error, once the others were sealed.
     """
     app = lasting().app.renewed()
     streams = [*app.of_streams] or [""]
@@ -67,7 +67,7 @@ def seal_parts() -> dict[str, int]:
 
 
 def _of(app: App, stream: str) -> App:
-    """The ports of a stream; of an empty name those of what belongs to none."""
+    """A stream's ports; for an empty name, those for files of no stream."""
     return app.of_streams[stream] if stream else app
 
 
@@ -77,9 +77,9 @@ def _flush(app: App) -> None:
 
 
 def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Run one control-plane check, for an event of the schedule or a `Glue Job State Change`.
+    """Run one control-plane check, for a scheduled event or a `Glue Job State Change`.
 
-    Returns what was decided, done and not done, for the caller's log.
+    Returns the decisions, actions and failures, for the caller's log.
     """
     planes = lasting().planes
     changed = event.get("detail", {}).get("jobName")
@@ -101,7 +101,7 @@ def _checked(plane: ControlPlane) -> Check:
 
 
 class Lasting:
-    """What has open clients, for settings."""
+    """The objects with open clients, for some settings."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -119,7 +119,7 @@ _KEPT: list[Lasting] = []
 
 
 def lasting() -> Lasting:
-    """That of the call before, unless the settings have changed since.
+    """Those of the previous call, unless the settings have changed.
 
     Settings are read in each call, so a change takes effect with the next one.
 
@@ -130,7 +130,7 @@ def lasting() -> Lasting:
         configure_logs(as_json=True)
     place = os.environ.get("COMPACTOR_CONFIG", "")
     if not place:
-        raise SettingsError(["COMPACTOR_CONFIG: not set -> expected the place of the settings, as s3://bucket/key"])
+        raise SettingsError(["COMPACTOR_CONFIG: not set -> expected the settings' place, as s3://bucket/key"])
     settings = settings_at(place, os.environ)
     if not _KEPT or _KEPT[0].settings != settings:
         _KEPT[:] = [Lasting(settings)]
@@ -138,5 +138,5 @@ def lasting() -> Lasting:
 
 
 def forget_clients() -> None:
-    """Start anew, as a fresh process would."""
+    """Start afresh, like a new process."""
     _KEPT.clear()

@@ -1,4 +1,4 @@
-"""Makes what reads lines of text from the pattern in the settings."""
+"""Creates the reader of text lines from the configured pattern."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _TYPES = {
     **dict.fromkeys(("float", "double"), "double"),
     "boolean": "boolean",
 }
-"""The types of columns by those of captures. An empty one leaves the type to the schema file."""
+"""Column types by capture type. An empty one leaves the type to the schema file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class GrokReader:
 
     Attributes:
         decoder: Decodes them in any process.
-        types: The type of the column of each key, in the order of the pattern; empty if the pattern gives none.
+        types: Each key's column type, in the order of the pattern; empty if the pattern gives none.
     """
 
     decoder: NativeGrok
@@ -37,18 +37,16 @@ class GrokReader:
 
 
 def grok_reader(settings: Settings) -> GrokReader | None:
-    """Make what reads the lines of a stream; None if they are JSON.
+    """Create a stream's reader of lines; None if they are JSON.
 
     Raises:
-        SettingsError: The pattern has faults, or what compiles it is not installed.
+        SettingsError: The pattern has faults, or its compiler is not installed.
     """
     grok = settings.grok
     if grok is None:
         return None
     if why := why_not_installed():
-        raise SettingsError(
-            [f'input.format: "grok": {why} -> install one with it, which both engines use for patterns']
-        )
+        raise SettingsError([f'input.format: "grok": {why} -> install it, as both engines need it for patterns'])
     try:
         regex, captures = expanded(grok.pattern, grok.patterns)
     except ValueError as exc:
@@ -62,6 +60,6 @@ def grok_reader(settings: Settings) -> GrokReader | None:
 def _faults(captures: Iterable[tuple[str, str]]) -> Iterator[str]:
     for key, kind in dict(captures).items():
         if key.lower() in RESERVED_NAMES:
-            yield f"input.grok: a capture is named {key} -> expected a name that the compactor does not use itself"
+            yield f"input.grok: a capture is named {key} -> expected a name that is not reserved"
         if kind not in _TYPES:
             yield f"input.grok: {key} is of type {kind} -> expected {', '.join(filter(None, _TYPES))}, or none"

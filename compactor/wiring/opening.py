@@ -1,4 +1,4 @@
-"""Opens what only some kinds of processes have the packages for: tables, topics, streams, patterns and Spark."""
+"""Opens what only some kinds of processes have packages for: tables, topics, streams, patterns and Spark."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,16 +8,16 @@ from compactor.schema.schema_of_settings import new_versions
 from compactor.table.catalog import TableCatalog
 from compactor.wiring.app import App
 
-# Each of these takes long to load, and may not be installed.
+# Each of these is slow to load, and may not be installed.
 # ruff: noqa: PLC0415
 if TYPE_CHECKING:
     from compactor.wiring.grok_reader import GrokReader
 
-_OF_GLUE = "_table"  # hidden from readers of the plain files below the output
+_OF_GLUE = "_table"  # hidden from readers of plain files in the output
 
 
 def table_catalog(app: App) -> TableCatalog:
-    """The catalog with the table of the output, which is connected to when it is first used.
+    """The catalog with the output's table, connected on first use.
 
     Raises:
         ExtraMissing: pyiceberg is not installed, or for Glue and S3 Tables boto3.
@@ -37,14 +37,14 @@ def _iceberg_table(app: App) -> TableCatalog:
         region=aws.region,
         properties={"s3.endpoint": aws.endpoint_url} if aws.endpoint_url else {},
     )
-    # Glue asks for the place of a new table; other catalogs choose one in their warehouse.
+    # Glue requires a new table's place; other catalogs choose one in their warehouse.
     location = f"{settings.paths.output.rstrip('/')}/{_OF_GLUE}" if table.catalog == "glue" else ""
     columns = settings.metadata_columns
     return IcebergTable(place=place, name=table.name, metadata_columns=columns, location=location)
 
 
 def kafka_log(app: App) -> KafkaLog:
-    """The topics of the clusters."""
+    """The clusters' topics."""
     from compactor.adapters.logs import kafka_of
 
     of = app.settings.kafka
@@ -52,17 +52,17 @@ def kafka_log(app: App) -> KafkaLog:
 
 
 def kinesis_log(app: App) -> Log:
-    """The Kinesis streams of the sources."""
+    """The sources' Kinesis streams."""
     from compactor.adapters.logs import kinesis_of
 
     return app.opened("kinesis_log", lambda: kinesis_of(app.settings.kinesis.sources, app.store_spec))
 
 
 def grok_reader_of(app: App) -> "GrokReader | None":
-    """What reads lines of text, whose pattern is compiled once; None if lines are JSON.
+    """The reader of text lines, whose pattern is compiled once; None if lines are JSON.
 
     Raises:
-        SettingsError: The pattern has faults, or what compiles it is not installed.
+        SettingsError: The pattern has faults, or its compiler is not installed.
     """
     from compactor.wiring.grok_reader import grok_reader
 
@@ -70,10 +70,10 @@ def grok_reader_of(app: App) -> "GrokReader | None":
 
 
 def job_registry(app: App) -> SchemaRegistry:
-    """The schema versions for making new ones, with the columns of the schema file and of the pattern of lines.
+    """A registry for creating schema versions, with the columns from the schema file and the line pattern.
 
     Raises:
-        SettingsError: The schema file or the pattern has faults, or partitions cannot be told by its columns.
+        SettingsError: The schema file or the pattern has faults, or its columns do not suffice for the partitions.
     """
 
     def made() -> SchemaRegistry:
@@ -84,7 +84,7 @@ def job_registry(app: App) -> SchemaRegistry:
 
 
 def spark_session(app: App) -> Any:
-    """The Spark session. The first use starts Spark."""
+    """The Spark session. Its first use starts Spark."""
     from compactor.wiring.engine_choice import converts_on_spark
     from compactor.wiring.spark import opened
 

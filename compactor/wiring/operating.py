@@ -1,4 +1,4 @@
-"""Puts together what the commands of operators use: they read records, and start no job."""
+"""Builds the objects behind operator commands, which read records and start no job."""
 
 import time
 from collections.abc import Callable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def listed_table(app: App) -> ListedTable | None:
-    """The table of the output; None if the settings name none."""
+    """The output's table; None if not configured."""
     if not app.settings.has_table:
         return None
     table, control = app.settings.table, app.settings.control
@@ -52,10 +52,10 @@ def listed_table(app: App) -> ListedTable | None:
 
 
 def publish_columns(app: App) -> Published:
-    """Add the columns of the latest schema version to the table in the Glue Data Catalog.
+    """Add the latest schema version's columns to the table in the Glue Data Catalog.
 
     Raises:
-        SettingsError: The settings name no table.
+        SettingsError: No table is configured.
     """
     if app.catalog_table is None:
         raise SettingsError(['schema.table: "" -> expected the Glue table of the output, as database.table'])
@@ -102,26 +102,26 @@ def closer(app: App) -> "Closer":
 
 
 def close_quiet_dates(app: App) -> None:
-    """Close what has been quiet, if an operator has closed dates here before."""
+    """Close quiet dates, if an operator has closed dates here before."""
     made = closer(app)
     if made.has_begun():
         made.close()
 
 
 def retiring_expirer(app: App, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_crash_point) -> Expirer:
-    """Make what removes retired dates, and puts on record who did.
+    """Create the expirer for retired dates, which records the given operator.
 
     Raises:
-        SettingsError: A table lists the files that would go.
+        SettingsError: A table lists the files to be deleted.
     """
     if app.settings.output.table != "none":
-        because = "because the table would go on listing the files of retired dates"
+        because = "because the table would continue to list the files of retired dates"
         raise SettingsError([f'output.table: "{app.settings.output.table}" -> expected "none", {because}'])
     return Expirer(app.state, who, on_crash_point)
 
 
 def rebuild_scanner(app: App) -> "RebuildScanner":
-    """Make what finds the manifests to rebuild."""
+    """Create the scanner for manifests to rebuild."""
     from compactor.ops.rebuild.damaged import RebuildScanner
     from compactor.ops.verify.files import CommitFiles
 
@@ -129,13 +129,13 @@ def rebuild_scanner(app: App) -> "RebuildScanner":
 
 
 def cleaner(app: App, who: str = BY_JOB) -> Cleaner:
-    """Make what deletes what has expired, and puts on record who did."""
+    """Create the cleaner of expired objects, which records the given operator."""
     retention = Retention(app.state, app.runs.living_among)
     return Cleaner(app.state, retention, Expirer(app.state, who), has_table=app.settings.has_table)
 
 
 def redriver(app: App, *, on_crash_point: OnRedriveCrashPoint = ignore_crash_point) -> "Redriver":
-    """Make what redrives dead letters, quarantined files and rejected lines."""
+    """Create the redriver for dead letters, quarantined files and rejected lines."""
     from compactor.ops.redrive.planner import RedrivePlanner
     from compactor.ops.redrive.redriver import Redriver
     from compactor.ops.redrive.reject_lines import Recheck
@@ -162,14 +162,14 @@ def rejects_reader(
     on_unreadable: Callable[[str], None],
     on_expired: Callable[[str, int], None] = lambda _why, _rows: None,
 ) -> "RejectsReader":
-    """Make what reads rejected lines; it calls a function with each thing that it cannot read, or that expired."""
+    """Create the reader of rejected lines; it reports unreadable and expired ones to the given functions."""
     from compactor.ops.rejects.reader import RejectsReader
 
     return RejectsReader(state=app.state, on_unreadable=on_unreadable, on_expired=on_expired)
 
 
 def tracer(app: App) -> "Tracer":
-    """Make what finds what became of something."""
+    """Create the tracer."""
     from compactor.ops.trace.finding import InputFinder
     from compactor.ops.trace.tracer import Tracer
     from compactor.sources.file_search import FileSearch
@@ -185,7 +185,7 @@ def tracer(app: App) -> "Tracer":
 
 
 def status_reader(app: App) -> "StatusReader":
-    """Make what reads how the job is doing."""
+    """Create the reader of the job's status."""
     from compactor.ops.status.health import Rules
     from compactor.ops.status.reading import StatusReader
 
@@ -210,10 +210,10 @@ def status_reader(app: App) -> "StatusReader":
 
 
 def canary_checker(app: App) -> "CanaryChecker":
-    """Make what sends a canary through the deployment of some settings.
+    """Create the checker that sends a canary through a deployment.
 
     Raises:
-        SettingsError: The settings are not those of a deployment.
+        SettingsError: The settings do not describe a deployment.
     """
     from compactor.ops.canary.checker import CanaryChecker
     from compactor.ops.canary.progress import Progress
@@ -224,7 +224,7 @@ def canary_checker(app: App) -> "CanaryChecker":
 
     files = next((each for each in settings.input.allowed_prefixes if not is_log(each)), None)
     if files is None:
-        raise SettingsError(["input.allowed_prefixes: topics only -> expected a place for the file of the canary"])
+        raise SettingsError(["input.allowed_prefixes: only topics -> expected a place for the canary's file"])
 
     def look(uri: str) -> "Progress":
         found = trace(uri, days=1)

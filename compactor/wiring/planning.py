@@ -1,4 +1,4 @@
-"""Puts together what writes manifests of files: those that S3 announces, and those that a command finds."""
+"""Builds the writers of manifests: for files announced by S3, and for those found by a command."""
 
 from dataclasses import replace
 from functools import cache
@@ -14,7 +14,7 @@ from compactor.wiring.app import App
 
 
 def claimer(app: App) -> Claimer:
-    """Make what claims files for manifests."""
+    """Create the claimer of files."""
     member = app.settings.member
     lease_seconds = app.settings.claim_lease_seconds
     own = Claimer(state=app.state, claims=app.claims, lease_seconds=lease_seconds)
@@ -31,7 +31,7 @@ def claimer(app: App) -> Claimer:
 
 
 def planner(app: App, on_crash_point: OnPlanCrashPoint | None = None, groups_at_once: int = THREADS) -> Planner:
-    """Make what puts files into manifests, and calls something at each crash point."""
+    """Create the planner, which calls a function at each crash point."""
     return Planner(
         state=app.state,
         claimer=claimer(app),
@@ -44,7 +44,7 @@ def planner(app: App, on_crash_point: OnPlanCrashPoint | None = None, groups_at_
 def builder(
     app: App, *, on_crash_point: OnPlanCrashPoint = ignore_crash_point, groups_at_once: int = THREADS
 ) -> Builder:
-    """Make what turns announced files into manifests, those of all streams if there are any."""
+    """Create the builder of manifests from announced files, for all streams if there are any."""
     settings = app.settings
 
     def of(stream: str) -> App:
@@ -60,6 +60,6 @@ def builder(
 
 
 def sealer(app: App, *, on_crash_point: OnPlanCrashPoint = ignore_crash_point, groups_at_once: int = THREADS) -> Sealer:
-    """Make what seals pending parts into manifests."""
+    """Create the sealer of pending parts."""
     made = planner(app, on_crash_point, groups_at_once)
     return Sealer(planner=made, max_wait_seconds=app.settings.builder.max_wait_seconds)

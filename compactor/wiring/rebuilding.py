@@ -1,4 +1,4 @@
-"""Puts together what makes manifests again: with all their rows, with new versions of files, or without some lines."""
+"""Builds what rebuilds manifests: with all their rows, with new file versions, or without some lines."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,11 +33,11 @@ NewEngine = Callable[[EngineRules], Engine]
 
 
 def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
-    """Make what rebuilds manifests, each by the limits of its commit. Connects to no engine before it is used.
+    """Create the rebuilder of manifests, which applies each commit's own limits. Connects to no engine before use.
 
     Args:
         app: The ports.
-        new_engine: Makes engines; by default native ones in threads of this process if possible, else on Spark.
+        new_engine: Creates engines; by default native ones in threads of this process if possible, else on Spark.
     """
     new_engine = new_engine or _engine_here(app)
     one_at_a_time = Lock()
@@ -52,7 +52,7 @@ def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
         json_files = frozenset(file.uri for file in commit.files if file.format == "json")
         formats = Formats("recorded", json_files, grok=NativeGrok(commit.grok) if commit.grok else None)
         rules = replace(engines.engine_rules(app), limits=limits, formats=formats, on_changed_file="skip")
-        # With the sizes of the commit itself, the rows are spread over as many files as before.
+        # With the commit's own sizes, the rows are spread over as many files as before.
         target = app.settings.output.target_file_bytes
         history = SizingHistory(app.ledger, target, [summarised(commit, target_file_bytes=target)])
         with one_at_a_time:  # the first one starts threads or Spark
@@ -65,7 +65,7 @@ def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
 
 
 def _engine_here(app: App) -> NewEngine:
-    """Make engines of the settings: native ones in threads of this process if possible, else on Spark."""
+    """Create configured engines: native ones in threads of this process if possible, else on Spark."""
     workers = cache(lambda: ThreadBinWorkers(app.store, threads=usable_threads()))
 
     def new_engine(rules: EngineRules) -> Engine:
@@ -77,7 +77,7 @@ def _engine_here(app: App) -> NewEngine:
 
 
 def _rebuilder_with(app: App, stager_for: Callable[[Commit], Stage]) -> Rebuilder:
-    """Make what makes manifests again, given what stages each commit."""
+    """Create a rebuilder, given the stager for each commit."""
     return Rebuilder(
         state=app.state,
         stager_for=stager_for,
@@ -90,19 +90,19 @@ def _rebuilder_with(app: App, stager_for: Callable[[Commit], Stage]) -> Rebuilde
 
 
 def replacer(app: App, new_engine: NewEngine | None = None) -> Replacer:
-    """Make what makes manifests again with new versions of their files; see `rebuilder`."""
+    """Create the replacer, which rebuilds manifests with new versions of their files; see `rebuilder`."""
     return Replacer(state=app.state, rebuilder=rebuilder(app, new_engine), claimer=planning.claimer(app))
 
 
 def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: str) -> Forgetter:
-    """Make what erases the lines that have some values. It starts no engine.
+    """Create the eraser of lines with some values. It starts no engine.
 
     Args:
         app: The ports.
-        key: Whose values they are; see `compactor.ops.forget.wanted.path_of`.
+        key: The values' key; see `compactor.ops.forget.wanted.path_of`.
         values: The values.
-        inputs: What becomes of input files.
-        by: Who asks.
+        inputs: How to handle input files.
+        by: The requester.
     """
     path = path_of(key)
     column = next((each for each in app.registry.latest().columns if each.key == path[0]), None)
@@ -127,7 +127,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
         return _rebuilder_with(app, stager_for)
 
     def after() -> list[str]:
-        """Have the table forget all that names what was replaced, but for what failed commits left."""
+        """Expire everything in the table that names replaced files, except leftovers of failed commits."""
         if not settings.has_table:
             return []
         maintainer = table_sink.maintainer(app, keep_days=0, keep_snapshots=1)

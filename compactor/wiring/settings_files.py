@@ -24,29 +24,28 @@ from compactor.settings.validation import ENV_PREFIX, ENV_SEPARATOR, Source, rea
 def settings_at(
     place: str, env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
 ) -> Settings:
-    """Read the settings in S3 or in a local file, and apply the variables that override them.
+    """Read the settings in S3 or in a local file, and apply overriding environment variables.
 
-    AWS_REGION and the overrides of section `aws` say how to reach the place. The last arguments are fields of
-    `StoreSpec`.
+    AWS_REGION and the overrides for section `aws` define the connection. The last arguments are fields of `StoreSpec`.
 
     Raises:
-        SettingsError: With every fault.
-        AccessError: The place may not be read.
+        SettingsError: Lists every fault.
+        AccessError: Reading them is not permitted.
     """
     if not is_s3(place):
         return load_settings(Path(place), env)
     try:
         data = store_of_settings(env, timeout_seconds=timeout_seconds, attempts=attempts).read(place)
     except ObjectNotFound as exc:
-        raise SettingsError([f"{place}: there is no such object -> expected a settings file"]) from exc
+        raise SettingsError([f"{place}: no such object -> expected a settings file"]) from exc
     return parse_settings(parse_toml(data, place), env, place)
 
 
 def store_of_settings(
     env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
 ) -> ObjectStore:
-    """Open the store that has settings in S3. No settings are known yet, so variables say how to reach it."""
-    source = Source()  # its faults are told when the settings are read
+    """Open the store of settings in S3. No settings are known yet, so environment variables define the connection."""
+    source = Source()  # its faults are reported when the settings are read
     read_environment(env, {"aws": SECTIONS["aws"]}, source)
     aws = {key: str(value) for key, value in source.values.get("aws", {}).items()}
     region = aws.get("region") or env.get("AWS_REGION")
@@ -57,22 +56,22 @@ _KNOWN = re.compile(rf"--(CONFIG|STREAM|SHARD|{ENV_PREFIX}[^=]*)(=.*)?", re.DOTA
 
 
 def job_arguments(argv: Sequence[str]) -> dict[str, str]:
-    """The arguments that the compactor knows, by name, of `--NAME value` and `--NAME=value`.
+    """The known arguments, by name, in the forms `--NAME value` and `--NAME=value`.
 
-    The first of `argv` is the script. Arguments of Glue are left out. What reads environment variables checks the
-    names that begin with `COMPACTOR_`.
+    The first element of `argv` is the script. Glue's own arguments are skipped. Names starting with `COMPACTOR_` are
+    checked where environment variables are read.
 
     Raises:
-        SettingsError: `--CONFIG` is missing, an argument has no value, or one cannot be the name of a setting.
+        SettingsError: `--CONFIG` is missing, an argument has no value, or one cannot be a setting's name.
     """
     present = sorted({found[1] for text in argv[1:] if (found := _KNOWN.fullmatch(text))})
     faults = [
-        f"--{name}: not the name of a setting -> expected --{ENV_PREFIX}<SECTION>{ENV_SEPARATOR}<KEY>"
+        f"--{name}: not a setting's name -> expected --{ENV_PREFIX}<SECTION>{ENV_SEPARATOR}<KEY>"
         for name in present
         if name.startswith(ENV_PREFIX) and ENV_SEPARATOR not in name
     ]
     if "CONFIG" not in present:
-        faults.append("--CONFIG: not among the job's arguments -> expected the place of the settings")
+        faults.append("--CONFIG: missing from the job's arguments -> expected the settings' place")
     if faults:
         raise SettingsError(faults)
     parser = _Parser(allow_abbrev=False, add_help=False)
@@ -82,17 +81,17 @@ def job_arguments(argv: Sequence[str]) -> dict[str, str]:
 
 
 def overriding(arguments: Mapping[str, str]) -> dict[str, str]:
-    """The arguments that override settings, by the names of the equivalent environment variables."""
+    """The arguments that override settings, as the equivalent environment variables."""
     return {name: value for name, value in arguments.items() if name.startswith(ENV_PREFIX)}
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise SettingsError([f"arguments of the job: {message}"])
+        raise SettingsError([f"job arguments: {message}"])
 
 
 def settings_place(config: str | None, destination: str | None, env: Mapping[str, str]) -> str:
-    """Where the settings of a call are: a path or `s3://bucket/key`; empty if variables alone have them.
+    """The place of a call's settings: a path or `s3://bucket/key`; empty if environment variables have all of them.
 
     The most specific one counts: `--config`, else DST, else COMPACTOR_CONFIG, else `compactor.toml` in the current
     folder.
@@ -120,14 +119,14 @@ def settings_place(config: str | None, destination: str | None, env: Mapping[str
 
 
 def is_destination(word: str, env: Mapping[str, str]) -> bool:
-    """Return whether a word of a command is meant as DST: it cannot be a manifest's id, or settings are there."""
+    """Whether a command's word is meant as DST: it cannot be a manifest id, or there are settings."""
     if not MANIFEST_ID.fullmatch(word):
         return True
     return _found(_candidates(word), env) is not None
 
 
 def is_output(word: str, env: Mapping[str, str]) -> bool:
-    """Return whether a word names the local DST of an earlier `compact`, whose settings are there."""
+    """Whether a word is the local DST of an earlier `compact`, with its settings."""
     try:
         return not is_s3(word) and _found(_candidates(word), env) is not None
     except SettingsError:  # a pattern, for example
@@ -182,9 +181,9 @@ def _is_own_group(gid: int, users: set[int]) -> bool:
 
 
 def _candidates(destination: str) -> tuple[str, ...]:
-    """Where the settings of a destination may be: beside it, in it (the place of --state), or it is the file itself."""
+    """Possible places of a destination's settings: next to it, in it (the place of --state), or the file itself."""
     try:
-        # As `compact` does: a folder that is reached by another link has the same settings.
+        # As in `compact`: a folder reached through a different link has the same settings.
         place = real_place(parse_own_place(destination))
     except ValueError as exc:
         raise SettingsError([f"DST: {destination!r} -> expected {exc}"]) from exc
@@ -212,7 +211,7 @@ def _is_local_file(path: str) -> bool:
 
 
 def check_sources(sources: Sequence[SourcePlace]) -> None:
-    """Check that local sources are there; a `SettingsError` has the first fault."""
+    """Check that local sources exist; a `SettingsError` has the first fault."""
     for place in sources:
         if not is_s3(place.folder) and not Path(place.folder).is_dir():
             raise SettingsError(

@@ -1,4 +1,4 @@
-"""Opens the Spark session: a new one, or one beside that of the caller."""
+"""Opens the Spark session: a new one, or one on the caller's Spark."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from compactor.settings.spark_conf import is_submitted, master_is_given, spark_p
 
 
 def opened(settings: Settings, *, converts_rows: bool) -> Any:
-    """Start Spark with the properties of the settings: one that `converts_rows`, or one that only schedules tasks."""
+    """Start Spark with the configured properties: one that `converts_rows`, or one that only schedules tasks."""
     from compactor.adapters.spark.session import open_session
 
     return open_session(
@@ -25,19 +25,19 @@ def opened(settings: Settings, *, converts_rows: bool) -> Any:
 
 
 def joined(settings: Settings, session: Any) -> Any:
-    """A session beside that of the caller, on the same Spark, with the properties that the engine needs.
+    """A session on the caller's Spark, with the properties that the engine needs.
 
     Raises:
-        SettingsError: It is a session of Spark Connect, which has no executors to send tasks to.
+        SettingsError: It is a Spark Connect session, which has no executors to send tasks to.
     """
     from compactor.adapters.spark.session import session_beside
 
-    # The JVM runs already, so that nothing but properties of a session counts.
+    # The JVM is already running, so only session properties take effect.
     return session_beside(session, _properties(settings, converts_rows=True))
 
 
 def running_session() -> Any | None:
-    """The session that this process has opened already; None if there is none."""
+    """This process's open session; None if there is none."""
     if "pyspark" not in sys.modules:
         return None
     from compactor.adapters.spark import session
@@ -67,7 +67,7 @@ def check_java() -> None:
 
     Raises:
         ExtraMissing: pyspark is not installed.
-        SettingsError: There is no Java, or a version that Spark does not support.
+        SettingsError: There is no Java, or an unsupported version.
     """
     need("spark")
     # spark-submit and Glue start the driver from a JVM.

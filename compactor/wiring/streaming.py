@@ -1,6 +1,6 @@
-"""Puts the streaming job together: of one stream, or of several that share one process, one Spark and one set of slots.
+"""Builds the streaming job: for one stream, or for several that share one process, one Spark and one set of slots.
 
-Nothing is connected to before it is used.
+Nothing connects before use.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 CLOSING_SECONDS = 24 * 3600.0
 
 MANIFESTS_PER_CHECKPOINT = 10_000
-"""Manifests after which the job moves on to a new Spark checkpoint: Spark's log of files grows with each of them."""
+"""Manifests after which the job moves to a new Spark checkpoint: Spark's file log grows with each of them."""
 
 
 def spark_job(app: App) -> Job:
-    """Make the job of the settings on Spark, which it starts; see `service`.
+    """Create the configured job on Spark, which this starts; see `service`.
 
     Raises:
         SettingsError: No stream shares the job, or see `service`.
@@ -65,9 +65,9 @@ def spark_job(app: App) -> Job:
 
 
 def threaded_job(app: App, threads: int) -> Job:
-    """Make the job of the settings without Spark; see `threaded_service`.
+    """Create the configured job without Spark; see `threaded_service`.
 
-    All streams share so many threads; one that works alone uses all of them.
+    All streams share the threads; one without competition uses all of them.
     """
     if not app.settings.streams:
         return threaded_service(app, threads)
@@ -78,7 +78,7 @@ def threaded_job(app: App, threads: int) -> Job:
 
 
 def streams_job(app: App, new_service: Callable[[App], Service], spark: Any = None) -> StreamsJob:
-    """Make the shared job of services, each as the function makes it of its stream.
+    """Create the shared job from a service per stream, made by the given function.
 
     Raises:
         SettingsError: No stream shares the job.
@@ -87,13 +87,13 @@ def streams_job(app: App, new_service: Callable[[App], Service], spark: Any = No
     settings.require_job()
     _tell_of_earlier_work(app)
     weights = {each.name: each.member.stream.weight for each in settings.sharing if each.member}
-    # The settings at the top of the file say how many manifests all streams together have in flight.
+    # The top-level settings define how many manifests all streams together have in flight.
     slots = SharedSlots(settings.stream.manifests_in_flight, weights)
 
-    streams = app.of_streams  # made here: of the threads of the streams, each might make its own
+    streams = app.of_streams  # created here: streams' threads might each create their own
 
     def made(name: str) -> Service:
-        metrics = streams[name].metrics  # it has a thread of its own
+        metrics = streams[name].metrics  # it has its own thread
         return new_service(app.of_stream(name, shared=slots.streams[name], metrics=metrics, spark=spark))
 
     services = {each.name: partial(made, each.name) for each in settings.sharing}
@@ -101,7 +101,7 @@ def streams_job(app: App, new_service: Callable[[App], Service], spark: Any = No
 
 
 def _tell_of_earlier_work(app: App) -> None:
-    """Tell of work from before the settings had streams."""
+    """Log work from before the settings had streams."""
     folders = (app.layout.manifests_folder, app.layout.pending_folder)
     left = [
         info.uri
@@ -114,7 +114,7 @@ def _tell_of_earlier_work(app: App) -> None:
 
 
 def service(app: App) -> Service:
-    """Make the job of one stream, on Spark.
+    """Create one stream's job on Spark.
 
     Raises:
         SettingsError: The schema file has faults or contradicts the recorded schema. Spark was not started.
@@ -124,7 +124,7 @@ def service(app: App) -> Service:
     from compactor.adapters.spark.stream import SparkManifestSource, StreamOrListing
 
     stream, manifests, shard = app.settings.stream, app.layout.manifests_folder, app.settings.shard
-    # Spark shows each job all manifests: only one in so many is of its own shard.
+    # Spark shows each job all manifests: only a fraction belongs to its own shard.
     at_once = stream.manifests_per_trigger * (shard.of if shard else 1)
 
     def new_source(checkpoint: str) -> SparkManifestSource:
@@ -142,7 +142,7 @@ def service(app: App) -> Service:
 
 
 def rotating_source(app: App, new_source: Callable[[str], ManifestSource]) -> RotatingSource:
-    """Make the stream of a run from streams that have a checkpoint each."""
+    """Create a run's stream from consecutive streams with a checkpoint each."""
     return RotatingSource(
         state=app.state,
         new_source=new_source,
@@ -152,11 +152,11 @@ def rotating_source(app: App, new_source: Callable[[str], ManifestSource]) -> Ro
 
 
 def threaded_service(app: App, threads: "int | FairThreads") -> Service:
-    """Make the job of one stream without Spark: the native engine in threads, each of which writes one file.
+    """Create one stream's job without Spark: the native engine in threads, each of which writes one file.
 
     Args:
         app: The ports.
-        threads: How many, or those that several streams share.
+        threads: Number of threads, or threads shared by several streams.
 
     Raises:
         SettingsError: The schema file has faults or contradicts the recorded schema.
@@ -176,7 +176,7 @@ def threaded_service(app: App, threads: "int | FairThreads") -> Service:
 
 
 def service_on(app: App, engine: Engine, source: ManifestSource) -> Service:
-    """Make the job of one stream on a given engine and source of manifests."""
+    """Create one stream's job with a given engine and source of manifests."""
     table = table_sink.table_commits(app, publisher(app), None if app.share.is_whole else app.share.leads)
     return Service(
         state=app.state,
@@ -193,7 +193,7 @@ def service_on(app: App, engine: Engine, source: ManifestSource) -> Service:
 
 
 def tasks(app: App) -> Tasks:
-    """Make what the job repeats beside its manifests."""
+    """Create the job's recurring tasks."""
     retention, catalog, metadata_columns = app.settings.retention, app.catalog_table, app.settings.metadata_columns
     cleaner = operating.cleaner(app)
     repeated = [
@@ -208,7 +208,7 @@ def tasks(app: App) -> Tasks:
 
 
 def _landing_tasks(app: App) -> Iterator[Task]:
-    """What lands each topic and stream, in a thread of its own: it may not answer."""
+    """The tasks that land each topic and stream, each in its own thread, because it may not respond."""
     if not app.settings.logs:
         return
     from compactor.ledger.landing.progress import LandingNotes
@@ -230,14 +230,14 @@ def _landing_tasks(app: App) -> Iterator[Task]:
             run=turns.take,
             has_note=False,
             thread=f"landing {log}",
-            # All shards of a job would land the same records, of which one would get them.
+            # All shards of a job would land the same records, and only one would succeed.
             leads=app.share.leads,
             at_start=turns.land_all,
         )
 
 
 def lander(app: App, scheme: str) -> "Lander":
-    """Make what lands the topics, or the streams."""
+    """Create the lander of topics, or of streams."""
     from compactor.adapters.logs import stray_rules
     from compactor.sources.landing.lander import Lander
     from compactor.sources.landing.lines import ShardLines, ValueLines
@@ -260,12 +260,12 @@ def lander(app: App, scheme: str) -> "Lander":
 
 
 def scheduler(app: App, engine: Engine, table: "TableCommits | None" = None) -> Scheduler:
-    """Make what compacts the manifests of a micro-batch on a given engine.
+    """Create the scheduler that compacts a micro-batch's manifests with a given engine.
 
     Args:
         app: The ports.
         engine: Reads and writes.
-        table: Brings placed manifests to done, beside this runner; without it, a table sink takes each at once.
+        table: Brings published manifests to done in the background; without it, a table sink takes each at once.
     """
     rules = compaction_rules(app)
     queue = WorkQueue(rules.manifests_in_flight)
@@ -307,7 +307,7 @@ def scheduler(app: App, engine: Engine, table: "TableCommits | None" = None) -> 
 
 
 def compaction_rules(app: App) -> CompactionRules:
-    """The rules of the settings for compacting a manifest."""
+    """The compaction rules in the settings."""
     settings, grok = app.settings, grok_reader_of(app)
     return CompactionRules(
         retries=settings.retry_rules,
@@ -320,7 +320,7 @@ def compaction_rules(app: App) -> CompactionRules:
 
 
 def stager(app: App, engine: Engine, rules: CompactionRules, history: SizingHistory) -> Stager:
-    """Make what stages manifests on an engine."""
+    """Create the stager of manifests with an engine."""
     return Stager(
         state=app.state,
         engine=engine,
@@ -332,7 +332,7 @@ def stager(app: App, engine: Engine, rules: CompactionRules, history: SizingHist
 
 
 def publisher(app: App) -> Publisher:
-    """Make what publishes decided manifests. A table sink needs no columns file: its readers look into no folders."""
+    """Create the publisher of decided manifests. A table sink needs no columns file: its readers list no folders."""
     columns_file = None
     if not app.settings.has_table:
         partition = first_folders(app.settings.partition_fields)

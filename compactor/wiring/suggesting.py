@@ -1,4 +1,4 @@
-"""Puts together what suggests a schema file, with settings or without."""
+"""Builds what suggests a schema file, with settings or without."""
 
 import os
 from collections.abc import Sequence
@@ -31,17 +31,17 @@ def suggested_file(
     max_records: int | None,
     meter: Meter,
 ) -> str:
-    """Read records of some sources, or all of them, and return the schema file that they suggest.
+    """Read records from some sources, or all of them, and return the suggested schema file.
 
     Args:
-        texts: SRC... as the user typed them.
-        options: What the call names.
-        kept: The settings of the user; None for those that `compact` would begin with.
+        texts: SRC... as typed by the user.
+        options: The call's options.
+        kept: The user's settings; None for those that `compact` would start with.
         max_records: How many records to read; None for all.
         meter: Counts the files that were read.
 
     Raises:
-        SettingsError: A SRC is not there, an option has a fault, or no file has a record with a key.
+        SettingsError: A SRC does not exist, an option has a fault, or no file has a record with a key.
     """
     sources = compact_paths.parse_sources(texts)
     check_sources(sources)
@@ -70,7 +70,7 @@ def suggester(settings: Settings, store: ObjectStore, meter: Meter) -> SchemaSug
 
 
 def suggestion_rules(settings: Settings, names: Names | None) -> SuggestionRules:
-    """What the suggested file may hold; without `names`, columns are named as the settings say."""
+    """What the suggested file may contain; without `names`, columns are named as configured."""
     schema, reader = settings.schema, grok_reader(settings)
     return SuggestionRules(
         names or schema.names,
@@ -83,7 +83,7 @@ def suggestion_rules(settings: Settings, names: Names | None) -> SuggestionRules
 
 
 def _first_settings(source: str, options: Options) -> Settings:
-    """The settings that a first call of `compact` would have; its other places do not matter."""
+    """The settings of a first call of `compact`; its other places do not matter."""
     beside = source + "-parquet" if source != "/" else "/parquet"
     paths = CompactPaths(source, beside, beside + compact_paths.HOME_SUFFIX)
     document = compact_paths.settings_document(paths, options, None)

@@ -1,4 +1,4 @@
-"""Puts the table sink together. Nothing is connected to before it is used."""
+"""Builds the table sink. Nothing connects before use."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,13 +12,13 @@ from compactor.wiring.app import App
 from compactor.wiring.opening import table_catalog
 
 MANIFESTS_PER_COMMIT = 500
-"""The most manifests whose files one commit adds."""
+"""The most manifests per commit."""
 
 MOST_WAITING_MANIFESTS = 10 * MANIFESTS_PER_COMMIT
-"""Manifests that wait for a commit at which no further ones are begun."""
+"""How many manifests may wait for a commit before no more are started."""
 
 KEEP_SNAPSHOTS = 100
-"""The latest snapshots, which stay at any age, so that a table with few commits keeps some to read."""
+"""The number of latest snapshots kept at any age, so that a table with few commits keeps some to read."""
 
 # Few processes have a table, and a short command would wait for all of this to load.
 # ruff: noqa: PLC0415
@@ -39,11 +39,11 @@ _MERGED_ONLY_IN_TABLES = (
 
 
 def committer(app: App, *, replays: bool = False) -> "Committer":
-    """Make what commits placed manifests to the table.
+    """Create the committer of published manifests.
 
     Args:
         app: The ports.
-        replays: Whether the table may lack batches that were applied, and manifests that are done.
+        replays: Whether the table may lack applied batches, and manifests that are done.
     """
     from compactor.table.changes import Changes
     from compactor.table.committer import Committer
@@ -67,7 +67,7 @@ def table_keeper(app: App) -> "TableKeeper":
     """Make what compares the table with the ledger, and makes it again.
 
     Raises:
-        SettingsError: The settings name no table.
+        SettingsError: No table is configured.
     """
     from compactor.ops.table.keeper import TableKeeper
 
@@ -84,7 +84,7 @@ def merger(app: App) -> "Merger":
     """Make what merges small files of the table.
 
     Raises:
-        SettingsError: The settings name no table.
+        SettingsError: No table is configured.
     """
     from compactor.ops.table.merger import Merger
     from compactor.table.merging.choosing import MergeRule
@@ -100,15 +100,15 @@ def merger(app: App) -> "Merger":
 
 
 def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | None = None) -> "Maintainer":
-    """Make what does the upkeep of the table.
+    """Create the maintainer of the table.
 
     Args:
         app: The ports.
-        keep_days: Days that a snapshot stays after a later one took its place; None for those of the settings.
-        keep_snapshots: The latest snapshots, which stay at any age; None for `KEEP_SNAPSHOTS`.
+        keep_days: Days that a snapshot stays after it was replaced; None for the configured number.
+        keep_snapshots: The number of latest snapshots kept at any age; None for `KEEP_SNAPSHOTS`.
 
     Raises:
-        SettingsError: The settings name no table.
+        SettingsError: No table is configured.
     """
     from compactor.ops.table.maintainer import Maintainer
     from compactor.table.upkeep import KeepRule
@@ -129,11 +129,11 @@ def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | Non
 
 
 def table_commits(app: App, publisher: "Publisher", leads: Callable[[], bool] | None) -> "TableCommits | None":
-    """Make what brings placed manifests of a job to done; None without a table sink.
+    """Create the committer of a job's published manifests; None without a table sink.
 
     Args:
         app: The ports.
-        publisher: Carries them on.
+        publisher: Brings them to done.
         leads: For one of several shards: returns whether it commits for all.
     """
     if not app.settings.has_table:
@@ -156,7 +156,7 @@ def table_commits(app: App, publisher: "Publisher", leads: Callable[[], bool] | 
 
 
 def table_tasks(app: App, leads: Callable[[], bool]) -> "list[Task]":
-    """What maintains and merges the table beside a job, as the settings say; nothing without a table sink.
+    """The tasks that maintain and merge the table during a job, as configured; empty without a table sink.
 
     Args:
         app: The ports.

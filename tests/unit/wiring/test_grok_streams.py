@@ -105,7 +105,7 @@ def test_columns_keep_their_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "fault"),
     [
-        ("%{WORD:_source_file}", "a capture is named _source_file -> expected a name that the compactor does not use"),
+        ("%{WORD:_source_file}", "a capture is named _source_file -> expected a name that is not reserved"),
         ("%{WORD:File_Date}", "a capture is named File_Date"),
         ("%{WORD:a:date}", "a is of type date -> expected string, byte"),
         ("%{NOPE:a}", "there is no pattern NOPE"),
