@@ -1,6 +1,6 @@
-"""Starts the job on AWS Glue, or by `spark-submit` on another cluster: arguments name and override the settings.
+"""Starts the job on AWS Glue, or with `spark-submit` on other clusters: arguments locate and override the settings.
 
-It needs nothing of Glue's own library: Glue's bookmarks and metrics are not used, and Spark's session is a plain one.
+Uses nothing from Glue's own library: Glue's bookmarks and metrics are not needed, and Spark's session is a plain one.
 """
 
 import os
@@ -21,10 +21,10 @@ from compactor.wiring.settings_files import job_arguments, overriding, settings_
 
 
 def main() -> None:
-    """Run the job until it is told to stop.
+    """Run the job until it is asked to stop.
 
     Raises:
-        SystemExit: The job failed. Work that is left to an operator is no failure.
+        SystemExit: The job failed. Work left to an operator is not a failure.
     """
     configure_logs(as_json=True)
     code = exit_code_of(_run)
@@ -35,7 +35,7 @@ def main() -> None:
 def _run() -> ExitCode:
     try:
         arguments = job_arguments(sys.argv)
-        # Only names: the value of a setting may be a secret.
+        # Only names: a setting's value may be a secret.
         log_event("job.started", config=arguments["CONFIG"], overridden=sorted(overriding(arguments)))
         settings = settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)})
         if stream := arguments.get("STREAM"):
@@ -51,7 +51,7 @@ def _run() -> ExitCode:
 
 @contextmanager
 def _on_cluster(app: App) -> Iterator[None]:
-    """Refuse to run on the driver alone, slowly, beside workers that are paid for and idle."""
+    """Refuse to run only on the driver, slowly, while paid workers idle."""
     if needs_spark(app.settings):
         check_cluster(spark_session(app).sparkContext.master, app.settings.spark.master)
     yield

@@ -1,4 +1,4 @@
-"""Keeps the Glue job as the settings want it; called once a minute, and when a Glue run changes its state."""
+"""Keeps the Glue job as configured; called once a minute, and when a Glue run changes its state."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -7,5 +7,5 @@ from compactor.wiring.functions import build_messages
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """Take in one batch of messages."""
+    """Process one batch of messages."""
     return build_messages(event)

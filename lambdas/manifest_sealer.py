@@ -7,5 +7,5 @@ from compactor.wiring.functions import seal_parts
 
 
 def handler(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """Seal what is large enough or has waited long enough."""
+    """Seal parts that are large enough or have waited long enough."""
     return seal_parts()
