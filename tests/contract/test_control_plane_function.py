@@ -93,7 +93,7 @@ def deployed(
 def test_the_schedule_keeps_the_job_up(deployed: Deployed) -> None:
     """A job that is down is started, people are notified, and the next call leaves it alone."""
     first = handler(SCHEDULE, None)
-    assert first["done"][0].endswith("was started: no run is on record")
+    assert first["done"][0].endswith("was started: no run on record")
     assert deployed.states() == ["STARTING"]
     assert len(deployed.told()) == 1
     second = handler(SCHEDULE, None)
@@ -150,7 +150,7 @@ def test_a_dry_run(deployed: Deployed) -> None:
     deployed.sqs.send_message(QueueUrl=deployed.queue_url, MessageBody="x")
     result = control(deployed, "--dry-run")
     assert result.exit_code == 0, result.output
-    assert "would start: no run is on record" in result.stdout
+    assert "would start: no run on record" in result.stdout
     assert shows(result.stdout, "queue 1 message, 0 in flight")
     assert deployed.states() == []
 

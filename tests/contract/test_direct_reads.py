@@ -136,7 +136,7 @@ def test_the_answers_are_those_of_the_client(counted: Counted, bucket: str) -> N
     assert counted.store.read_range(uri, 10, 4, etag=info.etag) == b""
     assert counted.store.read_range(f"s3://{bucket}/empty", 0, 4) == b""
     assert counted.by_client == 3
-    with pytest.raises(ObjectChanged, match=r"/k: GetObject was answered with PreconditionFailed"):
+    with pytest.raises(ObjectChanged, match=r"/k: GetObject failed with PreconditionFailed"):
         counted.store.read_range(uri, 0, 4, etag="of-another-version")
     with pytest.raises(ObjectNotFound, match="/gone"):
         counted.store.read_range(f"s3://{bucket}/gone", 0, 4)
@@ -583,5 +583,5 @@ def test_an_answer_without_a_length_is_no_empty_object(server: _Server) -> None:
         server.told = [*[_head_alone(206)] * 2, whole]
         assert read("s3://b/k") == CONTENT
     server.told = [_head_alone(200)]
-    with pytest.raises(StoreUnavailable, match="s3://b/k: the listing was answered with nothing"):
+    with pytest.raises(StoreUnavailable, match="s3://b/k: the listing got an empty response"):
         list(store.list("s3://b/k"))

@@ -132,9 +132,7 @@ def test_stopping(job: EmrJob, emr: EmrStandIn) -> None:
     assert job.list(LONG_AGO)[0].state is JobState.STOPPING
     assert job.start() is None
     emr.set(run_id, "CANCELLED")
-    with pytest.raises(
-        AccessError, match="CancelJobRun was answered with ValidationException: job run is in CANCELLED"
-    ):
+    with pytest.raises(AccessError, match="CancelJobRun failed with ValidationException: job run is in CANCELLED"):
         job.stop(run_id)
     with pytest.raises(AccessError, match="does not exist"):
         job.stop("00f9")

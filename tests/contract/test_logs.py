@@ -272,7 +272,7 @@ def test_a_password_by_reference(broker: KafkaBroker, monkeypatch: pytest.Monkey
     secured = replace(feed_case, log=broker_log.BrokerLog(given, request_seconds=30.0))
     assert read(secured) == [(0, b"x")]
     monkeypatch.setenv("KAFKA_PASSWORD", "wrong")
-    with pytest.raises(AccessError, match="expected the right to read"):
+    with pytest.raises(AccessError, match="expected permission to read"):
         broker_log.BrokerLog(given, request_seconds=3.0).describe(feed_case.of)
 
 
@@ -389,7 +389,7 @@ def test_split_and_merged_shards(stream: StreamCase) -> None:
 @pytest.mark.parametrize("stream", [*STREAMS, pytest.param(NPM, marks=pytest.mark.full)], indirect=True)
 def test_a_shard_that_is_not_there(stream: StreamCase) -> None:
     """It may have been listed a moment ago, so the next plan has to find out."""
-    with pytest.raises(StoreUnavailable, match="gone since it was listed"):
+    with pytest.raises(StoreUnavailable, match="disappeared after it was listed"):
         stream.read("shardId-000000000099")
 
 

@@ -265,7 +265,7 @@ def test_an_answer_that_lacks_something_describes_no_object(missing: str, aws_en
     """S3 tells its length, ETag and time of every object."""
     with stubbed(aws_endpoint) as (store, stub, _):
         stub.add_response("head_object", {name: value for name, value in HEAD.items() if name != missing})
-        with pytest.raises(StoreUnavailable, match="s3://b/k: the answer lacks its length, ETag or time"):
+        with pytest.raises(StoreUnavailable, match="s3://b/k: the response lacks its length, ETag or time"):
             store.stat("s3://b/k")
 
 
@@ -275,7 +275,7 @@ def test_a_copy_counts_once_s3_tells_its_etag(told: dict[str, Any], aws_endpoint
     with stubbed(aws_endpoint) as (store, stub, _):
         stub.add_response("head_object", HEAD)
         stub.add_response("copy_object", told)
-        with pytest.raises(StoreUnavailable, match="s3://b/k to s3://b/l: the answer ended before the copy was made"):
+        with pytest.raises(StoreUnavailable, match="s3://b/k to s3://b/l: the response ended before the copy was made"):
             store.copy("s3://b/k", "s3://b/l")
 
 
@@ -301,7 +301,7 @@ def test_a_copy_in_parts_counts_once_it_is_there(
 
         monkeypatch.setattr(store.client, "copy", changed)
         stub.add_response("head_object", HEAD)
-        with pytest.raises(StoreUnavailable, match="s3://b/k changed while it was copied"):
+        with pytest.raises(StoreUnavailable, match="s3://b/k changed while being copied"):
             store.copy("s3://b/k", "s3://b/l")
 
 

@@ -209,7 +209,7 @@ def test_checksums_of_parts_are_part_of_the_whole(store: S3Store, traffic: Traff
 def test_an_upload_counts_once_s3_tells_its_etag(store: S3Store, client: Any, bucket: str) -> None:
     """S3 answers with success as it begins to put parts together; after that, the connection may break."""
     client.meta.events.register("after-call.s3.CompleteMultipartUpload", lambda parsed, **_: parsed.clear())
-    with pytest.raises(StoreUnavailable, match=f"s3://{bucket}/k: the answer ended before the object was created"):
+    with pytest.raises(StoreUnavailable, match=f"s3://{bucket}/k: the response ended before the object was created"):
         write_new(store, f"s3://{bucket}/k", 2 * PART)
 
 

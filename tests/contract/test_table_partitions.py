@@ -156,7 +156,7 @@ def test_partitions_of_another_program(table: IcebergTable, tmp_path: Path) -> N
     with loaded(table).update_spec() as update:
         update.add_identity("n")
     file = written(tmp_path / "b.parquet", SCHEMA, [ROWS[0]])
-    with pytest.raises(OperatorError, match="has other partitions than by file_date"):
+    with pytest.raises(OperatorError, match="its partitions are not by file_date"):
         table.commit(table.head() or head, TableChange(2, (file,)))
 
 

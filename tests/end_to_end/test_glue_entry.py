@@ -56,9 +56,9 @@ def test_arguments() -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "--CONFIG: not among"),
+        ([], "--CONFIG: missing from"),
         (["--CONFIG"], "CONFIG: expected one argument"),
-        (["--CONFIG", "c.toml", "--COMPACTOR_STREAM_SOURCE", "x"], "--COMPACTOR_STREAM_SOURCE: not the name of a sett"),
+        (["--CONFIG", "c.toml", "--COMPACTOR_STREAM_SOURCE", "x"], "--COMPACTOR_STREAM_SOURCE: not a setting's name"),
     ],
 )
 def test_arguments_that_will_not_do(argv: list[str], message: str) -> None:

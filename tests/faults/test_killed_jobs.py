@@ -99,7 +99,7 @@ def rotate_checkpoints(lake: Lake) -> None:
     assert left, "a killed run leaves its checkpoint"
     code, output = lake.run("clean", "--checkpoints")
     assert code == 1
-    assert "expected nothing for 600 s, or --force" in output
+    assert "expected no writes for 600 s, or --force" in output
     assert all(path.exists() for path in left)
     code, output = lake.run("clean", "--checkpoints", "--force", "--json")
     assert code == 0, output

@@ -80,7 +80,7 @@ class MemoryKafka:
             raise StoreUnavailable(f"{log}: LEADER_NOT_AVAILABLE: no leader")
         end, start = found.end, max(at, found.earliest)
         if end < at:
-            raise StoreUnavailable(f"{log}/{partition_id}: it ends at offset {end}, and had some up to {at}")
+            raise StoreUnavailable(f"{log}/{partition_id}: ends at offset {end}, but once had records up to {at}")
         yield Batch((), 1.0, reached=start, kept_from=found.earliest + 1)
         while start < end:
             if found.earliest > start:

@@ -126,7 +126,7 @@ class ReportDay:
     def _report(self, uri: str, load: float, bad: float) -> FileReport:
         chance = self.chance
         if chance.random() < 0.0015:
-            detail = "there is no such object; expected the file that the manifest names"
+            detail = "no such object; expected the file from the manifest"
             return FileReport(uri=uri, status=FileStatus.MISSING, detail=detail)
         size_bytes = int(load * chance.uniform(150, 210) * MIB)
         lines = size_bytes // 700

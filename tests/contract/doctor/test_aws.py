@@ -220,5 +220,5 @@ def test_something_else_that_answers(workspace: Workspace) -> None:
         found = workspace.fault()
         server.shutdown()
     assert found.name == "endpoint"
-    assert "another server answers there, perhaps a proxy (HTTP 404" in found.found
+    assert "a different server responds there, perhaps a proxy (HTTP 404" in found.found
     assert "NO_PROXY" in found.next_move

@@ -81,7 +81,7 @@ def test_denied_prefix(workspace: Workspace, denied: Callable[..., None]) -> Non
     found = workspace.fault()
     assert found.name == "state"
     assert found.found == (
-        f"s3://{workspace.name}-own/state: cannot write: PutObject was answered with AccessDenied: Access Denied "
+        f"s3://{workspace.name}-own/state: cannot write: PutObject failed with AccessDenied: Access Denied "
         "(not tried: read, create-only write, delete)"
     )
     assert f"allow s3:PutObject on arn:aws:s3:::{workspace.name}-own/state/*" in found.next_move
@@ -92,7 +92,7 @@ def test_input_that_may_not_be_read(workspace: Workspace, denied: Callable[..., 
     denied(["s3:GetObject"], f"arn:aws:s3:::{workspace.name}-raw/*")
     found = workspace.fault()
     assert found.name == "input"
-    assert "cannot read: GetObject was answered with AccessDenied" in found.found
+    assert "cannot read: GetObject failed with AccessDenied" in found.found
     assert f"allow s3:GetObject on arn:aws:s3:::{workspace.name}-raw/*" in found.next_move
 
 

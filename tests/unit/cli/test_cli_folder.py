@@ -262,7 +262,7 @@ def test_other_bytes_behind_the_same_time(raw: Path, out: Path) -> None:
     write(raw / "a.ndjson", 2)
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {1: 1})
-    assert "with other contents" in result.stdout
+    assert "with different content" in result.stdout
     assert call(raw, out, "--on-replaced", "rebuild").exit_code == 0
     assert ids(out) == {2: 1}
 

@@ -33,7 +33,7 @@ def test_everything_that_a_person_has_to_know(capsys: pytest.CaptureFixture[str]
     show_log(landed_log(made), dry_run=False)
     assert capsys.readouterr().out.splitlines() == [
         "Landed 1,200 lines, up to 1 min 30 s behind the newest records",
-        "Records may be lost to retention: partition shardId-1, from its beginning, before 7",
+        "Records may be lost to retention: partition shardId-1, from the beginning, before 7",
         "Records may be lost to retention: partition s-2, after sequence number 7, to its end, or its next record",
         "Records are lost to retention: partition 0, offsets 3 to 8",
         "Without a value, and so without a line: 2 records",

@@ -136,8 +136,8 @@ def test_several_causes() -> None:
     assert missing[-1] == "or give it up: compactor compact SRC rows, or compactor dismiss rows FILE --why TEXT"
     assert found == [
         "3 not_ndjson: convert it to NDJSON under its name, then compactor compact SRC rows",
-        "1 range: see that its brokers answer, then compactor redrive files rows, then compactor compact SRC rows",
-        "1 unreadable: have it delivered whole under its name, then compactor compact SRC rows",
+        "1 range: check that its brokers respond, then compactor redrive files rows, then compactor compact SRC rows",
+        "1 unreadable: have it delivered complete under its name, then compactor compact SRC rows",
         "or give it up: remove it, or compactor dismiss rows FILE --why TEXT, or compactor accept rows --why TEXT",
     ]
 

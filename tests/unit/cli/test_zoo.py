@@ -100,7 +100,7 @@ def test_what_is_said_of_many(raw: Path) -> None:
     assert first == f"{raw}/a.csv (looks like CSV; convert it to NDJSON) and 2 more"
     assert html == f"{raw}/d.html (looks like an HTML page; check where it was downloaded from)"
     assert re.fullmatch(
-        rf"{raw}/e1.gz \(truncated gzip: ends at about byte \d+ without its end marker\) and 1 more", cut
+        rf"{raw}/e1.gz \(truncated gzip: ends at about byte \d+ without an end marker\) and 1 more", cut
     )
     assert more == "and 1 file of other kinds"
 

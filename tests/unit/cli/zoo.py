@@ -121,7 +121,7 @@ CASES = (
     other(
         "twice.gz",
         gzip.compress(gzip.compress(lines("twice"))),
-        "gzip data that was compressed again",
+        "gzip data that was compressed twice",
         "decompress it once",
     ),
     other("wide", lines("wide").decode().encode("utf-16"), "UTF-16 text", "convert it to UTF-8"),

@@ -75,14 +75,12 @@ def test_a_place_that_may_be_used() -> None:
 
 def test_each_right_is_refused_by_itself() -> None:
     """The finding names the rights that are refused and those that were not tried; all others are tried."""
-    denied = AccessError("s3://own/state/x: PutObject was answered with AccessDenied: no")
-    found = tried(
-        Refusing(put=denied, list=AccessError("s3://own/state/: ListObjectsV2 was answered with AccessDenied"))
-    )
+    denied = AccessError("s3://own/state/x: PutObject failed with AccessDenied: no")
+    found = tried(Refusing(put=denied, list=AccessError("s3://own/state/: ListObjectsV2 failed with AccessDenied")))
     assert found.state == "fault"
     assert found.found == (
-        "s3://own/state: cannot list, write: ListObjectsV2 was answered with AccessDenied; "
-        "PutObject was answered with AccessDenied: no (not tried: read, create-only write, delete)"
+        "s3://own/state: cannot list, write: ListObjectsV2 failed with AccessDenied; "
+        "PutObject failed with AccessDenied: no (not tried: read, create-only write, delete)"
     )
     assert found.next_move.startswith(
         "allow s3:ListBucket on arn:aws:s3:::own and s3:PutObject on arn:aws:s3:::own/state/*"

@@ -39,7 +39,7 @@ def test_a_table() -> None:
         (ExtraMissing("pyiceberg is not installed"), "install it in the Python"),
         (AccessError("permission denied (403)"), "allow reading and committing"),
         (StoreUnavailable("does not answer"), "correct table.uri"),
-        (OperatorError("has no property -> expected a table that the compactor made"), "expected a table that"),
+        (OperatorError("has no property -> expected a table created by the compactor"), "expected a table created"),
         (OperatorError("refuses"), "correct the section [table]"),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Exception) else "",

@@ -84,12 +84,12 @@ def test_a_table_that_does_not_answer(kind: type[CompactorError], monkeypatch: p
     harness.run_once()
 
     def silent(_maintainer: Maintainer) -> None:
-        raise kind("the catalog does not answer")
+        raise kind("the catalog does not respond")
 
     with monkeypatch.context() as patch:
         patch.setattr(Maintainer, "maintain", silent)
         report = forget(harness)
-        assert [each.why for each in report.failed] == ["the catalog does not answer"]
+        assert [each.why for each in report.failed] == ["the catalog does not respond"]
     done = harness.ledger.record(harness.layout.change(Why.ERASED, "", report.erasure), Erasure)
     assert (len(done.manifests), done.left) == (2, report.left)
     assert forget(harness).left == 0

@@ -445,7 +445,7 @@ class KeepsOutput(FaultyStore):
     def delete(self, uris: Iterable[str]) -> None:
         uris = list(uris)
         if denied := [uri for uri in uris if uri.startswith("/w/output/")]:
-            raise AccessError(f"{denied[0]}: DeleteObjects was answered with AccessDenied")
+            raise AccessError(f"{denied[0]}: DeleteObjects failed with AccessDenied")
         super().delete(uris)
 
 
@@ -464,7 +464,7 @@ def test_a_job_that_may_not_delete_output(harness: Harness, step: CrashPoint) ->
     report = harness.run_once(store=KeepsOutput(harness.store))
     assert report.committed == 1
     if step is CrashPoint.DECIDED:
-        assert "DeleteObjects was answered with AccessDenied" in str(report.stuck["m1"])
+        assert "DeleteObjects failed with AccessDenied" in str(report.stuck["m1"])
         assert "`compactor rebuild m1`" in str(report.stuck["m1"])
         rebuild(harness)
     assert report.stuck.keys() == ({"m1"} if step is CrashPoint.DECIDED else set())

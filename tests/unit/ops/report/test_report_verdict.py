@@ -75,7 +75,7 @@ def nothing(_: ReportDay) -> None:
 
 
 QUARANTINED = changed(status=FileStatus.UNREADABLE, detail="truncated", lines=0, blank_lines=0, records=0)
-WHOLE = "have it delivered whole under its name"
+WHOLE = "have it delivered complete under its name"
 REMOVE = "or give it up: remove it"
 DISMISS = f"`compactor dismiss '{DST}' FILE --why TEXT`"
 REDRIVE_MANIFESTS = f"`compactor redrive manifests '{DST}'`"

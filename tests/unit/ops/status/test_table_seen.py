@@ -88,7 +88,7 @@ def test_a_catalog_that_is_down(harness: Harness) -> None:
     harness.clock.advance(600)
     found = table_of(harness)
     assert (found.waiting, found.waiting_seconds, found.last_batch) == (1, 600.0, 1)
-    assert (found.failures >= MANY_FAILURES, found.error) == (True, "the catalog does not answer")
+    assert (found.failures >= MANY_FAILURES, found.error) == (True, "the catalog does not respond")
     seen = status(harness)
     assert seen.state.condition is Condition.NO_HEARTBEAT  # no job is there that could go on
     assert (

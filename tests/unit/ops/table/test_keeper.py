@@ -159,7 +159,7 @@ def test_what_cannot_be_added(harness: Harness, caplog: pytest.LogCaptureFixture
     plain.store.put(first, data)
     report = table_sink.table_keeper(harness.app()).rebuild()
     assert [(each.manifest_id, each.date, each.generation) for each in report.stuck] == [("m1", DAY, 2)]
-    assert "another program may have written them" in report.stuck[0].why
+    assert "another program may have rewritten them" in report.stuck[0].why
     assert (report.adopted, report.needs_operator, TableReport("", exists=True).needs_operator) == (1, True, False)
     assert TableReport("", exists=True, stuck=report.stuck).needs_operator
     assert [record.getMessage() for record in caplog.records].count("manifest.stuck") == 1
@@ -235,7 +235,7 @@ def test_a_lost_table_whose_first_file_is_gone() -> None:
     report = table_sink.table_keeper(harness.app()).rebuild()
     assert ([each.manifest_id for each in report.held], len(report.missing), report.adopted) == (["m1"], 1, 2)
     verified = operating.verifier(harness.app()).verify_all()
-    assert ["held back, because its catalog refuses it" in each.found for each in verified.discrepancies] == [True]
+    assert ["held back, because the catalog refuses it" in each.found for each in verified.discrepancies] == [True]
     table.exists = lambda _: True
     assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
 

@@ -97,7 +97,7 @@ def test_a_commit_amid_it(harness: Harness, monkeypatch: pytest.MonkeyPatch, *, 
     number = head.fence + 100
     if is_late:
         table.answers = iter([Answer.LATE]).__next__
-        with pytest.raises(Exception, match="did not answer"):
+        with pytest.raises(Exception, match="did not respond"):
             table.commit(head, TableChange(number, ()))
         table.answers = lambda: Answer.WELL
 

@@ -375,7 +375,7 @@ def test_a_waiting_manifest_that_may_not_be_read(harness: Harness) -> None:
     backlog = operating.status_reader(app).read().backlog
     assert (backlog.manifests, backlog.manifests_read) == (2, 1)
     assert read_backlog(app.state, allowed_prefixes=["/w/raw"]).manifests == 2
-    with pytest.raises(StuckError, match=r"m1.json: access denied; expected to be allowed to read each manifest"):
+    with pytest.raises(StuckError, match=r"m1.json: access denied; expected permission to read each manifest"):
         finding.plan(app, "/w/raw")
 
 

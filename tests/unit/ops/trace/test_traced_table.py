@@ -57,7 +57,7 @@ def test_an_expired_snapshot(harness: Harness) -> None:
 def test_a_catalog_that_is_down(harness: Harness) -> None:
     """Only the snapshot is not known."""
     sink_of(harness).is_down = True
-    assert words(harness, "m1") == "lake.events: in batch 1, snapshot not known: the catalog does not answer"
+    assert words(harness, "m1") == "lake.events: in batch 1, snapshot not known: the catalog does not respond"
     assert traced(harness, "m1").meaning.startswith("done")
 
 
@@ -89,7 +89,7 @@ def test_what_is_held_back(harness: Harness) -> None:
         found = traced(harness, "m4")
         assert found.table is not None
         assert (found.table.state, found.table.batch, found.table.waiting_seconds) == ("held_back", 4, None)
-        assert found.table.meaning == f"lake.events: held back, because its catalog refuses it: {found.table.reason}"
+        assert found.table.meaning == f"lake.events: held back, because the catalog refuses it: {found.table.reason}"
         assert "expected the files of the change" in found.table.reason
         assert found.next_moves == ["compactor table rebuild", "compactor rebuild m4"]
         assert found.needs_operator
@@ -107,7 +107,7 @@ def test_what_was_added_long_after_it_was_decided(harness: Harness, monkeypatch:
     assert (found.table.state, found.table.batch, found.next_moves) == ("listed", None, [])
     assert found.table.meaning == "lake.events: the table has its files, by a batch long after it was decided"
     sink_of(harness).is_down = True
-    assert words(harness, "m2").endswith("whether the table has its files is not known: the catalog does not answer")
+    assert words(harness, "m2").endswith("whether the table has its files is not known: the catalog does not respond")
 
 
 def test_a_damaged_record_of_what_is_held_back(harness: Harness) -> None:
@@ -116,7 +116,7 @@ def test_a_damaged_record_of_what_is_held_back(harness: Harness) -> None:
     harness.deliver("m4", GOOD)
     harness.run_once()
     harness.store.put(harness.layout.held(ManifestKey(DAY, "m4")), b"{")
-    assert words(harness, "m4").startswith("lake.events: held back, because its catalog refuses it: ")
+    assert words(harness, "m4").startswith("lake.events: held back, because the catalog refuses it: ")
 
 
 def test_from_before_the_table() -> None:

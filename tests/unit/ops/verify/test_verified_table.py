@@ -146,7 +146,7 @@ def test_a_catalog_that_fails_while_files_of_closed_dates_are_named(
     monkeypatch.setattr(MemoryTable, "head", failing)
     report = operating.verifier(closed.app()).verify_all()
     assert len(asked) > 1
-    assert report.table_error == "the catalog does not answer"
+    assert report.table_error == "the catalog does not respond"
 
 
 def test_late_manifests_of_closed_dates(closed: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +192,7 @@ def test_what_is_held_back(harness: Harness, how: str, *, is_down: bool) -> None
     assert (report.table.held, report.table.waiting, report.table.waiting_seconds) == (1, 0, None)
     [held] = report.discrepancies
     assert (held.manifest_id, held.where, held.expected) == ("m3", "lake.events", "its files in table lake.events")
-    assert held.found.startswith("held back, because its catalog refuses it: ")
+    assert held.found.startswith("held back, because the catalog refuses it: ")
     harness.clock.advance(LONG_SECONDS)
     assert VERIFY[how](harness.app()).discrepancies == [held]
     table.is_down, table.exists = False, lambda _: True
@@ -234,7 +234,7 @@ def test_a_catalog_that_cannot_be_read(harness: Harness, monkeypatch: pytest.Mon
     for how in VERIFY.values():
         report = how(harness.app())
         assert (report.manifests, report.discrepancies, report.needs_operator) == (2, [], False)
-        assert report.table_error == "the catalog does not answer"
+        assert report.table_error == "the catalog does not respond"
     sink_of(harness).is_down = False
 
     def missing(_: App) -> MemoryTable:
