@@ -30,13 +30,13 @@ _ZLIB_WINDOW = 15
 _INFLATE_ERROR: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # declared as if it were an instance
 
 _PADDING_BYTES = {"gzip": 1, "xz": 4}
-"""Zero bytes may follow a member, in multiples of these. The gzip program ignores any number of them."""
+"""Zero bytes may follow a member, in multiples of this. The gzip program ignores any number of them."""
 
 _ZLIB_FIRST_BYTES = tuple(bytes([window << 4 | 8]) for window in range(8))  # deflate, with windows up to 32 KiB
 _ZLIB_PRESET_DICTIONARY = 0x20
-_ZLIB_USUAL_BYTE = b"\x78"  # Zero bytes may follow a member, in multiples of this. The gzip program ignores any number.
+_ZLIB_USUAL_BYTE = b"\x78"  # a window of 32 KiB
 _ZLIB_HEADER_BYTES = 2
-_ZLIB_NO_BLOCK = 3  # of the four types of two bits, the one that is none
+_ZLIB_NO_BLOCK = 3  # the invalid one of the four types
 _ZLIB_START_BYTES = 64  # of compressed data, hardly ever text
 
 _MAGIC = {
@@ -46,7 +46,7 @@ _MAGIC = {
     b"\xff\x06\x00\x00sNaPpY": "snappy",
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_BZIP2_BLOCKS = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # the invalid one of the four types
+_BZIP2_BLOCKS = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # first block; end of an empty stream
 
 
 def sniff(head: bytes) -> str:

@@ -109,7 +109,7 @@ def _utf8_fault(line: bytes) -> Fault | None:
     except UnicodeDecodeError as exc:
         byte = line[exc.start]
         if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return Fault(0, "the byte order mark of UTF-16; expected UTF-8")
+            return Fault(0, "a UTF-16 byte order mark; expected UTF-8")
         letter = bytes([byte]).decode("latin-1")
         hint = f"; in Latin-1 it is {letter}" if letter.isalpha() else ""
         return Fault(exc.start, f"byte 0x{byte:02x} is not UTF-8 ({exc.reason}){hint}")
@@ -122,7 +122,7 @@ def _depth_fault(line: bytes) -> Fault | None:
         if found[0] in b"[{":
             depth += 1
             if depth > MAX_DEPTH:
-                return Fault(found.start(), "a UTF-16 byte order mark; expected UTF-8")
+                return Fault(found.start(), f"array or object {depth:,} levels deep; expected at most {MAX_DEPTH:,}")
         elif found[0] in b"]}":
             depth -= 1
     return None

@@ -88,7 +88,7 @@ def test_each_format_and_a_listing_agree(lake: Lake) -> None:
     ("words", "code", "message"),
     [
         (["--inventory", "{root}/inventories/symlink.txt"], 1, "expected the manifest.json of an S3 Inventory"),
-        (["--inventory", "{root}/nowhere/manifest.json"], 1, "there is no such object; expected the manifest.json"),
+        (["--inventory", "{root}/nowhere/manifest.json"], 1, "no such object; expected the manifest.json"),
         (["{root}/output", "--inventory", "{inventory}"], 2, "expected a folder within input.allowed_prefixes"),
         (["--inventory", "{inventory}", "--rate", "0"], 2, "expected live, unlimited, or manifests an hour"),
         pytest.param(

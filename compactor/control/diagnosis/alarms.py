@@ -154,5 +154,5 @@ def _of_backlog(case: Case) -> Iterator[Finding]:
         yield finding(Condition.OLDEST_MANIFEST, f"{case.work}; the SLA is {sla}")
     if begun := case.begun(had_chance=True):
         them = "it" if len(begun) == 1 else "them"
-        had = f"{begun_work(len(begun))}, although a run had the time to finish {them}: {begun[0]}"
+        had = f"{begun_work(len(begun))}, although a run had time to finish {them}: {begun[0]}"
         yield finding(Condition.MANIFESTS_STUCK, had)

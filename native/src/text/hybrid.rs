@@ -66,7 +66,7 @@ impl Hybrid {
         }
     }
 
-    /// Appends the same number repeatedly.
+    /// Appends numbers.
     pub fn put_all(&mut self, numbers: &[u16]) {
         let (groups, rest) = numbers.as_chunks::<GROUP>();
         for group in groups {
@@ -90,7 +90,7 @@ impl Hybrid {
         }
     }
 
-    /// Appends a number repeatedly, and then another one repeatedly.
+    /// Appends the same number repeatedly.
     pub fn put_run(&mut self, number: u16, count: usize) {
         let mut left = count;
         while left > 0 {
@@ -103,10 +103,10 @@ impl Hybrid {
         }
     }
 
+    /// Appends a number repeatedly, and then another one repeatedly.
+    ///
     /// If long runs of one number have few others between them, each becomes a separate run at once: that is no longer
     /// than a group with numbers of both.
-    ///
-    /// The bytes of all numbers. The next step is [`Hybrid::begin`].
     #[inline]
     pub fn put_runs(&mut self, (first, count): (u16, usize), (second, then): (u16, usize)) {
         let is_behind_run = self.groups == 0 && self.grouped == 0;
@@ -123,7 +123,7 @@ impl Hybrid {
         (self.last, self.repeats) = (second, then);
     }
 
-    /// They are all the same, and may start a long run.
+    /// The bytes of all numbers. The next step is [`Hybrid::begin`].
     pub fn finish(&mut self) -> &[u8] {
         if self.repeats >= GROUP || (self.groups == 0 && self.repeats > 0 && self.repeats == self.grouped) {
             self.end_run();
@@ -137,7 +137,7 @@ impl Hybrid {
 
     fn end_group(&mut self) {
         if self.repeats >= GROUP {
-            // Appends a number, seven bits per byte, lowest first.
+            // They are all the same, and may start a long run.
             self.grouped = 0;
             self.end_packed();
         } else {
@@ -187,7 +187,7 @@ impl Hybrid {
     }
 }
 
-/// The reader's result; up to seven extra numbers after a packed run.
+/// Appends a number, seven bits per byte, lowest first.
 pub fn push_varint(out: &mut Vec<u8>, number: u64) {
     let mut left = number;
     while left >= 0x80 {
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Runs and mixtures of all lengths around the limits, of all widths, one by one and run by run.
+    /// The reader's result; up to seven extra numbers after a packed run.
     fn decoded(bytes: &[u8], width: u32) -> Vec<u16> {
         let (mut at, mut found) = (0, Vec::new());
         while at < bytes.len() {
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(found, numbers, "width {width}");
     }
 
-    /// A few numbers between long runs become separate runs, and those in mixtures are packed.
+    /// Runs and mixtures of all lengths around the limits, of all widths, one by one and run by run.
     #[test]
     fn runs_and_groups() {
         let mut state = 1_u64;
@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Few numbers between long runs are runs by themselves, and those of mixtures are packed.
+    /// A few numbers between long runs become separate runs, and those in mixtures are packed.
     #[test]
     fn runs_between_long_ones() {
         let mut hybrid = Hybrid::default();

@@ -9,7 +9,7 @@ use super::number::{EXPONENT_LIMIT, Number, ShortNumber};
 const DOUBLE_MAX_BYTES: usize = 4096;
 
 /// Digits that determine the nearest double. The midpoint between two neighbours has no more significant ones: 54 bits
-/// times 5 to the power of 1075. For the digits after them, only their presence matters.
+/// times 5 to the power of 1075. For the digits after them, all that matters is whether there are any.
 const DOUBLE_MAX_DIGITS: usize = 768;
 
 /// Whole numbers below this are exact doubles.

@@ -123,7 +123,7 @@ def test_files_that_do_not_fit(table: IcebergTable, tmp_path: Path) -> None:
     """A file that readers could not read as it is stops the commit, with what was expected instead."""
     path = tmp_path / "a.parquet"
     file = written(path, version(1), [{"c1": "x"}])
-    refused(table, file, r"1 rows in \d+ bytes -> expected the 2 rows", records=2)
+    refused(table, file, r"1 rows in \d+ bytes -> expected 2 rows", records=2)
     refused(table, file, r"expected the 1 rows in 1 bytes", size_bytes=1)
     other_day = TableFile(file.uri, file.size_bytes, 1, "2026-01-03")
     refused(table, other_day, "the column file_date is not 2026-01-03 in every row")
@@ -270,7 +270,7 @@ def test_metadata_columns_that_come_later(table: IcebergTable, tmp_path: Path) -
     first = IcebergTable(place=sql_place(tmp_path), name=NAME, metadata_columns=["file_date"])
     head = created(first, version(1))
     file = written(tmp_path / "a.parquet", version(1), [{"c1": "x", "_manifest_id": "m"}])
-    refused(first, file, "column '_source_file' has the field id 10000001")
+    refused(first, file, "column '_source_file' has field id 10000001")
     table.commit(head, TableChange(1, (file,)))
     assert loaded(tmp_path).scan().to_arrow().select(["c1", "_manifest_id"]).to_pylist() == [
         {"c1": "x", "_manifest_id": "m"}

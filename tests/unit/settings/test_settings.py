@@ -634,7 +634,7 @@ def test_settings_kept_in_s3(aws_endpoint: str) -> None:
     s3.put_object(Bucket="settings", Key="c.toml", Body=(CONFIG / "dev.toml").read_bytes())
     s3.put_object(Bucket="settings", Key="bad.toml", Body=b"[paths")
     assert settings_at("s3://settings/c.toml", env).metrics.environment == "dev"
-    with pytest.raises(SettingsError, match=r"s3://settings/none\.toml: there is no such object"):
+    with pytest.raises(SettingsError, match=r"s3://settings/none\.toml: no such object"):
         settings_at("s3://settings/none.toml", env)
     with pytest.raises(SettingsError, match=r"s3://settings/bad\.toml: .* -> expected TOML"):
         settings_at("s3://settings/bad.toml", env)

@@ -295,7 +295,7 @@ def test_rotating_checkpoints(age_seconds: float, force: bool, lives: bool) -> N
         cleaner.check_checkpoints(force=force)
         assert clean(harness, all_checkpoints=True).removed == {Kind.CHECKPOINT: 2}
         return
-    with pytest.raises(CompactorError, match=f"checkpoint {uri.removesuffix('offsets/0')}: .*at work"):
+    with pytest.raises(CompactorError, match=f"checkpoint {uri.removesuffix('offsets/0')}: .*active"):
         cleaner.check_checkpoints(force=force)
 
 

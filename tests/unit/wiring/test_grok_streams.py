@@ -121,7 +121,7 @@ def test_faults_of_patterns(tmp_path: Path, pattern: str, fault: str) -> None:
 def test_the_native_module_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for Spark's engine. Other streams do without."""
     monkeypatch.delattr("compactor_native.INTERFACE")
-    with pytest.raises(SettingsError, match=r'input.format: "grok": .* -> install one with it'):
+    with pytest.raises(SettingsError, match=r'input.format: "grok": .* -> install it'):
         engines.engine_rules(workspace(tmp_path).app)
 
 

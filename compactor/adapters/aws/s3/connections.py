@@ -90,7 +90,7 @@ class Connections:
                 if answer.content is not None and answer.headers.get("connection", "").lower() != "close":
                     unless_kept.pop_all()
         finally:
-            put(connection)  # whoever takes it next reopens it if it is closed
+            put(connection)  # the next call reopens it if it is closed
         return answer
 
 
