@@ -1,1 +1,1 @@
-"""Checks a deployment by a file that goes through everything."""
+"""Checks a deployment with a file that passes through all of it."""

@@ -1,6 +1,6 @@
 """Sends a canary file through a deployment, follows it until its row is in the output, and removes all of it.
 
-It has the earliest date that a name may give, so it is alone in its manifest and in no query of recent dates. Its only
+It has the earliest date accepted in a name, so it is alone in its manifest and in no query of recent dates. Its only
 key is too long for a column, so the schema stays unchanged: its value becomes a rescued one.
 """
 

@@ -1,4 +1,4 @@
-"""The progress of a canary file, and what to check where it stops. Values and decisions, no I/O."""
+"""The progress of a canary file, and what to check if it stops. Values and decisions, no I/O."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -43,7 +43,7 @@ class Progress:
     Attributes:
         stage: Its state.
         manifest_id: The manifest that lists it; empty if there is none yet.
-        date: The date of that manifest; empty if it is not known.
+        date: The date of that manifest; empty if unknown.
         message: Why it failed; else empty.
     """
 
@@ -67,7 +67,7 @@ class Hop:
     """A hop of a canary."""
 
     name: str  # the hop, as one word
-    seconds: float  # time from sending until it was seen
+    seconds: float  # time from sending to this observation
 
 
 def passed(before: Stage, now: Stage) -> tuple[Stage, ...]:

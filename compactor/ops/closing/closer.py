@@ -1,4 +1,4 @@
-"""Closes quiet dates: verifies what no summary has yet, and adds a summary of it to the log.
+"""Closes quiet dates: verifies what no summary has yet, and appends a summary of it to the log.
 
 Any number of processes may close at once, and each may die at any point. A summary takes the next place in the log,
 which only one process can create; a process that loses the place reads the winner's summary first. Marks are deleted
@@ -44,7 +44,7 @@ class LeftOpen:
 
     date: str
     why: str  # the reason, in words
-    is_wrong: bool = False  # whether something does not add up, and not only time has to pass
+    is_wrong: bool = False  # whether there is an inconsistency, rather than a date that is still too recent
 
 
 @as_document(shows=("needs_operator",))
@@ -54,11 +54,11 @@ class ClosingReport:
 
     summarised: Sequence[Summarised] = ()  # summaries that were written
     left_open: Sequence[LeftOpen] = ()  # dates that stay open, or whose addition waits
-    discrepancies: Sequence[Discrepancy] = ()  # what keeps dates open, or is there twice
+    discrepancies: Sequence[Discrepancy] = ()  # inconsistencies that keep dates open, or duplicates
 
     @property
     def needs_operator(self) -> bool:
-        """Whether something does not add up: the exit code is 3."""
+        """Whether there is an inconsistency: the exit code is 3."""
         return bool(self.discrepancies) or any(each.is_wrong for each in self.left_open)
 
 
@@ -66,14 +66,14 @@ Told = Summarised | LeftOpen | Discrepancy
 
 
 def report_of(told: Iterable[Told]) -> ClosingReport:
-    """Collect the results of dates, in their order."""
+    """Collect the results per date, in order."""
     parts = list(told)
     return ClosingReport(only(Summarised, parts), only(LeftOpen, parts), only(Discrepancy, parts))
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """The manifests of a date that no summary has, and the marks that say so."""
+    """A date's manifests that are in no summary, and their marks."""
 
     date: str
     marks: list[Mark]
@@ -88,7 +88,7 @@ class _Candidates:
 
 @dataclass(frozen=True, kw_only=True)
 class Closer:
-    """Closes dates. Safe beside jobs, redrives, rebuilds and other closers.
+    """Closes dates. Safe while jobs, redrives, rebuilds and other closers run.
 
     Attributes:
         close_after: How long a date must have been without a new record.
@@ -125,7 +125,7 @@ class Closer:
             yield from self._close_date(self._candidates(date, marks), in_work[date], index)
 
     def _begin(self) -> None:
-        """Mark every date on record, once. From then on, each manifest that is done is marked by itself."""
+        """Mark every recorded date, once. From then on, each finished manifest gets its own mark."""
         if self._dates.has_begun():
             return
         for date in self.state.ledger.dates():
@@ -208,7 +208,7 @@ class Closer:
         return [info.modified_at for info in listed if info.modified_at > until]
 
     def _times(self, found: _Candidates) -> list[datetime]:
-        """The store's times of the records of the manifests, and of their marks."""
+        """The store's times of the manifests' records and marks."""
 
         def of_manifest(key: ManifestKey) -> list[datetime]:
             return [info.modified_at for info in self.state.store.list(self.state.layout.ledger_records(key))]
@@ -223,7 +223,7 @@ class Closer:
         return times
 
     def _write(self, found: _Candidates, draft: Draft, index: VersionIndex) -> Iterator[Told]:
-        """Give the draft the next place in the log, unless another process has summarised the date meanwhile."""
+        """Put the draft in the next place of the log, unless another process has summarised the date meanwhile."""
         date, compared, doubled = found.date, None, list[DoubledVersion]()
         while True:
             totals = self._dates.totals()

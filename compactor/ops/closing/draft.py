@@ -1,6 +1,6 @@
-"""Drafts the summary of some manifests, and finds file versions that other summaries have, too.
+"""Drafts the summary of some manifests, and finds file versions that other summaries also have.
 
-Such versions are found by their digests: candidates, which the commits themselves prove. The digests of all summaries
+Such versions are found by their digests: these are candidates, which the commits confirm. The digests of all summaries
 are in an index in the state. Each closing adds the summaries that the index lacks.
 """
 
@@ -59,8 +59,8 @@ class Draft:
     """The next summary of a date, before it takes a place in the log.
 
     Attributes:
-        summary: It still names all dead letters and quarantined files of its members, settled or not.
-        places: The summaries of the date that are in the log so far.
+        summary: It still lists all dead letters and quarantined files of its members, settled or not.
+        places: The date's summaries that are already in the log.
         versions: Sorted by digest.
     """
 
@@ -74,7 +74,7 @@ class Draft:
         return [ManifestKey(self.summary.date, each.id) for each in self.members]
 
     def following(self, state: State, totals: ClosedTotals, doubled: Sequence[DoubledVersion]) -> ClosedDate:
-        """The summary that follows on these totals. It lists as open only what nothing has settled by now."""
+        """The summary that follows these totals. It lists as open only what nothing has settled yet."""
         # guard: what an earlier summary settles is not named as open
         letters, files = _still_open(state, self.summary.letters, self.summary.quarantined)
         known_letters, known_files = _still_open(state, totals.letters, totals.quarantined, self.keys)
@@ -94,7 +94,7 @@ class Draft:
 
 
 def open_things(report: VerifyResult, date: str) -> tuple[list[OpenLetter], list[OpenFile]]:
-    """The dead letters and quarantined files of a date that a verification has found, settled or not."""
+    """A date's dead letters and quarantined files found in a verification, settled or not."""
     letters = [
         OpenLetter(manifest_id=each.manifest_id, date=date, reason=each.reason, message=each.message)
         for each in report.dead_letter_manifests
@@ -120,7 +120,7 @@ def _still_open(
     files: Sequence[OpenFile],
     among: Collection[ManifestKey] | None = None,
 ) -> tuple[list[OpenLetter], list[OpenFile]]:
-    """The dead letters and quarantined files that the log has to name, so that an interrupted redrive is found again.
+    """The dead letters and quarantined files that the log must list, so that an interrupted redrive is found again.
 
     `among` are the only manifests that may have settled them since the last look; None for all manifests.
     """
@@ -138,8 +138,8 @@ def _still_open(
 
 
 def _final_redrives(account: Account) -> list[Redrive] | None:
-    """The redrives of a manifest that took effect; None while one of them is neither accepted nor revoked."""
-    if account.fault is not None:  # a person has to check
+    """A manifest's redrives that took effect; None while one of them is neither accepted nor revoked."""
+    if account.fault is not None:  # an operator has to check
         return None
     # guard: a summary names what was redriven until the redrive is accepted
     if not account.redrives_are_final:
@@ -164,7 +164,7 @@ class VersionIndex:
         self._upto = place
 
     def shared(self, versions: Versions, *, after: int = 0) -> Iterator[tuple[int, int, int]]:
-        """The versions of a new summary that summaries after a place have, too, as far as the index was read.
+        """The versions of a new summary that summaries after a place also have, as far as the index was read.
 
         Yields:
             The number of the member of the new summary, the place of the other one, and the number of its member.
@@ -180,7 +180,7 @@ class VersionIndex:
                 yield from ((own, *other) for other in found.get(digest, ()))
 
     def _forget_another(self) -> None:
-        """Drop an index of another log, as after all summaries were deleted and made again."""
+        """Drop the index of a different log, as after all summaries were deleted and recreated."""
         upto, found = self._levels.upto, ""
         with suppress(ObjectNotFound):
             found = self._dates.read(upto).fingerprint if upto else ""
@@ -195,7 +195,7 @@ class VersionIndex:
 
 
 def shared_within(versions: Versions) -> Iterator[tuple[int, int]]:
-    """Pairs of members, by number, that have the same version. The versions are sorted."""
+    """Pairs of members, by number, with the same version. The versions are sorted."""
     for (digest, member), (next_digest, next_member) in pairwise(zip(versions.digests, versions.members, strict=True)):
         if digest == next_digest and member != next_member:
             yield member, next_member

@@ -1,1 +1,1 @@
-"""Checks everything around the compactor, and gives the next action for each fault."""
+"""Checks the compactor's environment, and gives the next action for each fault."""

@@ -1,4 +1,4 @@
-"""Checks of AWS: whether it answers, agrees on the time, accepts the credentials, and has what the settings name."""
+"""AWS checks: whether it responds, agrees on the time, accepts the credentials, and has the configured resources."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,16 +11,16 @@ from compactor.ledger.heartbeat import LIFE_SECONDS
 from compactor.ops.doctor.findings import Absent, Account, CheckEnded, Finding, fault, ok, skipped, warning
 
 SIGNATURE_SECONDS = 300.0
-"""AWS refuses requests whose clock is further off: signatures hold for five minutes [Signature Version 4]."""
+"""AWS refuses requests if the clock is off by more: signatures hold for five minutes [Signature Version 4]."""
 
 HEARTBEAT_SECONDS = LIFE_SECONDS / 2
-"""With a clock that is further off, one late heartbeat can make a run look dead."""
+"""If the clock is off by more, one late heartbeat can make a run look dead."""
 
 DEPLOY = "deploy it as deploy/README.md says"
 
 
 def endpoint(account: Account, bucket: str) -> Finding:
-    """Whether S3 answers."""
+    """Whether S3 responds."""
     try:
         account.server_time(bucket)
     except CompactorError as exc:
@@ -37,7 +37,7 @@ def clock(account: Account, bucket: str, here: Clock) -> Finding:
 
 
 def clock_finding(before: datetime, there: datetime, after: datetime) -> Finding:
-    """Compare the server's time with this machine's time before the request and after the answer."""
+    """Compare the server's time with this machine's time before the request and after the response."""
     off = min(abs((there - here).total_seconds()) for here in (before, after))
     if before <= there <= after:
         off = 0.0
@@ -79,7 +79,7 @@ def bucket(account: Account, name: str, key: str) -> Finding:
 
 
 def described(account: Account, name: str, key: str, service: str, call: str, **arguments: Any) -> Mapping[str, Any]:
-    """AWS's description of something that the setting `key` names.
+    """AWS's description of the resource in the setting `key`.
 
     Raises:
         CheckEnded: It is missing, or these credentials may not describe it.
@@ -87,7 +87,7 @@ def described(account: Account, name: str, key: str, service: str, call: str, **
     found = account.describe(service, call, **arguments)
     if found is Absent.MISSING:
         raise CheckEnded(fault(f"{name} does not exist", f"{DEPLOY}, or correct {key}"))
-    if isinstance(found, Absent):  # it may be allowed to use what it may not describe
+    if isinstance(found, Absent):  # using it may be permitted even if describing it is not
         action = f"{service}:{call.title().replace('_', '')}"
         move = f"allow {action}, or check with other credentials"
         raise CheckEnded(warning(f"{name}: not allowed to describe it", move))
@@ -122,7 +122,7 @@ _WAITING, _IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessag
 
 
 def _messages(account: Account, key: str, url: str) -> tuple[int, int]:
-    """The messages that wait in a queue, and those in flight."""
+    """The number of waiting messages in a queue, and of those in flight."""
     names = [_WAITING, _IN_FLIGHT]
     found = described(account, url, key, "sqs", "get_queue_attributes", QueueUrl=url, AttributeNames=names)
     return int(found["Attributes"][_WAITING]), int(found["Attributes"][_IN_FLIGHT])
@@ -150,7 +150,7 @@ def topic(account: Account, arn: str) -> Finding:
 
 
 def metrics(account: Account, namespace: str) -> Finding:
-    """Whether CloudWatch answers."""
+    """Whether CloudWatch responds."""
     described(account, namespace, "metrics.sink", "cloudwatch", "list_metrics", Namespace=namespace)
     return ok(f"CloudWatch answers; nothing was sent to {namespace}")
 
@@ -158,7 +158,7 @@ def metrics(account: Account, namespace: str) -> Finding:
 def job(account: Account, name: str, config: str, *, is_required: bool) -> Finding:
     """Whether the Glue job exists, runs once at a time, and has these settings.
 
-    `config` is the place of the settings, and empty unless it is on S3. A job that is not required may be missing.
+    `config` is the place of the settings, or empty if not on S3. A job that is not required may be missing.
     """
     try:
         found = described(account, name, "control.job_name", "glue", "get_job", JobName=name)["Job"]

@@ -23,23 +23,23 @@ _ON_AWS = (*_ON_S3, "region")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What the checks use."""
+    """The checks' dependencies."""
 
-    account: Callable[[], Account]  # AWS, or a stand-in; made when it is first asked for
+    account: Callable[[], Account]  # AWS, or a stand-in; created on first use
     store: ObjectStore
     clock: Clock
     columns: Callable[[Settings], Mapping[str, str]]  # the Hive types of the output's columns, by name
     kinesis: Callable[[Settings], Log]  # the streams of the sources
-    kafka: Callable[[Settings], KafkaLog]  # the clusters of the settings
+    kafka: Callable[[Settings], KafkaLog]  # the clusters in the settings
     listed: Callable[[Settings], ListedTable | None]  # the Iceberg table of the output; None without one
-    ask_claims: Callable[[Settings], object]  # asks the claims for none, where they are in SQLite, and makes no file
-    trial_id: str  # part of the names of the objects that places are tried with; unique to this run of the doctor
+    ask_claims: Callable[[Settings], object]  # looks up no claims, if they are in SQLite, and creates no file
+    trial_id: str  # part of the names of test objects; unique to this run of the doctor
 
 
 def checks_of(env: Environment, settings: Settings, config: str) -> list[Check]:
-    """The checks of AWS and of every place in the settings; `config` is where the settings are from.
+    """The checks of AWS and of every place in the settings; `config` is the source of the settings.
 
-    With several streams, the places and tables of each are checked, and what they share is checked once.
+    With several streams, each one's places and tables are checked, and shared resources are checked once.
     """
     streams = settings.streams
     places = [*_own_places(env, settings)] if streams else [*_places(env, settings)]
@@ -122,7 +122,7 @@ def _topic(prefix: str) -> LogName | None:
 
 def _stream(env: Environment, settings: Settings, prefix: str) -> list[Finding]:
     if prefix.count("/") < STREAM_EXPECTED.count("/"):
-        return [skipped(f"{prefix}: `compactor plan --dry-run` tells what it has")]
+        return [skipped(f"{prefix}: `compactor plan --dry-run` shows its content")]
     stream, wait_seconds = LogName.parse(prefix), settings.landing_late_seconds
     is_planned = stream in settings.logs
     return service_checks.try_stream(env.kinesis(settings), stream, wait_seconds=wait_seconds, is_planned=is_planned)
@@ -144,7 +144,7 @@ def _account(env: Environment, settings: Settings) -> Iterator[Check]:
     """The checks of the account, and of the buckets."""
     named = _buckets(settings)
     first = next(iter(named), "")
-    any_bucket = first or "compactor"  # S3 tells the time whether or not the bucket exists
+    any_bucket = first or "compactor"  # S3 reports the time whether or not the bucket exists
     yield Check("region", lambda: account_checks.region(env.account()))
     yield Check("endpoint", lambda: account_checks.endpoint(env.account(), any_bucket))
     yield Check("clock", lambda: account_checks.clock(env.account(), any_bucket, env.clock), ("endpoint",))
@@ -182,7 +182,7 @@ def _services(env: Environment, settings: Settings, config: str) -> Iterator[Che
 
 
 def _services_of_stream(env: Environment, stream: Settings, config: str) -> Iterator[Check]:
-    """The checks of what a stream does not share with others."""
+    """The checks of what a stream does not share."""
     is_own = stream.member is not None and stream.member.stream.job == "own"
     if is_own and stream.control.target == "glue" and is_s3(stream.paths.state):
         yield _job(env, stream, config)
@@ -203,7 +203,7 @@ def _table(env: Environment, settings: Settings) -> Check:
 
 
 def _named(env: Environment, name: str, key: str, value: str, check: Callable[[Account, str], Finding]) -> Check:
-    """The check of something that a setting may name."""
+    """The check of an optional resource in a setting."""
     if not value:
         return Check(name, lambda: skipped(f"{key} is not set"))
     return _on_aws(env, name, lambda account: check(account, value))

@@ -1,4 +1,4 @@
-"""Runs checks in order, and yields what they find: one line each, with the next action where one is needed."""
+"""Runs checks in order, and yields their results: one line each, with the next action if one is needed."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class Absent(Enum):
 class Account(Protocol):
     """An AWS account, or a stand-in. No method changes anything.
 
-    Every method raises `StoreUnavailable` if no answer comes, and `AccessError` for what an operator must change.
+    Every method raises `StoreUnavailable` if there is no response, and `AccessError` for what an operator must change.
     """
 
     @property
@@ -28,7 +28,7 @@ class Account(Protocol):
         """The URL of S3."""
 
     def server_time(self, bucket: str) -> datetime:
-        """The time of S3 in UTC, to the second; asked without credentials. The bucket need not exist."""
+        """S3's time in UTC, to the second; requested without credentials. The bucket need not exist."""
 
     def region(self) -> str | None:
         """The AWS region; None if none is set anywhere."""
@@ -40,7 +40,7 @@ class Account(Protocol):
         """The error code with which S3 refuses the credentials themselves; empty if it accepts them."""
 
     def describe(self, service: str, call: str, **arguments: Any) -> dict[str, Any] | Absent:
-        """The answer to a read-only call of a service, such as `glue`, `get_job`, `JobName="a"`."""
+        """The response to a service's read-only call, such as `glue`, `get_job`, `JobName="a"`."""
 
 
 State = Literal["ok", "warning", "fault", "skipped"]
@@ -50,11 +50,11 @@ State = Literal["ok", "warning", "fault", "skipped"]
 class Finding:
     """The result of one check."""
 
-    name: str  # the check, such as `java` or `bucket raw`; the runner of the checks fills it in
+    name: str  # the check, such as `java` or `bucket raw`; filled in by the runner of the checks
     state: State  # `fault` does not work; `warning` works for now; `skipped` was not checked
     found: str  # what was found, in one line
-    next_move: str = ""  # what to do about it; empty where all is well
-    stream: str = ""  # the stream that it is about; empty if it is about all, or if there are no streams
+    next_move: str = ""  # what to do about it; empty if healthy
+    stream: str = ""  # the affected stream; empty if it affects all, or if there are no streams
 
     @property
     def subject(self) -> str:
@@ -81,7 +81,7 @@ class Checkup:
 
 
 def ok(found: str) -> Finding:
-    """All is well."""
+    """A healthy result."""
     return Finding("", "ok", found)
 
 
@@ -130,11 +130,11 @@ class Check:
     # Returns one finding or several. A `CompactorError` that it raises is a fault
     run: Callable[[], Finding | Sequence[Finding]]
     needs: tuple[str, ...] = ()  # names of earlier checks; this one is skipped where one of them found a fault
-    stream: str = ""  # the stream that it is about; no other check needs such a one
+    stream: str = ""  # the affected stream; no other check needs such a check
 
 
 def run_checks(checks: Iterable[Check], has_time: Callable[[], bool]) -> Iterator[Finding]:
-    """Run all checks in order; `has_time` returns whether another one may begin.
+    """Run all checks in order; `has_time` returns whether another one may start.
 
     A check that fails, even by a bug, stops only the checks that need it.
     """
@@ -145,7 +145,7 @@ def run_checks(checks: Iterable[Check], has_time: Callable[[], bool]) -> Iterato
             root_causes |= {} if check.stream else {check.name: root}
             found: Sequence[Finding] = [skipped(f"fix {root} first")]
         elif not has_time():
-            found = [skipped("no time left: other checks took too long", "run doctor again when they answer")]
+            found = [skipped("no time left: other checks took too long", "run doctor again when they respond")]
         else:
             found = _findings_of(check)
             if not check.stream and any(each.state == "fault" for each in found):

@@ -17,9 +17,9 @@ _GIB = 1024**3
 class Disk:
     """The disk that a path is on."""
 
-    name: str  # tells one disk from another
-    free_bytes: int  # what this user may still write
-    has_free_files: bool = True  # whether another file can be created
+    name: str  # distinguishes disks
+    free_bytes: int  # bytes that this user may still write
+    has_free_files: bool = True  # whether more files can be created
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ def native(choice: str, *, why_not: str) -> Finding:
 def disks(folders: Sequence[tuple[str, str]], needed_bytes: int, disk_of: Callable[[str], Disk]) -> list[Finding]:
     """Whether each disk has room for everything that may be in flight at once.
 
-    Each folder comes with what is written there. `needed_bytes` is the input of all manifests in flight: staged or
-    spilled data is no larger.
+    Each folder comes with its purpose. `needed_bytes` is the input of all manifests in flight: staged or spilled data
+    is no larger.
     """
     of_disk: dict[str, tuple[Disk, list[str]]] = {}
     for path, what in folders:

@@ -1,4 +1,4 @@
-"""Tries in each place what the compactor does there: list, read, write, create-only write, delete."""
+"""Tries what the compactor does in each place: list, read, write, create-only write, delete."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,14 +25,14 @@ _ACTIONS: Mapping[Right, str] = {
 _NOT_EXCLUSIVE = "a second writer was let through: the server ignores If-None-Match, which the ledger depends on"
 
 Trial = dict[Right, str]
-"""What is wrong with each right that was tried; empty where it works."""
+"""The fault of each right that was tried; empty if it works."""
 
 
 def _works(trial: Trial, right: Right, act: Callable[[], object]) -> bool:
     """Try one right; return whether it works. If `act` returns a text, the text is the fault.
 
     Raises:
-        StoreUnavailable: The store does not answer, so nothing else need be tried.
+        StoreUnavailable: The store does not respond, so nothing else need be tried.
     """
     try:
         answer = act()
@@ -48,7 +48,7 @@ def try_own_place(store: ObjectStore, place: str, key: str, rights: tuple[Right,
     """Try a place that the compactor writes to, with objects that readers ignore.
 
     Raises:
-        StoreUnavailable: S3 does not answer.
+        StoreUnavailable: S3 does not respond.
     """
     if is_s3(place):
         return _tried(store, place, key, rights, trial_id)
@@ -61,7 +61,7 @@ def try_own_place(store: ObjectStore, place: str, key: str, rights: tuple[Right,
 
 def _tried(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], trial_id: str) -> Finding:
     trial = Trial()
-    # An object that may not be deleted has the same name each time, so that the place does not fill up.
+    # An object that may not be deleted always has the same name, so that the place does not fill up.
     suffix = f"-{trial_id}" if "delete" in rights else ""
     written, created = probe(place, f"put{suffix}"), probe(place, f"create{suffix}")
     uris = [written, created] if "create-only write" in rights else [written]
@@ -76,7 +76,7 @@ def _tried(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], 
                 _works(trial, "create-only write", lambda: _create(store, created))
     finally:
         if not is_written:
-            with suppress(CompactorError):  # the answer to a write may be lost, and the object there
+            with suppress(CompactorError):  # the response to a write may be lost although the object exists
                 store.delete(uris)
         elif not _works(trial, "delete", lambda: store.delete(uris)):
             left = uris
@@ -87,7 +87,7 @@ def try_input(store: ObjectStore, place: str, key: str) -> Finding:
     """Try a place that is only read: list it, and read one byte of the first object.
 
     Raises:
-        StoreUnavailable: The store does not answer.
+        StoreUnavailable: The store does not respond.
     """
     trial, found = Trial(), list[str]()
 
@@ -103,7 +103,7 @@ def try_input(store: ObjectStore, place: str, key: str) -> Finding:
 
 
 def _finding(place: str, key: str, rights: tuple[Right, ...], trial: Trial, left: list[str] | None = None) -> Finding:
-    """The finding about these rights; `left` are objects that could not be deleted."""
+    """The finding on these rights; `left` are objects that could not be deleted."""
     also = f"; left behind, harmless: {', '.join(left)}" if left else ""
     refused = {right: trial[right] for right in rights if trial.get(right)}
     if not refused:
@@ -146,6 +146,6 @@ def _next_move(place: str, key: str, refused: Mapping[Right, str]) -> str:
 
 
 def _reason(exc: CompactorError) -> str:
-    """The error without the name of the object that was tried."""
+    """The error without the name of the test object."""
     text = " ".join(str(exc).split())
     return text.partition(": ")[2] or text

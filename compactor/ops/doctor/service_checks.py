@@ -1,4 +1,4 @@
-"""Checks of Kafka topics, Kinesis streams and tables: that they exist, may be used, and keep records long."""
+"""Checks of Kafka topics, Kinesis streams and tables: that they exist, are accessible, and keep records long enough."""
 
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -25,7 +25,7 @@ def try_stream(log: Log, stream: LogName, *, wait_seconds: float, is_planned: bo
         is_planned: Whether jobs land the stream.
 
     Raises:
-        CompactorError: One of these is refused, or does not answer.
+        CompactorError: One of these is refused, or does not respond.
     """
     live = log.describe(stream)
     if live is None:
@@ -46,9 +46,9 @@ _PUBLISH = "compactor schema publish"
 _MOVES: Mapping[type[CompactorError], str] = {
     ExtraMissing: "install it in the Python of the compactor, and of the job",
     AccessError: "allow reading and committing to the table, or correct the credentials of the catalog",
-    TryAgainError: "correct table.uri, or make the catalog answer",
+    TryAgainError: "correct table.uri, or restore the catalog",
 }
-"""The next action if the catalog cannot be used. The text of other errors has it."""
+"""The next action if the catalog cannot be used. For other errors, their text has it."""
 
 
 def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) -> Finding:
@@ -69,7 +69,7 @@ def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) 
 
 
 def iceberg_table(listed: ListedTable, owner: str) -> Finding:
-    """Whether the catalog of an Iceberg table answers, and the table belongs to this owner or does not exist yet."""
+    """Whether an Iceberg catalog responds, and the table belongs to this owner or does not exist yet."""
     try:
         head = listed.catalog().head()
     except CompactorError as exc:
@@ -86,11 +86,11 @@ def iceberg_table(listed: ListedTable, owner: str) -> Finding:
 
 
 MARGIN = 4
-"""Retention should be this many times the longest wait of a record: outages last longer than delays."""
+"""Retention should be this many times a record's longest wait: outages last longer than delays."""
 
 
 def cluster(kafka: Callable[[], KafkaLog], name: str) -> Finding:
-    """Whether brokers of a cluster answer and accept the user of the settings."""
+    """Whether a cluster's brokers respond and accept the configured user."""
     try:
         nodes = kafka().nodes(name)
     except ExtraMissing as exc:

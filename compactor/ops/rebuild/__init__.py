@@ -1,1 +1,1 @@
-"""Makes the rows of committed manifests again, where their files are lost or damaged."""
+"""Rebuilds the rows of committed manifests whose files are lost or damaged."""

@@ -30,14 +30,14 @@ class RebuildScope:
 
     manifest_ids: tuple[str, ...] = ()
     date: str | None = None
-    force: bool = False  # also manifests whose files add up
+    force: bool = False  # also manifests with intact files
 
 
 @dataclass(frozen=True, slots=True)
 class NotChanged:
     """A manifest that could not be changed."""
 
-    manifest_id: str  # empty if it is about no manifest
+    manifest_id: str  # empty if it concerns no manifest
     why: str  # the reason, in words
 
 
@@ -47,11 +47,11 @@ class Damaged:
 
     accepted: Accepted
     commit: Commit  # the valid one
-    why: str  # what is wrong with its files; empty for a rebuild that is decided and not published
+    why: str  # fault in its files; empty for a decided but unpublished rebuild
     inputs: Mapping[str, ManifestFile] = field(default_factory=dict)  # other versions to read, by URI
-    replaced: frozenset[str] = frozenset()  # those of them whose lines changed
+    replaced: frozenset[str] = frozenset()  # those whose lines changed
     check: Callable[[], None] = lambda: None  # called before the decision; an `InputError` refuses it
-    erasure: str = ""  # the erasure whose rows are left out; then the files are staged again without the input
+    erasure: str = ""  # the erasure whose rows are omitted; the files are then staged again without the input
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class RebuildScanner:
     def scan(self, scope: RebuildScope) -> RebuildScan:
         """Check the files of the manifests of a scope, and the input of those that have to be rebuilt."""
         ids = scope.manifest_ids
-        # The records of each manifest are read at its turn: what is decided meanwhile is not damaged.
+        # Each manifest's records are read in its turn: what is decided meanwhile is not damaged.
         keys = None if ids else self.state.ledger.manifests(scope.date)
         asked = Scope(manifest_ids=ids, keys=keys, details=Detail.ACCEPTED)
         checked = folded(self.state, asked, partial(self._checked, scope))
@@ -90,7 +90,7 @@ class RebuildScanner:
         return RebuildScan(only(Damaged, found), only(NotChanged, found), only(Commit, found), expired)
 
     def _with_input(self, found: object) -> object:
-        """What was found; a damaged manifest whose input has changed cannot be rebuilt."""
+        """The finding; a damaged manifest whose input has changed cannot be rebuilt."""
         if not isinstance(found, Damaged) or not found.why:
             return found
         fault = input_fault(self.state, found.commit) if found.commit.erased is None else ERASED
@@ -131,7 +131,7 @@ class RebuildScanner:
         return Damaged(account.accepted, commit, why)
 
     def _published_fault(self, commit: Commit) -> str:
-        """What is wrong with the files of a commit that is done; empty if nothing is."""
+        """The fault in a finished commit's files; empty if there is none."""
         finals = {file.final for file in _files(commit)}
         faults = (each for each in self.files.published(commit) if isinstance(each, Discrepancy))
         found = [each for each in faults if each.where in finals]
@@ -139,7 +139,7 @@ class RebuildScanner:
         return _first_of(words, len(finals), "files lost or damaged")
 
     def _staged_fault(self, commit: Commit) -> str:
-        """Which files of a commit that is not done are neither staged nor published; empty if none is."""
+        """The files of an unfinished commit that are neither staged nor published; empty if there are none."""
         lost = [file for file in _files(commit) if self._is_lost(commit, file)]
         if not lost or self.state.ledger.is_done(commit.key, commit.generation):  # another driver was faster
             return ""
@@ -149,13 +149,13 @@ class RebuildScanner:
     def _is_lost(self, commit: Commit, file: StagedFile) -> bool:
         if self.state.store.stat(file.staged) is not None:
             return False
-        # After a rebuild, a file of an earlier generation may have the same name and length.
+        # After a rebuild, a file from an earlier generation may have the same name and length.
         published = self.state.store.stat(file.final) if not commit.is_rebuilt else None
         return published is None or published.size_bytes != file.size_bytes
 
 
 def compacted(commit: Commit) -> list[FileReport]:
-    """The files that a commit has rows or rejects of. Quarantined files may have been redriven as other manifests."""
+    """The files for which a commit has rows or rejects. Quarantined files may have been redriven as other manifests."""
     # guard: quarantined files are not compacted by a rebuild
     return [file for file in commit.files if file.status is FileStatus.COMPACTED]
 

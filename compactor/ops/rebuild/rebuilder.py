@@ -33,21 +33,21 @@ from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
 UNDECIDED_SECONDS = 3600.0
-"""A rebuild decides right after it has written its open marker. The writer of an older marker has died."""
+"""A rebuild decides right after writing its open marker. The writer of an older marker has died."""
 
 _OVERTAKEN = "another rebuild of its manifest was faster; run the command again"
-_NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
-_OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and S3 has no digest
+_NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in different pieces
+_OF_THE_VERSION = {"etag", "digest"}  # a touched file has a different version, and S3 has no digest
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """One manifest whose rows were made again."""
+    """A manifest whose rows were rebuilt."""
 
     manifest_id: str
-    why: str  # what was wrong with its files
-    generation: int  # of its commit; 2 after the first rebuild
-    input_files: int  # how many files were read again
+    why: str  # fault in its files
+    generation: int  # its commit generation; 2 after the first rebuild
+    input_files: int  # how many files were reread
     output_files: int
     rows: int
     rejected_lines: int
@@ -55,14 +55,14 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """What a rebuild did. With `--dry-run` nothing is written."""
+    """The results of a rebuild. With `--dry-run` nothing is written."""
 
-    intact: int = 0  # committed manifests whose files are as their commits say
-    expired: int = 0  # committed manifests whose rows expired under a rule, and which are left alone
-    rebuilt: tuple[Rebuilt, ...] = ()  # manifests whose rows were made again
+    intact: int = 0  # committed manifests with intact files
+    expired: int = 0  # committed manifests whose rows expired under a rule; left unchanged
+    rebuilt: tuple[Rebuilt, ...] = ()  # manifests whose rows were rebuilt
     refused: tuple[NotChanged, ...] = ()  # manifests that cannot be rebuilt
     failed: tuple[NotChanged, ...] = ()  # manifests whose rebuild failed; a later call may succeed
-    discrepancies: tuple[Discrepancy, ...] = ()  # what does not add up after it
+    discrepancies: tuple[Discrepancy, ...] = ()  # remaining inconsistencies
     dry_run: bool = False  # whether nothing was written
 
 
@@ -80,11 +80,11 @@ Stage = Callable[[Accepted, Attempt], Commit]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilder:
-    """Makes the rows of damaged manifests again. Safe beside jobs and other rebuilds.
+    """Rebuilds the rows of damaged manifests. Safe while jobs and other rebuilds run.
 
     Attributes:
-        stager_for: Returns what stages a commit again, with the limits of its first attempt.
-        digest_of: The digest of the bytes of a file; empty if it is unknown.
+        stager_for: Returns the stager for a commit, with the limits of its first attempt.
+        digest_of: The digest of a file's bytes; empty if unknown.
         threads: How many manifests are rebuilt at once.
     """
 
@@ -97,11 +97,11 @@ class Rebuilder:
     on_crash_point: OnCrashPoint = ignore_crash_point
 
     def rebuild(self, scan: RebuildScan, *, dry_run: bool = False) -> RebuildReport:
-        """Rebuild what a scan found. A failure of one manifest does not stop the others.
+        """Rebuild what a scan found. One manifest's failure does not stop the others.
 
         Raises:
-            OperatorError: A person must act.
-            EngineLost: The engine is gone.
+            OperatorError: An operator must act.
+            EngineLost: The engine died.
         """
         if dry_run:
             found: list[object] = [
@@ -125,7 +125,7 @@ class Rebuilder:
         )
 
     def _tidy(self, scan: RebuildScan) -> None:
-        """Clean up after rebuilds that died after they were done, or before they decided."""
+        """Clean up after rebuilds that died when done, or before they decided."""
         open_ids = set(self.state.ledger.open_ids()) if scan.intact or scan.expired else set[str]()
         for commit in scan.intact:
             if commit.manifest_id in open_ids and (accepted := self.state.ledger.accepted(commit.manifest_id)):
@@ -141,7 +141,7 @@ class Rebuilder:
         markers = ledger.open_rebuilds(commit.manifest_id)
         # guard: the marker of a rebuild that may still decide is not forgotten
         undecided = [uri for uri, generation, at in markers if generation > commit.generation and at <= is_over]
-        # The outcome is read after the markers: one of them may have decided since the scan.
+        # Read the outcome after the markers: one of them may have decided since the scan.
         # guard: what was decided since a scan keeps its marker
         if undecided and ledger.outcome(commit.key).generation == commit.generation:
             self.state.store.delete(undecided)
@@ -189,7 +189,7 @@ class Rebuilder:
         except Exception as exc:
             discard_staged(self.state, accepted.key, attempt, in_place=True)
             newest = ledger.outcome(commit.key)
-            if newest.generation > commit.generation:  # a faster rebuild deleted the staging of this one
+            if newest.generation > commit.generation:  # a faster rebuild deleted this one's staging
                 return newest
             self._give_up(attempt, commit, exc)
             raise
@@ -205,10 +205,10 @@ class Rebuilder:
         """The commit to decide.
 
         Raises:
-            InputError: The lines are not read as before.
+            InputError: The lines are read differently than before.
         """
         commit = damaged.commit
-        # The rows keep the time at which they were first processed.
+        # The rows keep the time of their first processing.
         first = attempt.model_copy(update={"started_at": commit.started_at})
         staged = stage(_of_compacted(damaged, commit), first)
         if not damaged.erasure:
@@ -216,7 +216,7 @@ class Rebuilder:
                 # guard: other rows than there were are refused
                 _check_same(old, new, damaged)
         damaged.check()
-        # Before names are compared: a late driver of the earlier commit could still change what is published.
+        # Before names are compared: a late driver of the earlier commit could still change published files.
         # guard: what is left of earlier staging is deleted before a rebuild chooses its names
         self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)
         expired = _expired_names(self.state, commit)
@@ -227,7 +227,7 @@ class Rebuilder:
         return made.model_copy(update={"replaced": replaced})
 
     def _check_kept(self, commit: Commit, made: Commit) -> None:
-        """Check that no rule expires the files of a commit meanwhile. Its manifest is open, so no rule begins to now.
+        """Check that no rule expires the commit's files meanwhile. Its manifest is open, so no rule starts to.
 
         Raises:
             InputError: A rule does.
@@ -240,7 +240,7 @@ class Rebuilder:
         raise InputError(f"manifest {commit.manifest_id}: {what}")
 
     def _give_up(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
-        """Record a failed attempt, and delete its own open marker: it will decide nothing."""
+        """Record a failed attempt, and delete its open marker: it will decide nothing."""
         failure = AttemptFailure(
             manifest_id=attempt.manifest_id,
             number=attempt.number,
@@ -262,7 +262,7 @@ def _expired_names(state: State, commit: Commit) -> frozenset[str]:
 
 
 def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
-    """A manifest with only the files that were compacted, each in the same version or in its new one."""
+    """A manifest with only the compacted files, each in the same version or in its new one."""
     accepted = damaged.accepted
     if accepted.manifest is None:
         return accepted

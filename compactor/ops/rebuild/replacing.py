@@ -1,7 +1,7 @@
-"""Makes manifests with earlier versions of replaced files again, with the current versions.
+"""Rebuilds manifests with earlier versions of replaced files, using the current versions.
 
-The new version is claimed under an id of its own while the rows are made, so that no planner takes it meanwhile. If
-this process dies, the lease of that claim expires, and the file is as it was before.
+The new version is claimed under a separate id during the rebuild, so that no planner takes it. If this process dies,
+the claim's lease expires, and the file is as before.
 """
 
 import secrets
@@ -23,7 +23,7 @@ from compactor.ops.rebuild.rebuilder import Rebuilder, Rebuilt
 from compactor.sources.claiming import Claimer, claim_key
 from compactor.sources.plan import Replacement
 
-_ID_CHARACTERS = 160  # leaves room for more in an id
+_ID_CHARACTERS = 160  # leaves room for suffixes
 
 
 class NotReplaced(NamedTuple):
@@ -34,7 +34,7 @@ class NotReplaced(NamedTuple):
 
 
 class Replaced(NamedTuple):
-    """The manifests that were made again, and the files whose rows stay unchanged."""
+    """The rebuilt manifests, and the files whose rows stay unchanged."""
 
     rebuilt: tuple[Rebuilt, ...]
     refused: tuple[NotReplaced, ...]
@@ -42,7 +42,7 @@ class Replaced(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Replacer:
-    """Makes manifests again with other versions of some of their files. Safe beside jobs, planners and other rebuilds.
+    """Rebuilds manifests with other versions of some files. Safe while jobs, planners and other rebuilds run.
 
     Attributes:
         claimer: Claims the new versions.
@@ -53,7 +53,7 @@ class Replacer:
     claimer: Claimer
 
     def replace(self, replacements: Sequence[Replacement]) -> Replaced:
-        """Make the rows of replaced files again. An obstacle to one manifest does not stop the others."""
+        """Rebuild the rows of replaced files. An obstacle for one manifest does not stop the others."""
         by_manifest: dict[ManifestKey, list[Replacement]] = {}
         for each in replacements:
             by_manifest.setdefault(ManifestKey(each.earlier.date, each.earlier.manifest_id), []).append(each)
@@ -94,7 +94,7 @@ class Replacer:
         """The manifest with the versions to read.
 
         Raises:
-            InputError: Its rows cannot be made again exactly.
+            InputError: Its rows cannot be rebuilt exactly.
         """
         if any(each.earlier.state != "compacted" for each in those):
             raise InputError(f"manifest {key.id} is not done yet; run the command again")
@@ -118,10 +118,10 @@ class Replacer:
         return Damaged(accepted, commit, why, inputs, frozenset(uris))
 
     def _input(self, file: FileReport, replaced: dict[str, ManifestFile]) -> tuple[str, ManifestFile | None]:
-        """The version of a file to read; None for the version of the commit.
+        """The version of a file to read; None for the commit's version.
 
         Raises:
-            InputError: A file that was not replaced is gone or has changed.
+            InputError: A file that was not replaced is missing or has changed.
         """
         if file.uri in replaced:
             return file.uri, replaced[file.uri]

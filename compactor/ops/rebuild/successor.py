@@ -27,10 +27,10 @@ from compactor.table.merging.same_rows import has_same_rows
 
 
 class Found(Enum):
-    """What readers find under a final name, compared with a staged file that may take its place."""
+    """The file that readers find under a final name, compared with a staged file that may replace it."""
 
     NOTHING = "nothing"
-    UNREADABLE = "unreadable"  # no footer: readers of it fail
+    UNREADABLE = "unreadable"  # no footer: readers fail
     SAME_ROWS = "same rows"  # in the same order
     OTHER_ROWS = "other rows"
 
@@ -39,7 +39,7 @@ def found_at(store: ObjectStore, uri: str, staged: str | None) -> Found:
     """Compare the file under a final name with a staged file.
 
     Args:
-        store: Has both files.
+        store: Source of both files.
         uri: The file that readers may see.
         staged: The file to compare with; None for no rows.
     """
@@ -75,13 +75,13 @@ def successor(
     *,
     reuses_names: bool = True,
 ) -> Commit:
-    """The commit that supersedes another one with the same rows.
+    """The commit that supersedes an earlier one with the same rows.
 
     Args:
-        layout: Gives the names.
+        layout: Source of the names.
         previous: The commit whose files are lost or damaged.
-        staged: The commit that was staged anew, of compacted files only.
-        why: What is wrong with the previous files.
+        staged: The newly staged commit, with compacted files only.
+        why: The fault in the previous files.
         found_at: Compares a published file with a staged one.
         expired: Names that retention may delete at any time: they are not reused.
         reuses_names: Whether rows may get a name that readers may have open: never if a table lists it.

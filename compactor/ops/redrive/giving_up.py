@@ -1,4 +1,4 @@
-"""Gives up quarantined input, with who did so and why: lost ranges of topics and streams, and files."""
+"""Gives up quarantined input, recording who did so and why: lost ranges of topics and streams, and files."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,16 +17,16 @@ from compactor.ops.redrive.redrivable import Refused, find_redrivable
 class InputsGivenUp:
     """Quarantined input that is given up. With `--dry-run` nothing is written."""
 
-    inputs: tuple[QuarantinedFile, ...] = ()  # what is given up: files, or ranges of topics and streams
-    refused: tuple[Refused, ...] = ()  # what was asked for and is not
-    why: str = ""  # why the input is not expected any more
+    inputs: tuple[QuarantinedFile, ...] = ()  # the given-up input: files, or ranges of topics and streams
+    refused: tuple[Refused, ...] = ()  # requested input that is not given up
+    why: str = ""  # why the input is no longer expected
     dry_run: bool = False  # whether nothing was written
 
 
 def find_lost(state: State, manifest_ids: Sequence[str] = (), *, date: str | None = None) -> InputsGivenUp:
     """Find quarantined ranges of topics and streams that nothing settled, of some manifests or of all.
 
-    Files are left out: they may come back and be redriven.
+    Files are left out: they may reappear and be redriven.
     """
     scan = find_redrivable(state, Scope("files", tuple(manifest_ids), date=date))
     lost = [file for source in scan.sources for file in source.files if is_log(file.uri)]
@@ -50,7 +50,7 @@ def find_files(state: State, uris: Iterable[str]) -> InputsGivenUp:
 def given_up(
     state: State, inputs: Iterable[QuarantinedFile], how: How, why: str, *, by: str
 ) -> tuple[QuarantinedFile, ...]:
-    """Put on record that some input is given up, and return it so. Earlier records stay as they are."""
+    """Record that some input is given up, and return it with that. Earlier records stay unchanged."""
 
     def settled(each: QuarantinedFile) -> QuarantinedFile:
         change = give_up(state, each.manifest_id, each.uri, how, why, by=by)
@@ -66,10 +66,10 @@ def given_up_if_gone(
     *,
     by: str,
 ) -> tuple[QuarantinedFile, ...]:
-    """Give up those of some files that are gone and never had rows; return these.
+    """Give up the given files that no longer exist and never had rows; return these.
 
     Args:
-        state: Has the records.
+        state: Source of the records.
         files: Quarantined versions that nothing settled.
         with_rows: Finds which of some files, by canonical URI, have rows of any version.
         by: Who gives them up.

@@ -1,4 +1,4 @@
-"""Decides which files a redriven manifest may name: those that exist, are allowed, and that no other manifest has."""
+"""Decides which files a redriven manifest may name: existing, allowed ones that no other manifest has."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ def _keys(files: Sequence[ManifestFile]) -> dict[str, str]:
 class Draft:
     """The files that a new manifest may name."""
 
-    account: Account  # of the manifest that is redriven
+    account: Account  # of the redriven manifest
     root: ManifestKey  # of its lineage
     date: str  # the date of the new manifest
     alias: str = ""  # the id inside the original of a dead letter, if it differs from the id of the letter
@@ -46,13 +46,13 @@ class Draft:
     planned: set[str] = field(default_factory=set)  # URIs that only plans give, if the manifest was refused
 
     def is_own(self, holder: str) -> bool:
-        """Whether the holder of a claim belongs to the lineage that is redriven."""
+        """Whether the holder of a claim belongs to the redriven lineage."""
         return self.root.id in {holder, root_id(holder)} or holder == self.alias
 
     def is_before(self, holder: str, manifest_id: str) -> bool:
         """Whether the holder of a claim belongs to the lineage and comes before a redrive of it.
 
-        A redrive that was held up must not take the claims of one with a later number.
+        A delayed redrive must not take the claims of one with a later number.
         """
         numbers = (number_of_redrive(each, self.root.id) for each in (holder, manifest_id))
         # guard: a redrive that was held up leaves the claims of a later one
@@ -68,7 +68,7 @@ class Draft:
         self.refuse({uri: f"manifest {holder} has claimed it" for uri, holder in holders.items()})
 
     def refuse_named(self, files: Sequence[ManifestFile], found: Mapping[str, Sequence[Naming]]) -> None:
-        """Leave out those of some files that another manifest has; `found` has the namings by canonical URI."""
+        """Leave out the given files that another manifest has; `found` has the namings by canonical URI."""
         refused: dict[str, str] = {}
         for file in files:
             naming = next((each for each in found.get(canonical(file.uri), ()) if each.may_have(file.etag)), None)
@@ -82,7 +82,7 @@ class Draft:
         return [Refused(self.account.id, uri, why) for uri, why in self.refused.items()]
 
     def files_left(self, account: Account, reason: str | None) -> list[ManifestFile]:
-        """The files that were not redriven meanwhile, by the account of the manifest as it is now."""
+        """The files that were not redriven meanwhile, by the manifest's current account."""
         if isinstance(account.outcome, DeadLetter):
             of_plans = next((each.manifest.manifest_id for each in account.taken if each.kind == "planned"), "")
             if of_plans:
@@ -107,13 +107,13 @@ def original_of(
     """The original of a dead letter.
 
     Raises:
-        ManifestError: It is still wrong.
+        ManifestError: It is still invalid.
     """
     manifest = accepted.manifest if accepted is not None else None
     return parse_manifest(
         _kept(letter, state) if manifest is None else manifest.to_json(),
         uri=letter.source_uri,
-        # Where the original has no date in it, it keeps the date that it got as a dead letter.
+        # If the original has no date, it keeps the date that it got as a dead letter.
         modified_at=datetime.fromisoformat(letter.date).replace(tzinfo=UTC),
         allowed_prefixes=allowed_prefixes,
         redriven_folder=state.layout.redriven_folder,
@@ -170,7 +170,7 @@ class RedrivePlanner:
         """Draft the redrive of a manifest: of files with a reason, or of all.
 
         Raises:
-            ManifestError: The manifest is a dead letter and still wrong.
+            ManifestError: The manifest is a dead letter and still invalid.
         """
         if account.letter is not None:
             draft = self._draft_of_letter(account, account.letter, root)
@@ -184,7 +184,7 @@ class RedrivePlanner:
     def refuse_known(self, drafts: Sequence[Draft]) -> None:
         """Refuse files without a claim that another manifest has, by one search of the ledger for all drafts.
 
-        Where a record cannot be read, the files of its date are refused, for it may name them; others are not.
+        If a record is unreadable, only the files of its date are refused, because it may name them.
         """
         self._named_here.clear()
         wanted = {canonical(uri) for draft in drafts for uri in draft.unclaimed}
@@ -211,12 +211,12 @@ class RedrivePlanner:
         return ""
 
     def free(self, draft: Draft, files: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """Those of some files that no other draft has taken since the last search."""
+        """The given files that no other draft has taken since the last search."""
         draft.refuse_named(files, self._named_here)
         return [file for file in files if file.uri not in draft.refused]
 
     def claim(self, draft: Draft, files: Sequence[ManifestFile], manifest_id: str) -> list[ManifestFile]:
-        """Claim files of a draft for a manifest that is about to be written; return those that it got."""
+        """Claim a draft's files for a manifest to be written; return the claimed ones."""
         if self.claims is None:
             return [*files]
         now, lease, keys = self.state.clock.now(), self.lease_seconds, _keys(files)
@@ -234,7 +234,7 @@ class RedrivePlanner:
         return [file for file in files if file.uri not in lost]
 
     def _holders(self, files: Sequence[ManifestFile]) -> dict[str, str]:
-        """The manifest that holds each file, by URI; files that are free or of unknown version are left out."""
+        """The manifest that holds each file, by URI; omits free files and those of unknown version."""
         keys = _keys(files)
         if self.claims is None or not keys:
             return {}
@@ -272,14 +272,14 @@ class RedrivePlanner:
         accepted = account.accepted
         original = original_of(letter, accepted, self.state, self.search.allowed_prefixes)
         draft = Draft(account, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
-        if names_landed(self.state, original):  # a copy under another id may name what the first one has
+        if names_landed(self.state, original):  # a copy under a different id may name the same files as the first one
             claimed = original.model_copy(update={"manifest_id": redriven_id(root.id, 1)})
             check_given(self.state, claimed, letter.source_uri)
             if accepted is None or accepted.manifest is None:
                 draft.planned.update(file.uri for file in original.files if is_landed(self.state, file))
         draft.listed_at = original.listed_at
         draft.reasons = dict.fromkeys((file.uri for file in original.files), letter.reason)
-        self._pin(draft)  # the job quarantines a file that is missing now
+        self._pin(draft)  # the job quarantines a missing file
         if original.manifest_id != letter.manifest_id:
             draft.alias = original.manifest_id
             commit = committed_under(draft.alias, self.state)
@@ -302,7 +302,7 @@ class RedrivePlanner:
 
 
 def _named(report: FileReport) -> ManifestFile:
-    """A quarantined file in its current version, or the lines of one that grew that were not read."""
+    """A quarantined file in its current version, or the unread lines of a grown one."""
     named = report.as_input()
     return named if named.grown else named.model_copy(update={"size_bytes": None, "etag": None, "range": None})
 

@@ -34,14 +34,14 @@ CURABLE = frozenset({"line_too_long", "parsers_disagree"})
 """Reasons that depend on the settings; all other reasons follow from the bytes of a line."""
 
 THINGS: dict[Kind, str] = {"manifests": "manifest", "files": "file", "rejects": "line"}
-"""The unit in which each kind is counted."""
+"""The unit of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
     """Something that cannot be redriven."""
 
-    manifest_id: str  # the manifest that it belongs to
+    manifest_id: str  # its manifest
     uri: str  # the file; empty for the whole manifest
     why: str  # the reason, in words
 
@@ -64,7 +64,7 @@ class Redrivable:
     scope: Scope
     # Manifests with something to redrive, or with an earlier redrive whose manifest was never written
     sources: tuple[Source, ...]
-    refused: tuple[Refused, ...] = ()  # manifests that the scope names and that cannot be redriven
+    refused: tuple[Refused, ...] = ()  # manifests in the scope that cannot be redriven
 
     @property
     def kind(self) -> Kind:
@@ -107,7 +107,7 @@ def _open_files(settling: Settling, sources: Sequence[Source]) -> Iterable[Sourc
 
 
 def _found(state: State, scope: Scope, visible: Visible, account: Account) -> Source | Refused | None:
-    """The source. If it cannot be redriven, why, which is reported only of a manifest that was named."""
+    """The source. If it cannot be redriven, the reason, which is reported only for explicitly named manifests."""
     why = _why_not(state, scope, account, visible)
     if not why and account.root is not None:
         files = account.open_files if scope.kind == "files" else ()

@@ -1,7 +1,8 @@
-"""Redrives dead letters, quarantined files and rejected lines as new manifests, so that no line is lost or doubled.
+"""Redrives dead letters, quarantined files and rejected lines as new manifests; no line is lost or duplicated.
 
-First the files are claimed for the new manifest. Then its record is created, which holds the manifest: from here on the
-redrive takes effect. Last the manifest is written. If that is interrupted, the next redrive writes it from the record.
+First the files are claimed for the new manifest. Then its record is created, which contains the manifest and puts the
+redrive into effect. Finally the manifest is written. If that is interrupted, the next redrive writes it from the
+record.
 """
 
 from collections import Counter
@@ -34,7 +35,7 @@ class Redriven:
     """A new manifest."""
 
     source: str  # the manifest that it redrives
-    manifest_id: str | None  # the new manifest; None in a dry run, which takes no id
+    manifest_id: str | None  # the new manifest; None in a dry run
     kind: Kind
     counts: Mapping[str, int]  # what it redrives, by reason: files, or lines for rejects
     files: int
@@ -44,18 +45,18 @@ class Redriven:
 class RedriveReport:
     """What a redrive did. With `--dry-run` nothing is written."""
 
-    kind: Kind  # what was to be redriven
+    kind: Kind  # the requested kind
     dry_run: bool = False  # whether nothing was written
-    # Rejected lines that are as wrong as before, by reason: they were left where they are
+    # Rejected lines that are still invalid, by reason; left in place
     unchanged: Mapping[str, int] = field(default_factory=dict)
     redriven: tuple[Redriven, ...] = ()
     refused: tuple[Refused, ...] = ()
-    # Manifests of earlier redrives that were interrupted before they wrote them
+    # Manifests of interrupted redrives, now written
     healed: tuple[str, ...] = ()
 
 
 _Part = Redriven | Refused | str | Counter[str]
-"""A part of a report: a text is the manifest of an earlier redrive, a counter has lines that are as wrong as before."""
+"""Part of a report: a text is the manifest of an earlier redrive, a counter has lines that are still invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,9 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _NextRedrive:
-    """The next redrive of a manifest, as the log has it now."""
+    """The next redrive of a manifest, by the current log."""
 
-    account: Account  # of the manifest, with its redrives as they are now
+    account: Account  # of the manifest, with its current redrives
     root: ManifestKey
     left: Counter[str]  # how many manifests, files or lines are left to redrive, by reason
     number: int
@@ -88,7 +89,7 @@ class _NextRedrive:
 
 
 def _or_refused(source: Source, parts: Iterable[_Part | Draft]) -> Iterator[_Part | Draft]:
-    """What became of a manifest; if it cannot be redriven, the error says why."""
+    """The results for a manifest; if it cannot be redriven, the error has the reason."""
     try:
         yield from parts
     except ManifestError as exc:
@@ -111,7 +112,7 @@ class Redriver:
         return RedriveLog(state=self.state)
 
     def redrive(self, scan: Redrivable, *, dry_run: bool = False) -> RedriveReport:
-        """Redrive what a scan found, except what was redriven since. A dry run claims and writes nothing."""
+        """Redrive what a scan found, except what was redriven meanwhile. A dry run claims and writes nothing."""
         parts = list(self._parts(_Call(scan.kind, scan.scope.reason, dry_run), scan.sources))
         report = RedriveReport(
             scan.kind,
@@ -138,7 +139,7 @@ class Redriver:
             yield from self._of_drafts(call, drafts)
 
     def _healed(self, call: _Call, root: ManifestKey) -> Iterator[str]:
-        """Write the manifests of earlier redrives that were interrupted before they wrote them."""
+        """Write the manifests of interrupted earlier redrives."""
         for entry in self._log.entries(root):
             if entry.fate == "unwritten":
                 manifest_id = entry.redrive.manifest.manifest_id
@@ -245,7 +246,7 @@ class Redriver:
         counts: dict[str, int],
         inputs: Sequence[RedrivenInput] = (),
     ) -> bool:
-        """Put a redrive on record and write its manifest; False if another redrive took the number."""
+        """Record a redrive and write its manifest; False if another redrive took the number."""
         source, new_id = found.account.id, found.manifest_id
         redrive = Redrive(
             kind=call.kind,

@@ -1,4 +1,4 @@
-"""Writes rejected lines that would be rows now to new input files: byte for byte, each under its own line number."""
+"""Writes rejected lines that are now valid to new input files: byte for byte, each with its own line number."""
 
 import gzip
 from bisect import bisect_right
@@ -28,7 +28,7 @@ from compactor.ndjson.inspection import refusals
 
 
 class TakenLines:
-    """The rejected lines that some redrives took.
+    """The rejected lines taken by redrives.
 
     Args:
         inputs: The files of redriven lines.
@@ -41,7 +41,7 @@ class TakenLines:
         self._ranges = {key: sorted(found) for key, found in ranges.items()}
 
     def has(self, source_uri: str, reason: str, number: int) -> bool:
-        """Whether a line of a file, which was rejected for this reason, was taken."""
+        """Whether a file's line that was rejected for this reason was taken."""
         ranges = self._ranges.get((source_uri, reason), [])
         at = bisect_right(ranges, number, key=itemgetter(0))
         return bool(at) and number <= ranges[at - 1][1]
@@ -52,7 +52,7 @@ class Recheck:
     """The current rules for lines.
 
     Attributes:
-        has_one_parser: Whether the engine and inspection read lines by the same parser, so that they cannot disagree.
+        has_one_parser: Whether the engine and inspection use the same parser, so that they cannot disagree.
         grok: Reads lines as records; None if they are JSON.
     """
 
@@ -61,10 +61,10 @@ class Recheck:
     grok: OpenDecoder | None = None
 
     def fault_of(self, line: bytes, reason: str) -> str | None:
-        """Return why a line would be rejected now; None if it would become a row.
+        """Why a line would be rejected now; None if it would become a row.
 
         Args:
-            line: The bytes of the line. Of one that is too long, any number of bytes above `max_line_bytes` will do.
+            line: The line's bytes. For one that is too long, any number of bytes above `max_line_bytes` will do.
             reason: Why it was rejected.
         """
         if len(line) > self.max_line_bytes:
@@ -78,7 +78,7 @@ class Recheck:
 
 _COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
 _SOURCE = REJECTS_SCHEMA.get_field_index("source_uri")
-_BATCH_ROWS = 1_000  # a row group, which is in memory anyway, holds 16 MiB of lines or one line
+_BATCH_ROWS = 1_000  # a row group, which is in memory anyway, has 16 MiB of lines or one line
 _PADDING = b"\n" * (1 << 20)
 
 
@@ -86,7 +86,7 @@ class RejectRow(NamedTuple):
     """A rejected line, or a piece of one that is too long.
 
     Attributes:
-        byte_offset: Where `raw` begins in the decoded file.
+        byte_offset: Offset of `raw` in the decoded file.
         raw: The exact bytes.
     """
 
@@ -102,8 +102,8 @@ class WrittenLines:
     """The new input files.
 
     Attributes:
-        inputs: Where the lines of each file are from.
-        unchanged: Lines that would be rejected again, by the reason for which they were rejected. They are in no file.
+        inputs: The source of each file's lines.
+        unchanged: Lines that would be rejected again, by the reason of their rejection. They are in no file.
     """
 
     files: list[ManifestFile] = field(default_factory=list)
@@ -112,22 +112,22 @@ class WrittenLines:
 
     @property
     def counts(self) -> Counter[str]:
-        """The lines in the files, by the reason for which they were rejected."""
+        """The lines in the files, by the reason of their rejection."""
         return sum((Counter({each.reason: each.lines}) for each in self.inputs), Counter())
 
     @property
     def sources(self) -> int:
-        """The number of files that the lines are from."""
+        """The number of source files."""
         return len({each.source_uri for each in self.inputs})
 
 
 @dataclass(frozen=True, slots=True)
 class LinesToRedrive:
-    """Which rejected lines of a commit to redrive.
+    """The rejected lines of a commit to redrive.
 
     Attributes:
         reasons: Why they were rejected.
-        taken: Those that were redriven before.
+        taken: Those already redriven.
     """
 
     commit: Commit
@@ -139,16 +139,16 @@ class LinesToRedrive:
 def write_lines(store: ObjectStore, wanted: LinesToRedrive, folder: str | None) -> WrittenLines:
     """Write lines to new files, one for each source and reason.
 
-    Rejects of quarantined files are left out: they are samples, whose lines come with the whole file.
+    Rejects of quarantined files are omitted: they are samples, whose lines come with the whole file.
 
     Args:
-        store: Has the rejects, and receives the files.
+        store: Source of the rejects, and destination of the files.
         wanted: The lines.
-        folder: Receives the files, ends with `/`. None to only count the lines.
+        folder: The destination folder; ends with `/`. None to only count the lines.
 
     Raises:
         StagingError: The rejects cannot be read, or are not ordered by file and line.
-        StoreUnavailable: The store or the local disk fails for now.
+        StoreUnavailable: The store or the local disk failed temporarily.
     """
     written, seen = WrittenLines(), set[str]()
     reports = {each.origin_uri: each for each in wanted.commit.files if each.status is FileStatus.COMPACTED}
@@ -156,7 +156,7 @@ def write_lines(store: ObjectStore, wanted: LinesToRedrive, folder: str | None) 
     asked = (row for file in wanted.commit.rejects for row in reject_rows(store, file.final, takes))
     with scratch_errors(), TemporaryDirectory(prefix="compactor-") as scratch:
         for source_uri, rows in groupby(asked, key=lambda row: row[0]):
-            # A commit of redriven lines may have the rejects of a file in several places.
+            # A commit of redriven lines may have a file's rejects in several places.
             if source_uri in seen and not wanted.commit.rejects_of:
                 raise StagingError(f"rejects of {source_uri} are in two places; expected them in one")
             seen.add(source_uri)
@@ -183,7 +183,7 @@ def _sorted_out(
     scratch: Path,
     open_files: ExitStack,
 ) -> list["_Target"]:
-    """Write the lines of one source that would be rows now, by reason, and count the others."""
+    """Write the valid lines of one source, by reason, and count the others."""
     targets: dict[str, _Target] = {}
     for (number, reason), pieces in groupby(_in_order(rows), key=lambda row: (row[1], row[3])):
         line = _joined(pieces, wanted.recheck.max_line_bytes)
@@ -197,7 +197,7 @@ def _sorted_out(
         else:
             unchanged[reason] += 1
             target.end_range()
-        if wanted.commit.rejects_of:  # lines between may come in another place
+        if wanted.commit.rejects_of:  # lines in between may come elsewhere
             target.end_range()
     return list(targets.values())
 
@@ -212,7 +212,7 @@ def _uploaded(store: ObjectStore, named: ManifestFile, path: Path) -> ManifestFi
 
 
 class _Target:
-    """The lines of one source that were rejected for one reason, in a local file, and the ranges of their numbers."""
+    """The lines of one source rejected for one reason, in a local file, and their number ranges."""
 
     def __init__(self, path: Path, reason: str, open_files: ExitStack) -> None:
         self.path, self.reason, self.lines = path, reason, 0
@@ -236,7 +236,7 @@ class _Target:
         self._goes_on = True
 
     def end_range(self) -> None:
-        """Let the next line begin another range."""
+        """Let the next line start a new range."""
         self._goes_on = False
 
     def as_input(self, uri: str, source_uri: str) -> RedrivenInput:
@@ -244,7 +244,7 @@ class _Target:
 
 
 def _in_order(rows: Iterator[RejectRow]) -> Iterator[RejectRow]:
-    """Yield the rows of a source; raises a `StagingError` if they are not in the order of the file."""
+    """Yield the rows of a source; raises a `StagingError` if they are not in file order."""
     previous = (0, -1)
     for row in rows:
         source_uri, line_number, byte_offset, _, _ = row
@@ -258,7 +258,7 @@ def _in_order(rows: Iterator[RejectRow]) -> Iterator[RejectRow]:
 
 
 def _joined(pieces: Iterator[RejectRow], most_bytes: int) -> bytes:
-    """The line of these pieces, or a beginning of it that is longer than `most_bytes`."""
+    """The line from these pieces, or a beginning of it that is longer than `most_bytes`."""
     parts: list[bytes] = []
     length = 0
     for *_, raw in pieces:
@@ -271,7 +271,7 @@ def _joined(pieces: Iterator[RejectRow], most_bytes: int) -> bytes:
 def reject_rows(
     store: ObjectStore, uri: str, takes: Callable[[str, str], bool] | None = None, *, source_uri: str = ""
 ) -> Iterator[RejectRow]:
-    """Yield the rows of one Parquet file of rejects. Skips row groups without any of those asked for.
+    """Yield the rows of one Parquet file of rejects. Skips row groups without matches.
 
     Args:
         store: Has the Parquet file.
@@ -280,7 +280,7 @@ def reject_rows(
         source_uri: The only input file whose lines to yield; empty for all.
 
     Raises:
-        StagingError: The file is missing, truncated, or not a file of rejects.
+        StagingError: The file is missing, truncated, or not a rejects file.
     """
     file, _ = open_parquet(store, uri)
     try:
@@ -297,7 +297,7 @@ def reject_rows(
 
 
 def _may_have(file: pq.ParquetFile, number: int, takes: Callable[[str, str], bool] | None, source_uri: str) -> bool:
-    """Whether a row group may have rows that are asked for. Names and reasons are cheap to read."""
+    """Whether a row group may have matching rows. Names and reasons are cheap to read."""
     if source_uri:
         found = file.metadata.row_group(number).column(_SOURCE).statistics
         return found is None or not found.has_min_max or found.min <= source_uri <= found.max

@@ -21,7 +21,7 @@ from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.redrive.reject_lines import RejectRow, TakenLines, reject_rows
 
-_BEYOND_LIMIT_BYTES = 1024  # shown of a line that is too long, after its limit
+_BEYOND_LIMIT_BYTES = 1024  # shown of an over-long line, after its limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class RejectedLine:
 
     source_uri: str  # the file that has the line
     line_number: int  # from 1; blank lines count
-    byte_offset: int  # where the line begins in the decoded file
+    byte_offset: int  # start of the line in the decoded file
     reason: str
-    head: bytes  # its exact bytes; of a line that is too long, the first ones
+    head: bytes  # its exact bytes; for an over-long line, the first ones
     length_bytes: int  # of the whole line
     max_line_bytes: int  # the limit when the line was rejected
 
@@ -64,10 +64,10 @@ class RejectsOf:
 
     commit: Commit
     counts: Counter[str]  # lines by reason
-    settled: TakenLines  # lines that were redriven since: they are rows now, or rejects of another manifest
-    unkept: int  # lines of `counts` that are only counted; their bytes are in the input file alone
-    samples: frozenset[str]  # files that were quarantined whole for too many rejects; their first lines are kept
-    passed: frozenset[str]  # such files that are settled: their lines are no rejects any more
+    settled: TakenLines  # lines that were redriven since: they are now rows, or rejects of another manifest
+    unkept: int  # lines of `counts` that are only counted; only the input file has their bytes
+    samples: frozenset[str]  # files quarantined for too many rejects; their first lines are kept
+    passed: frozenset[str]  # those of them that are settled: their lines no longer count as rejects
 
     def has(self, piece: RejectRow) -> bool:
         """Whether a piece belongs to a line that is still rejected."""
@@ -80,7 +80,7 @@ class RejectsReader:
     """Reads rejects. Writes nothing."""
 
     state: State
-    on_unreadable: Callable[[str], None]  # called with what is wrong with a record or a file of rejects
+    on_unreadable: Callable[[str], None]  # called with the fault of a record or a rejects file
     on_expired: Callable[[str, int], None] = lambda _why, _rows: None  # called with why a file expired, and its rows
 
     def manifests(self, query: Query) -> Iterator[RejectsOf]:
@@ -103,7 +103,7 @@ class RejectsReader:
         return rejects_of(commit, query, redriven, {each.uri for each in files if each.is_settled})
 
     def lines(self, found: RejectsOf, query: Query) -> Iterator[RejectedLine]:
-        """Yield the rejected lines of a manifest, in the order of its files. Lines that are too long are cut."""
+        """Yield a manifest's rejected lines, in the order of its files. Lines that are too long are truncated."""
         most_bytes = found.commit.max_line_bytes + _BEYOND_LIMIT_BYTES
         for (source_uri, number), pieces in groupby(self.pieces(found, query), key=lambda each: each[:2]):
             head, length, offset, reason = b"", 0, 0, ""
@@ -117,7 +117,7 @@ class RejectsReader:
             yield RejectedLine(source_uri, number, offset, reason, head[:most_bytes], length, limit)
 
     def pieces(self, found: RejectsOf, query: Query) -> Iterator[RejectRow]:
-        """Yield the rejected lines of a manifest, each in one or several pieces."""
+        """Yield a manifest's rejected lines, each in one or several pieces."""
         for file in found.commit.rejects:
             try:
                 rows = reject_rows(self.state.store, file.final, query.takes)
@@ -152,7 +152,7 @@ def _in_ledger(key: ManifestKey) -> str:
 def rejects_of(
     commit: Commit, query: Query, redriven: Sequence[RedrivenInput], passed: Container[str] = ()
 ) -> RejectsOf | None:
-    """The rejects of a commit that match a query, by its reports alone; None if there are none.
+    """The rejects of a commit that match a query, only by its reports; None if there are none.
 
     Args:
         commit: The commit.

@@ -1,4 +1,4 @@
-"""Compares arrival with processing, and estimates the time until nothing waits. Decisions, no I/O."""
+"""Compares arrival with processing, and estimates the time until the backlog is empty. Decisions, no I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from compactor.ledger.work_time import covered_seconds, work_spans
 from compactor.ops.status.values import Drain, Misfits, OutputSizes, Rates, Rejects
 
 WINDOW_SECONDS = 900.0
-"""The window of rates, so long that a pause between two manifests does not look like the end of the input."""
+"""The window of rates, long enough that a pause between two manifests does not look like the end of the input."""
 
 _LEAST_WINDOW_SECONDS = 1.0
 
@@ -46,7 +46,7 @@ def _arrived_at(commit: RecentCommit) -> datetime:
 
 
 def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
-    """The time until nothing waits, if input keeps arriving at this rate and the job works without pauses."""
+    """The time until the backlog is empty, if input keeps arriving at this rate and the job works without pauses."""
     if not backlog.manifests:
         return Drain(0.0, is_never=False, reason="nothing waits")
     if not is_running:
@@ -78,7 +78,7 @@ def rejects(recent: Sequence[RecentCommit]) -> Rejects:
 
 
 def misfits(recent: Sequence[RecentCommit]) -> Misfits:
-    """The values of the latest commits that do not fit the type of their column."""
+    """The values in the latest commits that do not fit their column's type."""
     columns = Counter[str]()
     for commit in recent:
         columns.update(commit.misfits)
@@ -86,9 +86,9 @@ def misfits(recent: Sequence[RecentCommit]) -> Misfits:
 
 
 def output_sizes(recent: Sequence[RecentCommit], target_file_bytes: int) -> OutputSizes:
-    """How much of the output of the latest commits is in right-sized files.
+    """How much of the latest commits' output is in right-sized files.
 
-    Commits that recorded another target are ignored.
+    Commits with a different recorded target are ignored.
     """
     known = [
         (each.output_bytes, each.right_sized_bytes, each.small_bytes)

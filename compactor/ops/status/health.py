@@ -1,4 +1,4 @@
-"""Finds the state of the job: the most urgent of all conditions that hold. Decisions, no I/O."""
+"""Determines the job's state: the most urgent of all conditions that hold. Decisions, no I/O."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from compactor.ops.status.values import Facts
 
 
 def shards_among(runs: Sequence[LivingRun], expected: int) -> int:
-    """How many jobs share the manifests: as many as expected by the settings; if that is 1, as the latest run says."""
+    """How many jobs share the manifests: the number in the settings; if that is 1, the one of the latest run."""
     latest = max((run for run in runs if shard_number(run.shard)), key=lambda run: run.started_at, default=None)
     return Shard.parse(latest.shard).of if latest and expected == 1 else expected
 
@@ -46,7 +46,7 @@ def missing_shards(runs: Sequence[LivingRun], shards: int) -> tuple[int, ...]:
 def of_shards(runs: Sequence[LivingRun], shards: int, suggest: Suggestions, *, is_on_glue: bool) -> Iterator[Finding]:
     """Faults of the shards."""
     whole = [run for run in runs if not run.shard]
-    suggest = replace(suggest, stream="")  # the streams of a job share it
+    suggest = replace(suggest, stream="")  # the job's streams share it
     if whole and len(whole) < len(runs):
         waiting = len(runs) - len(whole)
         others = f"{count(waiting, 'run')} of shards {'waits' if waiting == 1 else 'wait'} until it ends"
@@ -63,7 +63,7 @@ def of_shards(runs: Sequence[LivingRun], shards: int, suggest: Suggestions, *, i
 
 
 def releases_differ(releases: Mapping[str, Collection[str]], canary: str = "") -> tuple[str, str] | None:
-    """How the releases of living runs differ, by stream, and the next action; None if all runs have one release.
+    """How the releases of living runs differ, by stream, and the next action; None if they are the same.
 
     `canary` is the stream whose job takes a release first; empty if there is none. Empty releases are unknown.
     """
@@ -83,7 +83,7 @@ def releases_differ(releases: Mapping[str, Collection[str]], canary: str = "") -
     return words, f"{check}; then make deploy ENV=... for all, or with CANARY=back"
 
 
-STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_seconds` was missed by the sealer
+STALE_PENDING = 5  # a part that has waited this many times `builder.max_wait_seconds` was missed by the sealer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Rules:
     stall_seconds: float  # how long a run may commit nothing while work waits, and a manifest may be in progress
     max_wait_seconds: float  # how long an announced file may wait to be sealed
     shards: int = 1  # how many jobs the settings ask for
-    is_on_glue: bool  # whether the control plane starts the job, and not a person
+    is_on_glue: bool  # whether the control plane, not a person, starts the job
     suggest: Suggestions = field(default_factory=Suggestions)  # how commands are suggested
 
 
@@ -179,7 +179,7 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
 
 
 def _at_rest(facts: Facts, rules: Rules) -> Finding:
-    """What holds if nothing else does."""
+    """The state if nothing else holds."""
     last = f"the last commit was {facts.ago(facts.last_commit_at)} ago" if facts.last_commit_at else ""
     if facts.runs and not facts.backlog.is_empty:
         return finding(Condition.RUNNING, waiting_work(facts.backlog))

@@ -1,4 +1,4 @@
-"""Reads the status of the job. The cost depends on open and recent work, not on finished work."""
+"""Reads the job's status. The cost depends on open and recent work, not on finished work."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -35,10 +35,10 @@ from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 from compactor.table.standing import ListedTable, table_seen
 
 Weights = dict[tuple[str, str], int]
-"""The bytes that waiting manifests name, by the manifest's URI and ETag."""
+"""The input bytes of waiting manifests, by the manifest's URI and ETag."""
 
 MANIFESTS_READ = 200
-"""Waiting manifests that are read for their input bytes. The bytes of the others are extrapolated."""
+"""How many waiting manifests are read for their input bytes. The bytes of the others are extrapolated."""
 
 READ_MAX_BYTES = 4 * 1024 * 1024  # a longer manifest, of about 20,000 files, is not read; its bytes are extrapolated
 
@@ -48,14 +48,13 @@ class Waiting:
     """The backlog, manifest by manifest."""
 
     backlog: Backlog
-    # The id as the name has it, the arrival and the input bytes of each manifest. Bytes that were not read are
-    # extrapolated
+    # The id in the name, the arrival and the input bytes of each manifest. Unread bytes are extrapolated
     manifests: Sequence[tuple[str, datetime, float]]
     weights: Weights  # of those that were read
 
 
 def read_waiting(state: State, now: datetime, known: Weights, *, allowed_prefixes: Sequence[str]) -> Waiting:
-    """Read the backlog. At most `MANIFESTS_READ` manifests are read, evenly spread, but none that is known."""
+    """Read the backlog. At most `MANIFESTS_READ` unknown manifests are read, evenly spread."""
     infos = [info for info in state.store.list(state.layout.manifests_folder) if is_delivery(info.uri)]
     weights = _weights(state, infos, known, allowed_prefixes)
     per_byte = _bytes_per_manifest_byte(infos, weights)
@@ -96,7 +95,7 @@ def _weights(state: State, infos: Sequence[ObjectInfo], known: Weights, allowed_
         except ManifestError:
             return 0  # it will be a dead letter
         except (ObjectNotFound, StuckError):
-            return None  # done since the listing, or unreadable
+            return None  # finished since the listing, or unreadable
         return sum(file.weight_bytes for file in manifest.files)
 
     readable = [info for info in infos if info.size_bytes <= READ_MAX_BYTES]
@@ -107,7 +106,7 @@ def _weights(state: State, infos: Sequence[ObjectInfo], known: Weights, allowed_
 
 
 def _bytes_per_manifest_byte(infos: Sequence[ObjectInfo], weights: Weights) -> float | None:
-    """The input bytes per byte of a manifest: manifests grow with the files that they list."""
+    """The input bytes per byte of a manifest: manifests grow with the number of files."""
     length = sum(info.size_bytes for info in infos if _key(info) in weights)
     return sum(weights.values()) / length if length else None
 
@@ -117,7 +116,7 @@ def _key(info: ObjectInfo) -> tuple[str, str]:
 
 
 def _oldest(begun: Mapping[str, datetime], now: datetime) -> tuple[str, float]:
-    """The manifest that was begun first and the time since then; empty and 0 if there is none."""
+    """The first manifest to start and the time since then; empty and 0 if there is none."""
     first = min(begun, key=lambda each: begun[each], default="")
     return first, _age(begun[first], now) if first else 0.0
 
@@ -126,11 +125,11 @@ def _age(moment: datetime, now: datetime) -> float:
     return max(0.0, (now - moment).total_seconds())
 
 
-LETTERS_READ = 50  # how many dead letters, the latest, are read
+LETTERS_READ = 50  # how many dead letters are read, the latest ones
 
-COMMITS_READ = 16  # how many commits, the latest that quarantined files, are read
+COMMITS_READ = 16  # how many commits with quarantined files are read, the latest ones
 
-LATENCY_COMMITS = 16  # how many commits, the latest, are read for the latency of their files
+LATENCY_COMMITS = 16  # how many commits are read for their files' latency, the latest ones
 
 _NAMED = 5
 
@@ -155,7 +154,7 @@ def dead_letters(state: State, recent: Sequence[RecentCommit]) -> DeadLetters:
 
 
 def _taken_over(state: State, named: Mapping[str, Sequence[Version]], recent: Sequence[RecentCommit]) -> set[str]:
-    """The dead letters whose files later manifests have all taken over.
+    """The dead letters whose files have all been taken over by later manifests.
 
     If a redrive was interrupted, which is rare, all later manifests are read; otherwise only the latest commits.
     """
@@ -181,13 +180,13 @@ def _unreadable(manifest_id: str, written_at: datetime, fault: str) -> DeadLette
 
 
 def files_quarantined(state: State, recent: Sequence[RecentCommit]) -> FilesQuarantined:
-    """Files that the latest commits quarantined and that are not settled. Summaries come oldest first."""
+    """Files quarantined by the latest commits and not settled. Summaries come oldest first."""
     latest_first = recent[::-1]
     asked = [each for each in latest_first if each.quarantined][:COMMITS_READ]
     quarantined = _quarantined(state, asked)
     since = min((each.started_at for each in quarantined), default=None)
     later = [each.key for each in recent if since is not None and each.decided_at > since]
-    # If the log of redrives cannot be read, a person has to check.
+    # If the log of redrives is unreadable, an operator has to check.
     checked = Settling(state).files(quarantined, later)
     files = [each for each in checked if not each.is_settled]
     return FilesQuarantined(
@@ -207,7 +206,7 @@ def _quarantined(state: State, asked: Sequence[RecentCommit]) -> list[Quarantine
 
 
 def _arrivals(state: State, recent: Sequence[RecentCommit]) -> list[float]:
-    """The seconds from arrival to visible of each file of the latest commits that are done."""
+    """The seconds from arrival to visible for each file in the latest finished commits."""
     keys = [each.key for each in recent[-LATENCY_COMMITS:]]
     found = accounts(state, Scope(keys=keys, details=Detail.ACCEPTED | Detail.DONE)) if keys else ()
     return [
@@ -233,12 +232,12 @@ class StatusReader:
     state: State
     runs: Runs
     rules: Rules
-    allowed_prefixes: Sequence[str]  # folders that input may be in
-    target_file_bytes: int  # how large an output file should be
-    registry: Callable[[], SchemaRegistry]  # makes a schema registry that has read nothing yet
-    table: ListedTable | None = None  # the table of the output; its catalog is not asked
+    allowed_prefixes: Sequence[str]  # input folders
+    target_file_bytes: int  # target size of an output file
+    registry: Callable[[], SchemaRegistry]  # creates a schema registry that has read nothing yet
+    table: ListedTable | None = None  # the output's table; its catalog is not queried
     logs: LogWatch | None = None  # the topics and streams that jobs land
-    weights: Weights = field(default_factory=dict)  # what the last reading read of waiting manifests
+    weights: Weights = field(default_factory=dict)  # the last reading's results for waiting manifests
 
     def read(self) -> Status:
         """Read the current status. Errors of the store are a `TryAgainError` or an `OperatorError`."""
@@ -284,7 +283,7 @@ class StatusReader:
         )
 
     def _schema_seen(self) -> tuple[ColumnsUsed, SchemaSeen]:
-        """The latest schema version. An unreadable version hides nothing else."""
+        """The latest schema version. An unreadable version does not affect the rest."""
         registry = self.registry()
         try:
             latest = registry.latest()

@@ -1,4 +1,4 @@
-"""The values that `status` shows. An unknown value is None, not zero."""
+"""The values shown by `status`. An unknown value is None, not zero."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,23 +27,23 @@ class Rates:
 
     window_seconds: float  # the window of the first two rates: the last minutes, as far as the ledger's summaries reach
     arriving_bytes_per_second: float  # input of the manifests created in the window
-    processed_bytes_per_second: float  # input of the manifests committed in the window, pauses included
+    processed_bytes_per_second: float  # input of the manifests committed in the window, including pauses
     # Input of the latest commits over the time in which any of them was in progress; None before the first commit
     at_work_bytes_per_second: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """The time until nothing waits."""
+    """The time until the backlog is empty."""
 
-    seconds: float | None  # None if that is never, or unknown
+    seconds: float | None  # None if never or unknown
     is_never: bool  # whether the backlog never empties at the present rates
     reason: str  # why, in words
 
 
 @dataclass(frozen=True, slots=True)
 class Rejects:
-    """Lines that the latest commits rejected."""
+    """Rejected lines in the latest commits."""
 
     commits: int  # how many of the latest commits were read, at most 64
     lines: int
@@ -52,11 +52,11 @@ class Rejects:
 
 @dataclass(frozen=True, slots=True)
 class Misfits:
-    """Values of the latest commits that do not fit the type of their column, and are in the rescued data."""
+    """Values in the latest commits that do not fit their column's type, and are in the rescued data."""
 
     commits: int  # how many of the latest commits were read, at most 64
     values: int  # how many values
-    by_column: Mapping[str, int]  # these values by the name of their column
+    by_column: Mapping[str, int]  # these values by column name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +73,22 @@ class DeadLetters:
     """Manifests that are dead letters."""
 
     manifests: int  # all dead letters, settled or not
-    looked_at: int  # those that were read, the latest, or settled in closed dates; the next three are about these
-    open: int  # dead letters that were not redriven and, as far as is read, not taken over by later manifests
+    looked_at: int  # read ones: the latest, or those settled in closed dates; the next three refer to these
+    open: int  # dead letters that were not redriven and, as far as read, not taken over by later manifests
     by_reason: Mapping[str, int]  # the open ones by reason
     latest: tuple[DeadLetter, ...] = ()  # some of the open ones, the latest first
 
 
 @dataclass(frozen=True, slots=True)
 class FilesQuarantined:
-    """Files that the latest commits quarantined, and that are not settled."""
+    """Files quarantined by the latest commits and not settled."""
 
     commits: int  # how many of the latest commits were read
     open: int  # how many files
     by_status: Mapping[str, int]
     latest: tuple[QuarantinedFile, ...] = ()  # some of the files, the latest first
-    by_cause: Mapping[Cause, int] = field(default_factory=dict)  # the same by what keeps them from becoming rows
-    dismissed: int = 0  # how many others were given up, by a person or because they are gone
+    by_cause: Mapping[Cause, int] = field(default_factory=dict)  # the same by cause
+    dismissed: int = 0  # how many others were given up, by an operator or because they no longer exist
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +99,28 @@ class SchemaSeen:
     columns: int
     newest_column: str  # the last column; empty if there is none
     changed_at: datetime | None  # when the version was created; None before the first
-    error: str = ""  # why no version can be read, as if there were none; empty if the latest was read
+    error: str = ""  # why no version is readable, as if there were none; empty if the latest was read
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What the state of the job follows from."""
+    """The facts that determine the job's state."""
 
     as_of: datetime
     runs: tuple[LivingRun, ...]
-    # While no run is alive, the latest heartbeat of one that died; None if there is none
+    # While no run is alive, the latest heartbeat of a dead one; None if there is none
     last_heartbeat_at: datetime | None
-    backlog: Backlog  # work that is not done
+    backlog: Backlog  # unfinished work
     drain: Drain
     dead_letters: DeadLetters
     quarantined_files: FilesQuarantined
     recent: tuple[RecentCommit, ...]  # summaries of the latest commits, oldest first
-    columns: ColumnsUsed = NO_COLUMNS  # how many of the columns for keys are taken
+    columns: ColumnsUsed = NO_COLUMNS  # how many key columns are used
     schema: SchemaSeen = SchemaSeen(0, 0, "", None)  # the latest schema version
     shards: int = 1  # how many jobs share the manifests
     table: TableSeen | None = None  # the table that lists the output; null if the settings name none
     logs: tuple[LogSeen, ...] = ()  # the topics and streams that jobs land
-    housekeeping: tuple[FailingTask, ...] = ()  # what jobs do beside their work, and what fails of it
+    housekeeping: tuple[FailingTask, ...] = ()  # recurring tasks of jobs that fail
 
     @property
     def last_commit_at(self) -> datetime | None:
@@ -132,7 +132,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class StatusFailure:
-    """What `--watch` prints when nothing can be read."""
+    """The output of `--watch` when nothing can be read."""
 
     as_of: datetime  # time of the attempt to read
     error: str  # why nothing could be read
@@ -140,17 +140,17 @@ class StatusFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class Status(Facts):
-    """How the job is doing. It reads at most 200 waiting manifests, 64 commit summaries and 50 dead letters."""
+    """The job's status. Reads at most 200 waiting manifests, 64 commit summaries and 50 dead letters."""
 
     state: Finding  # summary
     rates: Rates
-    # From a file's event, else its manifest's creation, to its rows being visible, over files of the latest commits;
-    # None before the first commit, and for a folder without an SLA
+    # From a file's event, else its manifest's creation, to visible rows, over files in the latest commits; None before
+    # the first commit, and for a folder without an SLA
     latency: Spread | None
     rejects: Rejects
     misfits: Misfits
-    # Parquet bytes for each stored input byte of the latest commits; None without input
+    # Parquet bytes per stored input byte in the latest commits; None without input
     output_bytes_per_input_byte: float | None
-    sizes: OutputSizes  # sizes of the output files of the latest commits
-    folder: str = ""  # what `compact` wrote, as commands name it; empty for a job
-    expired: ExpiredSeen = NOTHING_EXPIRED  # what is on record as expired
+    sizes: OutputSizes  # sizes of the latest commits' output files
+    folder: str = ""  # the output of `compact`, as commands name it; empty for a job
+    expired: ExpiredSeen = NOTHING_EXPIRED  # what is recorded as expired

@@ -22,19 +22,19 @@ from compactor.schema.suggestion import SuggestionRules, suggestion
 T = TypeVar("T")
 
 SAMPLE_FILES = 100  # at most
-SAMPLE_FILE_BYTES = 256 * 1024 * 1024  # decoded of one file, so that one without records cannot take long
+SAMPLE_FILE_BYTES = 256 * 1024 * 1024  # decoded per file, so that one without records cannot take long
 SAMPLE_BYTES = 32 * 1024 * 1024  # of lines, which take some seconds however long they are
 SAMPLE_RECORDS = 10_000  # by default
 
 
 @dataclass(slots=True)
 class Survey:
-    """What the files of a folder hold.
+    """The content of a folder's files.
 
     Attributes:
         source: The places, in words.
-        read: The URIs of the files that were read, by their number in the profile.
-        files: The number of all files.
+        read: The URIs of the files read, by their number in the profile.
+        files: The total number of files.
         unreadable: Files that could not be read as far as wanted, with the reason.
     """
 
@@ -45,7 +45,7 @@ class Survey:
     unreadable: list[tuple[str, str]] = field(default_factory=list)
 
     def schema_file(self, rules: SuggestionRules) -> str:
-        """The schema file that the survey suggests.
+        """The suggested schema file.
 
         Raises:
             SettingsError: No record has a key.
@@ -80,7 +80,7 @@ _SHOWN_FILES = 5
 
 
 def spread(items: Iterable[T], most: int) -> tuple[list[T], int]:
-    """At most `most` items, spread evenly over all: the first one, the last or one near it; and the number of all."""
+    """At most `most` items, spread evenly over all: the first one, the last or one near it; and the total number."""
     kept, step, offered = list[T](), 1, 0
     for item in items:
         if offered % step == 0:
@@ -113,7 +113,7 @@ class SchemaSuggester:
     meter: Meter = field(default_factory=Meter)
 
     def survey(self, source: str, files: Iterable[ObjectInfo], *, max_records: int | None) -> Survey:
-        """Read the first records of evenly spread files, `max_records` in all; or, with None, all records of all files.
+        """Read the first records of evenly spread files, `max_records` in total, or with None all records.
 
         Raises:
             StoreUnavailable: The store does not answer now.

@@ -1,1 +1,1 @@
-"""The table of the output beside the ledger: what differs, and how a lost table is made again."""
+"""The output's table compared with the ledger: differences, and rebuilding a lost table."""

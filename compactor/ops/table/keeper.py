@@ -1,4 +1,4 @@
-"""Compares the output table with the ledger, and makes a lost table again from the ledger alone."""
+"""Compares the output's table with the ledger, and rebuilds a lost table from the ledger alone."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -28,28 +28,28 @@ class StuckManifest:
 
     manifest_id: str
     date: str  # its date, as YYYY-MM-DD
-    generation: int  # 1, or which rebuild of it
-    why: str  # what a person must fix
+    generation: int  # 1, or the number of its rebuild plus 1
+    why: str  # what needs fixing
 
 
 @as_document(shows=("needs_operator",))
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """The table, and each file in which it differs from the ledger."""
+    """The table, and each file that differs from the ledger."""
 
     table: str  # its name
     recorded_batch: int = 0  # the last batch on record
-    held: tuple[HeldManifest, ...] = ()  # manifests that the table lacks because the catalog refuses them
-    missing: tuple[str, ...] = ()  # files of manifests that are done and that it lacks
-    exists: bool = False  # whether there is one
+    held: tuple[HeldManifest, ...] = ()  # manifests missing from the table because the catalog refuses them
+    missing: tuple[str, ...] = ()  # missing files of finished manifests
+    exists: bool = False  # whether it exists
     snapshot_id: int | None = None  # its current snapshot; null without one
-    last_batch: int = 0  # the last batch that it took
-    schema_version: int = 0  # the schema version whose columns it has
-    files: int = 0  # how many files it has
-    rows: int = 0  # how many rows these have
-    merged: int = 0  # how many files have the rows of several files of commits
-    surplus: tuple[str, ...] = ()  # files of no valid commit
-    doubled: tuple[str, ...] = ()  # files that it lists more than once
+    last_batch: int = 0  # its last batch
+    schema_version: int = 0  # the schema version with its columns
+    files: int = 0  # number of its files
+    rows: int = 0  # number of their rows
+    merged: int = 0  # number of files with the rows of several commit files
+    surplus: tuple[str, ...] = ()  # files that belong to no valid commit
+    doubled: tuple[str, ...] = ()  # files listed more than once
     differing: tuple[str, ...] = ()  # files whose rows or length differ from the records
     applied: int = 0  # batches on record that `rebuild` applied
     adopted: int = 0  # manifests that `rebuild` added: they were in no batch, or held back
@@ -57,7 +57,7 @@ class TableReport:
 
     @property
     def differs(self) -> bool:
-        """Whether the table has other files than the ledger."""
+        """Whether the table's files differ from the ledger's."""
         return not self.exists or bool(self.missing or self.surplus or self.doubled or self.differing)
 
     @property
@@ -68,7 +68,7 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKeeper:
-    """Compares the table with the ledger, and makes it again. Safe beside jobs, except for making a lost table again.
+    """Compares the table with the ledger, and rebuilds it. Safe while jobs run, except for rebuilding a lost table.
 
     Attributes:
         committer: Commits batches, also those that a lost table had.
@@ -81,10 +81,10 @@ class TableKeeper:
     living: Callable[[], Collection[str]] = tuple
 
     def compare(self) -> TableReport:
-        """Compare the live files with those of all manifests that are done. Holds all file names in memory."""
+        """Compare the live files with those of all finished manifests. Holds all file names in memory."""
         catalog, batches = self.committer.catalog, self.committer.batches
         recorded = batches.recorded()
-        # The ledger before the table: what is done meanwhile is in the table, and not expected yet.
+        # The ledger before the table: manifests that finish meanwhile are in the table, and not expected yet.
         expected, open_files = self._expected()
         held = tuple(each for each in batches.refused.all_held() if batches.refused.is_due(each))
         head = catalog.head()
@@ -115,7 +115,7 @@ class TableKeeper:
         )
 
     def _expected(self) -> tuple[dict[str, "_Expected"], set[str]]:
-        """The files of the valid commits, and those of open manifests, which the table may have or not."""
+        """The files of valid commits, and those of open manifests, which the table may or may not have."""
         expected, open_files = dict[str, _Expected](), set[str]()
         meter, keys = self.state.meter, self.state.ledger.manifests()
         for found, commit in meter.each("manifest", self._committed_accounts(keys)):
@@ -132,8 +132,8 @@ class TableKeeper:
         """Apply all recorded batches that the table lacks, then add manifests that are done or were held back.
 
         Raises:
-            TryAgainError: The catalog or the store does not answer now; another call goes on.
-            OperatorError: A person must act.
+            TryAgainError: The catalog or the store does not respond; another call continues.
+            OperatorError: An operator must act.
         """
         self._check_alone()
         with self.state.meter.work("manifest"):
@@ -167,15 +167,15 @@ class TableKeeper:
         return applied, adopted, stuck
 
     def _committed(self, placed: Iterable[Placed]) -> Progress:
-        """Commit the next batch; log why, if the table newly passes over it."""
+        """Commit the next batch; log the reason if the table skips it for the first time."""
         progress = self.committer.commit(placed)
         if (refused := progress.refused) is not None and str(refused.error) != UNTOLD:
             log_event("table.refused", batch=refused.number, manifests=refused.manifests, error=refused.error)
         return progress
 
     def _check_alone(self) -> None:
-        """Refuse to make a lost table again beside a job: it remembers batches that the lost table had."""
-        # The records before the table, which may take batches meanwhile. A whole table may lack only the last one.
+        """Refuse to rebuild a lost table while a job runs: the job remembers batches of the lost table."""
+        # The records before the table, which may take batches meanwhile. A complete table may lack only the last one.
         batches = self.committer.batches
         recorded, finished, head = batches.recorded(), batches.finished(), self.committer.catalog.head()
         fence, taken = (0, recorded) if head is None else (head.fence, max(finished, recorded - 1))
@@ -186,7 +186,7 @@ class TableKeeper:
             )
 
     def _released(self) -> list[Placed]:
-        """Release what is held back; return the manifests that are not done, which a job would commit only later."""
+        """Release held-back manifests; return those that are not done, which a job would commit only later."""
         released = list[Placed]()
         for held in list(self.committer.batches.refused.all_held()):
             is_done = self.state.ledger.is_done(held.key, held.generation)
@@ -216,7 +216,7 @@ class TableKeeper:
                 yield Placed(commit.key, commit.generation)
 
     def _committed_accounts(self, keys: Iterable[ManifestKey]) -> Iterator[tuple[Account, Commit]]:
-        """The committed ones among some manifests. `verify` reports those that cannot be read."""
+        """The committed manifests among the given ones. `verify` reports unreadable ones."""
         for each in accounts(self.state, Scope(keys=keys)):
             if each.fault is None and each.commit is not None:
                 yield each, each.commit
@@ -236,7 +236,7 @@ class _Expected(NamedTuple):
 
 
 def _told(stuck: Mapping[Placed, StuckError]) -> Iterator[StuckManifest]:
-    """Log which manifests are stuck; yield those that the report does not already have as held back."""
+    """Log which manifests are stuck; yield those not already reported as held back."""
     for each, error in stuck.items():
         log_event("manifest.stuck", manifest_id=each.key.id, error=error)
         if not isinstance(error, TableHeldBack):

@@ -1,12 +1,12 @@
-"""Keeps the output table small: merges its manifests, expires snapshots, and removes files of metadata.
+"""Keeps the output's table small: merges its manifests, expires snapshots, and removes metadata files.
 
-Each change asserts the head that it was decided on. After any answer the table is read again and the change decided
-anew, so nothing depends on the catalog's answers, and changes by other processes are seen. What a kill leaves undone,
-the next call finds. Files with rows belong to the ledger: none is removed, except merged ones if asked.
+Each change asserts the head on which it was decided. After any response the table is read again and the change decided
+anew, so nothing depends on the catalog's responses, and changes by other processes are seen. The next call finds what a
+killed one left. Files with rows belong to the ledger: none is removed, except merged ones if requested.
 
-Erasing metadata goes further, after rows were erased: a manifest has the lowest and highest values of the files that it
-lists. No change can need what earlier snapshots listed and nothing lists any more: a change that was prepared on an
-earlier snapshot cannot land. So nothing has to reach an age first.
+Erasing metadata goes further, after rows were erased: a manifest has the minimum and maximum values of its files. No
+change can need files that only earlier snapshots listed: a change prepared on an earlier snapshot cannot land. So no
+minimum age is needed.
 """
 
 from collections.abc import Collection
@@ -26,37 +26,37 @@ from compactor.table.upkeep import KeepRule, MetadataFile, TableHistory, expired
 
 @dataclass(frozen=True, slots=True)
 class UpkeepReport:
-    """What upkeep did. With `--dry-run` nothing is changed."""
+    """The results of upkeep. With `--dry-run` nothing is changed."""
 
-    table: str  # the name of the table
-    exists: bool = False  # whether there is one
+    table: str  # the table's name
+    exists: bool = False  # whether it exists
     keeps_all: bool = False  # whether its property gc.enabled is false, so that nothing expires or is removed
-    merged_manifests: int = 0  # manifests that were merged; 0 if there were few enough
-    expired_snapshots: int = 0  # snapshots that expired
-    snapshots: int = 0  # snapshots that it has left
-    lists_files: bool = True  # whether this client can list the files of its metadata; if not, none are removed
-    removed_files: int = 0  # files of metadata that were removed; none of them has rows
-    removed_bytes: int = 0  # their total length
-    removed_originals: int = 0  # files of rows that were removed: merged files have their rows, and nothing needs them
-    removed_original_bytes: int = 0  # their total length
+    merged_manifests: int = 0  # merged manifests; 0 if there were few enough
+    expired_snapshots: int = 0  # expired snapshots
+    snapshots: int = 0  # remaining snapshots
+    lists_files: bool = True  # whether this client can list the metadata files; if not, none are removed
+    removed_files: int = 0  # removed metadata files; none of them has rows
+    removed_bytes: int = 0  # their total size
+    removed_originals: int = 0  # removed row files: merged files have their rows, and nothing needs them
+    removed_original_bytes: int = 0  # their total size
     dry_run: bool = False  # whether nothing was changed
 
 
 TRIES = 5
-"""How often a change is decided again because the table moved on, or the answer was unclear."""
+"""How often a change is decided again because the table moved on, or the response was inconclusive."""
 
 EXPIRED_AT_ONCE = 1000
-"""Snapshots that expire in one change, so that each change fits between two commits of a job."""
+"""Snapshots expired per change, so that each change fits between two commits of a job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintainer:
-    """Does the upkeep of the table. Safe beside jobs and other upkeep.
+    """Does the table's upkeep. Safe while jobs and other upkeep run.
 
     Attributes:
         rule: Which snapshots stay.
-        always_merges: Merge even few manifests: current ones may have the lowest and highest values of deleted files.
-        committer: Commits the batches that let merged originals go; None if originals stay.
+        always_merges: Merge even few manifests: current ones may have minimum and maximum values of deleted files.
+        committer: Commits the batches that release merged originals; None if originals stay.
     """
 
     state: State
@@ -71,9 +71,9 @@ class Maintainer:
         """Do what is due, or only report it.
 
         Raises:
-            TryAgainError: The catalog or the store does not answer, or the table keeps changing. What is done stays
-                done; another call does the rest.
-            OperatorError: A person must act: the catalog refuses, or the table does not belong to this ledger.
+            TryAgainError: The catalog or the store does not respond, or the table keeps changing. Completed work stays;
+                another call does the rest.
+            OperatorError: An operator must act: the catalog refuses, or the table does not belong to this ledger.
         """
         if (found := self._read()) is None:
             return UpkeepReport(self.name, dry_run=dry_run)
@@ -129,7 +129,7 @@ class Maintainer:
         return merged
 
     def _expire(self) -> tuple[int, int]:
-        """Expire snapshots until the table shows none that are due; return how many expired, and how many are left."""
+        """Expire snapshots until none is due; return how many expired, and how many are left."""
         sent, failures, before = set[int](), 0, 0
         failure: TableConflict | TableCommitUnknown | None = None
         while True:
@@ -151,7 +151,7 @@ class Maintainer:
     def _leftovers(self, without: Collection[int] = (), since: datetime | None = None) -> list[MetadataFile] | None:
         """The files that may be removed; None if they cannot be listed.
 
-        A dry run foresees: as if these snapshots had expired, and the current one was made at another time.
+        A dry run looks ahead: as if these snapshots had expired, and the current one was made at a different time.
         """
         folder = self.catalog.folder(without)
         if folder is None:
@@ -165,7 +165,7 @@ class Maintainer:
         return found
 
     def _read(self) -> tuple[TableHead, TableHistory] | None:
-        """The table, if it took the recorded batches; another table may have to be restored."""
+        """The table, if it took the recorded batches; a different table may have to be restored."""
         finished, found = self.batches.finished(), self.catalog.history()
         if found is None:
             return None
@@ -185,17 +185,17 @@ class Maintainer:
         return found
 
 
-_BY_COMMITS = ".avro"  # lists of manifests and manifests; the other files of metadata have no values
+_BY_COMMITS = ".avro"  # manifests and their lists; other metadata files contain no values
 
 
 def erase_metadata(maintainer: Maintainer) -> list[str]:
-    """Expire snapshots and remove their files; return why something is left, in words. Safe beside jobs and itself.
+    """Expire snapshots and remove their files; return why any remain, in words. Safe while jobs and other calls run.
 
-    The maintainer must merge manifests in any case, and expire all snapshots but the current one.
+    The maintainer must always merge manifests, and expire all snapshots but the current one.
 
     Raises:
-        TryAgainError: As `Maintainer.maintain`; another call goes on.
-        OperatorError: A person must act.
+        TryAgainError: As `Maintainer.maintain`; another call continues.
+        OperatorError: An operator must act.
     """
     state, catalog, names = maintainer.state, maintainer.catalog, list[str]()
     if (before := catalog.folder()) is not None:
@@ -227,7 +227,7 @@ def _doomed(state: State) -> frozenset[str]:
 
 
 def _kept(catalog: TableCatalog) -> list[str]:
-    """Why earlier snapshots stay, if something asks the table to keep them."""
+    """Why earlier snapshots stay, if anything asks the table to keep them."""
     found = catalog.history()
     if found is None:
         return []

@@ -1,8 +1,8 @@
-"""Merges small files of the table. Safe beside jobs, rebuilds and other merges.
+"""Merges small files of the table. Safe while jobs, rebuilds and other merges run.
 
-No file of a commit is removed here: merged files only take their place in the table. The new files are written and
-verified, then the merge is recorded, and then it goes through a numbered batch, as manifests do. So a kill leaves a
-batch that any process applies, or files that nothing lists and the next call removes.
+No commit file is removed here: merged files only replace them in the table. The new files are written and verified,
+then the merge is recorded, and then it goes through a numbered batch, as manifests do. So a kill leaves a batch that
+any process applies, or unlisted files that the next call removes.
 """
 
 import secrets
@@ -33,11 +33,11 @@ from compactor.table.unmerged import LiveFile
 from compactor.telemetry.error_text import described
 
 TRIES = 5
-"""Merges in a row that may come to nothing because other files were replaced meanwhile."""
+"""Consecutive merges that may fail because other files were replaced meanwhile."""
 
 MERGED_AT_ONCE_BYTES = 2 * 1024**3
 MERGED_AT_ONCE_FILES = 50
-"""The most that one merge reads and makes: this much work is lost if a manifest is rebuilt meanwhile."""
+"""The most that one merge reads and creates: this much work is lost if a manifest is rebuilt meanwhile."""
 
 
 @as_document(shows=("hit_rate",))
@@ -45,10 +45,10 @@ MERGED_AT_ONCE_FILES = 50
 class FileSizes:
     """The files of the table at one instant."""
 
-    files: int = 0  # files that the table lists
-    size_bytes: int = 0  # their total length
-    right_sized_bytes: int = 0  # the length of right-sized files
-    lone_bytes: int = 0  # the length of smaller files that are alone in their partition
+    files: int = 0  # files listed in the table
+    size_bytes: int = 0  # their total size
+    right_sized_bytes: int = 0  # the size of right-sized files
+    lone_bytes: int = 0  # the size of smaller files that are alone in their partition
 
     @property
     def hit_rate(self) -> float:
@@ -66,18 +66,18 @@ class NotMerged:
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What merging did. With `--dry-run` nothing is changed."""
+    """The results of merging. With `--dry-run` nothing is changed."""
 
-    table: str  # the name of the table
-    exists: bool = False  # whether there is one
+    table: str  # the table's name
+    exists: bool = False  # whether it exists
     merged_files: int = 0  # files that were merged into others
-    merged_bytes: int = 0  # their total length
-    made_files: int = 0  # merged files that were made
-    made_bytes: int = 0  # their total length; in a dry run, the length of the files to merge
+    merged_bytes: int = 0  # their total size
+    made_files: int = 0  # created merged files
+    made_bytes: int = 0  # their total size; in a dry run, the size of the files to merge
     taken_apart: int = 0  # merged files that were replaced by their parts
-    not_merged: tuple[NotMerged, ...] = ()  # files that were not merged, and why
-    removed_files: int = 0  # merged files that were removed because nothing needs them any more
-    removed_bytes: int = 0  # their total length
+    not_merged: tuple[NotMerged, ...] = ()  # unmerged files, with reasons
+    removed_files: int = 0  # merged files that were removed as unneeded
+    removed_bytes: int = 0  # their total size
     before: FileSizes = FileSizes()  # the files before
     after: FileSizes = FileSizes()  # the files afterwards; in a dry run, the same
     dry_run: bool = False  # whether nothing was changed
@@ -85,7 +85,7 @@ class MergeReport:
 
 @dataclass(frozen=True, slots=True)
 class Mergeable:
-    """A file that may be merged, and the files of commits whose rows it has."""
+    """A file that may be merged, and the commit files with its rows."""
 
     uri: str
     size_bytes: int
@@ -115,12 +115,12 @@ class Merger:
     rule: MergeRule
 
     def merge(self, *, dates: Collection[str] | None = None, dry_run: bool = False) -> MergeReport:
-        """Merge what is worth merging, or only report it; then remove merged files that nothing needs any more.
+        """Merge where it pays off, or only report it; then remove merged files that are no longer needed.
 
         Raises:
-            TryAgainError: The catalog or the store does not answer, or the table keeps changing. What is done stays
-                done; another call does the rest.
-            OperatorError: A person must act: the catalog refuses, or the table does not belong to this ledger.
+            TryAgainError: The catalog or the store does not respond, or the table keeps changing. Completed work stays;
+                another call does the rest.
+            OperatorError: An operator must act: the catalog refuses, or the table does not belong to this ledger.
         """
         found = self.committer.catalog.head()
         if found is None:
@@ -156,11 +156,11 @@ class Merger:
         )
 
     def undo(self, uris: Sequence[str]) -> MergeReport:
-        """Have the table replace merged files by the files whose rows they have.
+        """Have the table replace merged files with their parts.
 
         Raises:
             TryAgainError: As for `merge`.
-            OperatorError: One of them is not a merged file of the table, or a file that has to come back is gone.
+            OperatorError: One of them is not a merged file of the table, or a file that must return is missing.
         """
         live = list(self.committer.live(self.committer.settled()))
         merged = {each.file.uri for each in live if each.merged is not None}
@@ -226,7 +226,7 @@ class Merger:
             )
 
     def _inherit(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]]) -> None:
-        """Record that parts of new files may be gone, if parts of the files that they were made of may be."""
+        """Record that parts of new files may be missing, if parts of the files that they were made from may be."""
         for file, group in made:
             if any(each.is_merged and is_released(self.state, each.date, each.uri) for each in group):
                 release(self.state, file)
@@ -256,13 +256,13 @@ class Merger:
 
 @dataclass(slots=True)
 class _Run:
-    """The progress of one call.
+    """One call's progress.
 
     Attributes:
         made: Groups that became one file each, with the length of that file.
         left_out: Files that stay unchanged.
-        failures: Merges in a row that came to nothing because other files were replaced meanwhile.
-        at_once: The most files that the next merge makes.
+        failures: Consecutive merges that failed because other files were replaced meanwhile.
+        at_once: The most files that the next merge creates.
     """
 
     made: list[tuple[Sequence[Mergeable], int]] = field(default_factory=list)
@@ -272,7 +272,7 @@ class _Run:
     at_once: int = MERGED_AT_ONCE_FILES
 
     def note_refused(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]], refused: Refused) -> None:
-        """Note that the catalog refuses a merge. Later merges make one file each, until the bad group is alone."""
+        """Note that the catalog refuses a merge. Later merges create one file each, until the faulty group is alone."""
         self.at_once = 1
         if len(made) == 1:
             self.leave_out(made[0][1], described(refused.error))
@@ -379,4 +379,4 @@ def _part(state: State, uri: str) -> MergedPart | None:
 
 def _valid(state: State, key: ManifestKey) -> Commit | None:
     [found] = accounts(state, Scope(keys=[key]))
-    return found.commit if found.fault is None else None  # `verify` reports a fault
+    return found.commit if found.fault is None else None  # `verify` reports the fault

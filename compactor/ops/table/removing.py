@@ -1,11 +1,11 @@
-"""Removes files that the table no longer needs: merged files, and the files of commits that were merged.
+"""Removes files that the table no longer needs: merged files, and commit files that were merged.
 
-A merge takes effect with the first batch after its base that replaces files, or never. So the recorded batches tell
-whether the table may still get a merged file; no clock and no other process has to be asked.
+A merge takes effect with the first batch after its base that replaces files, or never. So the recorded batches show
+whether the table may still get a merged file, without any clock or other process.
 
-Before a file of a commit goes, a record says that the merged file alone has its rows, and then a batch of the table
-says so. Batches are numbered, so no other batch can need the file by then. Later batches that take rows of the merged
-file away rewrite what is left of it. What a kill leaves undone is on record, and the next call does it.
+Before a commit file is deleted, a record states that only the merged file has its rows, and then a table batch confirms
+it. Batches are numbered, so no other batch can need the file by then. Later batches that remove rows of the merged file
+rewrite the rest. Anything left by a kill is recorded, and the next call finishes it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,26 +34,26 @@ from compactor.table.catalog import TableHead
 from compactor.table.committer import Committer
 from compactor.table.upkeep import SAFE_AGE
 
-RELEASED_AT_ONCE = 100  # merged files of one batch
+RELEASED_AT_ONCE = 100  # merged files per batch
 
 
 def remove_leftovers(committer: Committer) -> tuple[int, int]:
     """Remove merged files that no snapshot has and no later batch can add. Safe at any time, and safe to repeat.
 
-    A merged file that alone has rows of a valid commit stays: the table may have been lost, and lack it.
+    A merged file with the only copy of a valid commit's rows stays: the table may have been lost, and lack it.
 
     Returns:
-        The number of files that were removed, and their length.
+        The number of removed files, and their total size.
 
     Raises:
-        TryAgainError: The catalog or the store does not answer. Some files may be removed.
+        TryAgainError: The catalog or the store does not respond. Some files may be removed.
         OperatorError: The catalog or the store refuses.
     """
     state, catalog = committer.state, committer.catalog
     found = list(state.store.list(state.layout.merged_folder))
     head = catalog.head() if found else None
     if head is None:
-        return 0, 0  # a table that is made again may get the files
+        return 0, 0  # a rebuilt table may get the files
     batch, fence = cache(committer.batches.batch), head.fence
 
     def has_ended(uri: str) -> bool:
@@ -83,7 +83,7 @@ def remove_leftovers(committer: Committer) -> tuple[int, int]:
 
 
 def _is_damaged(state: State, uri: str) -> bool:
-    """Whether the record of a merge is damaged, so that it is not known whose rows its file has."""
+    """Whether a merge's record is damaged, so that the origin of its file's rows is unknown."""
     try:
         find_merge(state, state.layout.merge_of(uri))
     except RecordUnreadable:
@@ -92,7 +92,7 @@ def _is_damaged(state: State, uri: str) -> bool:
 
 
 def _only_copies(state: State, files: Iterable[MergedFile], live: AbstractSet[str]) -> set[str]:
-    """The files that alone have rows of a valid commit, as after the table was lost and did not get them back."""
+    """The files with the only copy of a valid commit's rows, as after the table was lost and did not get them back."""
     released = [each for each in files if is_released(state, each.date, each.uri)]
     if not released:
         return set()
@@ -106,7 +106,7 @@ def _only_copies(state: State, files: Iterable[MergedFile], live: AbstractSet[st
 
 
 def _is_needed(state: State, part: MergedPart, visible: Visible) -> bool:
-    """Whether a file of a commit is gone although its rows are still those of its manifest."""
+    """Whether a commit file is missing although its manifest still needs its rows."""
     [found] = accounts(state, Scope(keys=[part.key]))
     if found.fault is not None:  # `verify` reports it; until the fault is fixed, the rows stay
         return True
@@ -116,21 +116,21 @@ def _is_needed(state: State, part: MergedPart, visible: Visible) -> bool:
 
 
 def removable_originals(committer: Committer) -> tuple[int, int]:
-    """How many files of commits `remove_originals` would remove, and their length. Changes nothing."""
+    """How many commit files `remove_originals` would remove, and their total size. Changes nothing."""
     head = committer.catalog.head()
     return _sum(committer.state, _due(committer, head, _merged(committer, head)) if head is not None else [])
 
 
 def remove_originals(committer: Committer) -> tuple[int, int]:
-    """Remove files of commits whose rows merged files have. Safe beside jobs, merges and rebuilds, and after a kill.
+    """Remove commit files whose rows merged files have. Safe while jobs, merges and rebuilds run, and after a kill.
 
     Returns:
-        The number of files that were removed, and their length.
+        The number of removed files, and their total size.
 
     Raises:
-        TryAgainError: The catalog or the store does not answer, or the table keeps changing. What is done stays done;
+        TryAgainError: The catalog or the store does not respond, or the table keeps changing. Completed work stays;
             another call does the rest.
-        OperatorError: A person must act.
+        OperatorError: An operator must act.
     """
     state = committer.state
     if committer.catalog.head() is None:
@@ -158,7 +158,7 @@ def _merged(committer: Committer, head: TableHead) -> list[MergedFile]:
 
 
 def _due(committer: Committer, head: TableHead, live: Sequence[MergedFile]) -> list[MergedFile]:
-    """The merged files whose parts may go: no snapshot has the parts, and all their manifests are done."""
+    """The merged files whose parts may be deleted: no snapshot has the parts, and all their manifests are done."""
     state, layout = committer.state, committer.state.layout
     begun = {each.file.uri for each in unfinished(state, Release)}
     now = state.clock.now()
@@ -178,7 +178,7 @@ def _due(committer: Committer, head: TableHead, live: Sequence[MergedFile]) -> l
 
 
 def _are_over(state: State, parts: Sequence[MergedPart]) -> bool:
-    """Whether the manifests of some files are all done, with the generation that has these files."""
+    """Whether the manifests of some files are all done, with the generation of these files."""
     found = accounts(state, Scope(keys=dict.fromkeys(part.key for part in parts)))
     over = {(each.key, each.commit.generation) for each in found if each.commit is not None and each.is_done}
     # guard: files that were merged stay until their manifests are done
@@ -186,14 +186,14 @@ def _are_over(state: State, parts: Sequence[MergedPart]) -> bool:
 
 
 def _drop_ended(state: State, live: set[str]) -> None:
-    """End the open releases of merged files that are gone: another merged file has their rows."""
+    """End the open releases of deleted merged files: another merged file has their rows."""
     for each in list(unfinished(state, Release)):
         if each.file.uri not in live and state.store.stat(each.file.uri) is None:
             end_change(state, each)
 
 
 def _sum(state: State, files: Sequence[MergedFile]) -> tuple[int, int]:
-    """How many parts of merged files exist, and their length."""
+    """How many parts of merged files exist, and their total size."""
     uris = (part.uri for each in files for part in each.parts)
     there = [info.size_bytes for info in map_ordered(state.store.stat, uris) if info is not None]
     return len(there), sum(there)

@@ -1,1 +1,1 @@
-"""Answers where a file, a manifest or an output is."""
+"""Shows where a file, a manifest or an output is."""

@@ -1,4 +1,4 @@
-"""Finds the manifest of an input file by claims and records, and of a record of a log by the chain of its partition."""
+"""Finds an input file's manifest by claims and records, and a log record's manifest by its partition's chain."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,35 +27,35 @@ _BEST_FIRST = ("compacted", "in_work", "waiting", "quarantined", "dead_lettered"
 
 @dataclass(frozen=True, kw_only=True)
 class InputFinder:
-    """Finds manifests of input files. `info` is the file as it is now, None if it is gone."""
+    """Finds manifests of input files. `info` is the current file, None if it does not exist."""
 
     state: State
-    search: FileSearch  # skips what cannot be read
+    search: FileSearch  # skips unreadable records
     claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
 
     def sealed_into(self, holder: str) -> str:
-        """The manifest that a pending part was sealed into; any other holder as it is."""
+        """The manifest into which a pending part was sealed; any other holder unchanged."""
         return holder if self.claims is None else manifests_of(self.claims, [holder])[holder]
 
     def claimed_for(self, uri: str, info: ObjectInfo | None) -> str | None:
         """The manifest that owns a file of redriven lines, or has claimed a file."""
         if owner := redriven_owner(uri, self.state.layout.redriven_folder):
             return owner
-        if info is None or self.claims is None or not is_text(uri):  # claims have names that are text
+        if info is None or self.claims is None or not is_text(uri):  # claims only have Unicode names
             return None
         key = claim_key(ManifestFile(uri=uri, etag=info.etag))
         claim = self.claims.get_many([key]).get(key)
         return None if claim is None else self.sealed_into(claim.holder)
 
     def naming(self, uri: str, info: ObjectInfo | None, days: int) -> Naming | str:
-        """The most specific naming of a file, from the first place that has one; else what was searched, in words."""
+        """The most specific naming of a file, from the first place that has one; else the places searched, in words."""
         wanted, own_days = {canonical(uri)}, self._own_days(uri, info)
         searched = 0
         for day in self._days(own_days, days):
             searched += 1
             if found := _best(self.search.on_dates({day: wanted}), info):
                 return found
-            # Manifests that wait come after the file's own date, before all other dates.
+            # Waiting manifests come after the file's own date, but before all other dates.
             if searched == 1 and (found := _best(self.search.waiting(wanted), info)):
                 return found
         others = f" and {count(searched - 1, 'other day')}, the newest first" if searched > 1 else ""
@@ -63,9 +63,9 @@ class InputFinder:
         return f"{claims}the manifests that wait, the ledger of {own_days[0]}{others}"
 
     def quarantined(self, uri: str, info: ObjectInfo | None, dates: Iterable[str], days: int) -> list[QuarantinedFile]:
-        """The quarantined versions of a file, oldest first. They stay on record whatever came of the file later.
+        """A file's quarantined versions, oldest first. They stay on record whatever happens to the file later.
 
-        On S3, only these dates and those that the file may have are searched.
+        On S3, only these dates and the file's possible dates are searched.
         """
         known = [*self._own_days(uri, info), *dates]
         searched = self._days(known, max(days, len(known)) if not is_s3(self.state.layout.state) else len(known))
@@ -77,7 +77,7 @@ class InputFinder:
         return Settling(self.state).files(own)
 
     def earlier_name(self, info: ObjectInfo, days: int) -> str:
-        """The earlier name of a local file, by its bytes on record; empty if there is none, or if it still has them."""
+        """A local file's earlier name, by its recorded bytes; empty if there is none, or if it still has them."""
         if not info.stamp:
             return ""
         dates = self._days(self._own_days(info.uri, info), days)
@@ -91,14 +91,14 @@ class InputFinder:
         return ""
 
     def _is(self, info: ObjectInfo, naming: Naming, *, is_there: bool) -> bool:
-        """Whether a file is a version of another name, by its time, or by its bytes where that name goes on."""
+        """Whether a file is a version with another name, by its time, or by its bytes if that name still exists."""
         if info.etag == naming.etag:
             return True
         end = (naming.size_bytes, naming.digest)
         return is_there and end in beginnings(whole(self.state.store, info), {end[0]: {end[1]}})
 
     def _own_days(self, uri: str, info: ObjectInfo | None) -> list[str]:
-        """The dates that a file may have, the most likely one first."""
+        """A file's possible dates, the most likely one first."""
         arrived_at = info.modified_at if info else self.state.clock.now()
         own_day = date_of_file(uri, arrived_at).date
         return [own_day, *sorted(possible_dates(uri, arrived_at) - {own_day})]
@@ -120,12 +120,12 @@ def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
 
 @dataclass(frozen=True, slots=True)
 class LandedRecord:
-    """Where a record is, or a gap.
+    """The place of a record or a gap.
 
     Attributes:
-        uri: The object that has it, else the gap that it may be in; empty if no file was made of it.
-        manifest_id: The manifest that names the object or the gap.
-        words: Where in the object the record is, as far as the chain tells, or why it is not there.
+        uri: The object that contains it, or the gap that may; empty if it is in no file.
+        manifest_id: The manifest with the object or the gap.
+        words: The record's place in the object, as far as the chain shows, or why it is not there.
     """
 
     uri: str
@@ -134,10 +134,10 @@ class LandedRecord:
 
 
 def landed_record(state: State, uri: str) -> LandedRecord | None:
-    """Find what became of a record, or of a gap, in the log of that name that was landed last. The log is not asked.
+    """Find a record or a gap in the log with its name that was landed last. The log is not queried.
 
     Returns:
-        None if no chain has it.
+        None if no chain contains it.
 
     Raises:
         ValueError: The URI is neither a record nor a gap.
@@ -175,7 +175,7 @@ def _lost(place: PartitionPlace, link: LandedLink, words: str = "") -> LandedRec
 
 
 def _words(place: PartitionPlace, position: int, link: LandedLink) -> str:
-    """Where the records of a link have one, after its name."""
+    """The place of a record among a link's records, in words."""
     if link.begins and position < int(link.begins):
         return "is before the first record of this object: no record has it"
     left_out = f"{count(link.strays, 'packed record')} of other shards left out" if link.strays else ""

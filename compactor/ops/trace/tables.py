@@ -1,4 +1,4 @@
-"""Finds how a manifest got into the table of the output: its batch on record, and the snapshot that took the batch."""
+"""Finds how a manifest got into the output's table: its recorded batch, and the batch's snapshot."""
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -23,22 +23,23 @@ TableState = Literal["listed", "waiting", "held_back", "unlisted"]
 
 @dataclass(frozen=True, slots=True)
 class TracedTable:
-    """Where a manifest with rows is between the ledger and the table of the output."""
+    """A manifest's state between the ledger and the output's table."""
 
     name: str  # name of the table, as namespace.table
     state: TableState  # listed in the table, waiting for it, held back from it, or in no batch
-    # The batch on record that has it, or that was refused with it alone; null if it is in none, or in one much later
+    # The recorded batch that contains it, or that was refused with only it; null if it is in none, or in a much later
+    # one
     batch: int | None = None
-    snapshot_id: int | None = None  # the snapshot that took the batch; null if it expired, or is not known
-    waiting_seconds: float | None = None  # for how long it has waited for the table; null if it does not
-    error: str = ""  # why the snapshot is not known; empty if the catalog was read
+    snapshot_id: int | None = None  # the batch's snapshot; null if expired or unknown
+    waiting_seconds: float | None = None  # how long it has waited for the table; null if it does not
+    error: str = ""  # why the snapshot is unknown; empty if the catalog was read
     reason: str = ""  # why the catalog refuses the manifest; empty if it is not held back
-    merged_files: tuple[str, ...] = ()  # merged files that have its rows in place of its own files
-    removed_originals: int = 0  # its own files that were removed, because merged files have their rows
+    merged_files: tuple[str, ...] = ()  # merged files with its rows, in place of its own files
+    removed_originals: int = 0  # its own files that were removed after merging
 
     @property
     def meaning(self) -> str:
-        """All of it in words."""
+        """The full text."""
         if self.state == "unlisted" and self.error:
             return f"{self.name}: in no batch of its time; whether the table has its files is not known: {self.error}"
         if self.state == "unlisted":
@@ -60,7 +61,7 @@ class TracedTable:
 def traced_table(
     state: State, table: ListedTable, commit: Commit, now: datetime, *, is_done: bool
 ) -> TracedTable | None:
-    """How far a commit has come into a table; None if it changes no table."""
+    """A commit's way into a table; None if it changes no table."""
     if not needs_table(commit):
         return None
     if not is_done and (held := _held(state, table.name, commit)) is not None:
@@ -69,7 +70,7 @@ def traced_table(
     if not is_done:
         seconds = max((now - commit.decided_at).total_seconds(), 0.0)
         return TracedTable(table.name, "waiting", batch, waiting_seconds=seconds)
-    if batch is None:  # a table that was made again may refuse what the one before took
+    if batch is None:  # a rebuilt table may refuse what the previous one took
         return _held(state, table.name, commit) or _by_files(state, table, commit)
     try:
         catalog, finals = table.catalog(), {file.final for file in commit.outputs}
@@ -109,7 +110,7 @@ def _held(state: State, name: str, commit: Commit) -> TracedTable | None:
     """Why the catalog refuses a commit; None if it does not."""
     try:
         held = RefusedBatches(state).held(commit.key, commit.generation)
-    except RecordUnreadable as exc:  # the job leaves it out all the same
+    except RecordUnreadable as exc:  # the job still leaves it out
         return TracedTable(name, "held_back", reason=described(exc))
     return None if held is None else TracedTable(name, "held_back", held.batch, reason=held.reason)
 

@@ -1,4 +1,4 @@
-"""What is known of a file, a manifest or an output, and what to do about it. Values and decisions, no I/O."""
+"""The known facts about a file, a manifest or an output, and what to do about it. Values and decisions, no I/O."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,10 +22,10 @@ _DONE = "done: every line is in the output, in the rejects, or blank"
 
 
 class TraceState(StrEnum):
-    """How far it has come."""
+    """Its progress."""
 
-    meaning: str  # in words, of a file
-    meaning_of_others: str  # of a manifest, and of what one wrote
+    meaning: str  # in words, for a file
+    meaning_of_others: str  # for a manifest, and for its files
 
     def __new__(cls, value: str, meaning: str, meaning_of_others: str = "") -> Self:
         member = str.__new__(cls, value)
@@ -46,12 +46,12 @@ class TraceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TracedRedrive:
-    """A redrive of what was traced, or of a part of it."""
+    """A redrive of the traced object, or of part of it."""
 
     manifest_id: str  # the new manifest
-    kind: Kind | Literal["planned"]  # `planned`: what a plan had for the id, which something else has
+    kind: Kind | Literal["planned"]  # `planned`: the plan for an id that belongs to different content
     counts: dict[str, int]  # what it redrives, by reason: files, or lines for rejects
-    fate: Fate  # what became of the new manifest
+    fate: Fate  # state of the new manifest
 
     @property
     def is_of_all(self) -> bool:
@@ -75,59 +75,59 @@ class TracedAttempt:
     started_at: datetime
     run_id: str
     alone: bool  # whether no other manifest was in flight
-    error: str = ""  # how it failed; empty if it did not fail, or its driver could not report it
+    error: str = ""  # how it failed; empty if it did not fail, or if its driver could not report it
     passing: bool = False  # whether the failure does not count against the manifest
 
 
 @as_document(shows=("meaning", "needs_operator"))
 @dataclass(frozen=True, slots=True)
 class TraceResult:
-    """What is known of a file, a manifest or an output. Texts are empty where they do not apply."""
+    """The known facts about a file, a manifest or an output. Texts are empty if not applicable."""
 
-    uri: str  # what was asked for: a URI or a manifest id
-    kind: TracedKind = "file"  # what it is
-    state: TraceState = TraceState.UNKNOWN  # how far it has come
+    uri: str  # the requested URI or manifest id
+    kind: TracedKind = "file"  # its kind
+    state: TraceState = TraceState.UNKNOWN  # its progress
     exists: bool = False  # whether the object exists now; for a manifest, in any of its places
     manifest_id: str = ""  # the manifest that names it, or wrote it
-    date: str = ""  # the date of that manifest; empty if it is not known
-    dated_by: str = ""  # what gave an input file that date, in words; empty if the writer of the manifest did
-    manifest_uri: str = ""  # where that manifest's object is now
-    attempts: Sequence[TracedAttempt] = field(default_factory=list)  # attempts at the manifest, in their order
-    earlier_attempts: int = 0  # attempts before these, of which only the sum is on record
-    next_attempt_at: datetime | None = None  # the earliest time of the next attempt after a failed one
+    date: str = ""  # the date of that manifest; empty if unknown
+    dated_by: str = ""  # the rule that dated an input file, in words; empty if the manifest's writer did
+    manifest_uri: str = ""  # the current place of that manifest's object
+    attempts: Sequence[TracedAttempt] = field(default_factory=list)  # attempts at the manifest, in order
+    earlier_attempts: int = 0  # earlier attempts, of which only the sum is recorded
+    next_attempt_at: datetime | None = None  # the earliest time of the next attempt after a failure
     report: FileReport | None = None  # the report of an input file, once there is one
-    # The reports of a manifest's input files, or of those that an output file has rows of
+    # The reports of a manifest's input files, or of those with rows in an output file
     files: Sequence[FileReport] = field(default_factory=list)
-    # The Parquet files of the manifest, which have the rows of an input file
+    # The manifest's Parquet files with the rows of an input file
     outputs: Sequence[str] = field(default_factory=list)
-    # The manifest's files of rejects; of an input file, those that have rejects of it
+    # The manifest's reject files; for an input file, those with its rejects
     rejects: Sequence[str] = field(default_factory=list)
     rejected: Sequence[TracedReject] = field(default_factory=list)  # its first rejected lines
-    lines: int | None = None  # lines of an input file that is compacted, as they are now; else null, as those below
-    rows: int | None = None  # those of the lines that are rows
-    rejected_lines: int | None = None  # those of the lines that are rejected
-    unkept_rejects: int | None = None  # those of the rejected lines that are only counted
-    blank_lines: int | None = None  # those of the lines that are blank
-    erased_lines: int | None = None  # lines whose row or reject was erased on request, which no other count has
+    lines: int | None = None  # current lines of a compacted input file; else null, like those below
+    rows: int | None = None  # lines that are rows
+    rejected_lines: int | None = None  # rejected lines
+    unkept_rejects: int | None = None  # rejected lines that are only counted
+    blank_lines: int | None = None  # blank lines
+    erased_lines: int | None = None  # lines whose row or reject was erased on request, which no other count includes
     rejects_by_reason: Mapping[str, int] = field(default_factory=dict)  # the rejected lines by reason
     redriven_from: str = ""  # the manifest that this one redrives
     origin: str = ""  # the file whose rejected lines this file holds
-    redriven_as: Sequence[TracedRedrive] = field(default_factory=list)  # later manifests that have it again
-    expired: Sequence[str] = field(default_factory=list)  # what of its manifest expired: when, and under which rule
-    erased: str = ""  # what was erased of its manifest on request; its lines count as they were read
-    # The quarantined versions of an input file, the first one first, or the quarantined files of a manifest
+    redriven_as: Sequence[TracedRedrive] = field(default_factory=list)  # later manifests that redrive it
+    expired: Sequence[str] = field(default_factory=list)  # expired parts of its manifest: when, and under which rule
+    erased: str = ""  # what was erased from its manifest on request; its lines count as they were read
+    # The quarantined versions of an input file, the first one first, or a manifest's quarantined files
     quarantined: Sequence[QuarantinedFile] = field(default_factory=list)
-    settled_by: str = ""  # of a dead letter that was not redriven, the manifest that took over its last file
-    message: str = ""  # why it was quarantined or dead-lettered, or what else is known
-    table: TracedTable | None = None  # the way of its manifest's rows into the table of the output; null without one
+    settled_by: str = ""  # for a dead letter that was not redriven, the manifest that took over its last file
+    message: str = ""  # why it was quarantined or dead-lettered, or other information
+    table: TracedTable | None = None  # its manifest's state in the output's table; null without one
     fixes: Sequence[str] = field(default_factory=list)  # what to do before these commands
     next_moves: Sequence[str] = field(default_factory=list)  # commands to run next
-    is_replaced: bool = False  # whether an input file with rows has another version by now
-    searched: str = ""  # where it was searched for, if it was not found by its claim
+    is_replaced: bool = False  # whether an input file with rows now has a different version
+    searched: str = ""  # where it was searched, if it was not found by its claim
 
     @property
     def found(self) -> bool:
-        """Whether a record names it; without one, `compactor trace` ends with exit code 1."""
+        """Whether a record names it; if not, `compactor trace` ends with exit code 1."""
         return self.state is not TraceState.UNKNOWN
 
     @property
@@ -137,10 +137,10 @@ class TraceResult:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether a person must act: exit code 3.
+        """Whether an operator must act: exit code 3.
 
-        This is so if it is a dead letter or a version of it is quarantined, and nothing settled that; or if the catalog
-        of the table refuses its rows.
+        This is so if it is a dead letter or has a quarantined version, and nothing settled that; or if the table's
+        catalog refuses its rows.
         """
         if self.table is not None and self.table.state == "held_back":
             return True
@@ -153,7 +153,7 @@ class TraceResult:
 
 
 def moves_of_manifest(account: Account, kinds: Sequence[Kind] = ("manifests", "rejects")) -> list[str]:
-    """The commands that redrive what is left of a manifest, by kind, without its quarantined files."""
+    """The commands that redrive the rest of a manifest, by kind, without its quarantined files."""
     made_by = account.made_by
     if account.state is AccountState.UNWRITTEN and made_by is not None:
         if made_by.kind == "planned":  # the next plan of its topic or stream writes it
@@ -175,7 +175,7 @@ def move_to_see(uri: str) -> str:
 
 
 def move_to_plan(uri: str) -> str:
-    """The command that plans a file that is in no manifest."""
+    """The command that plans a file without a manifest."""
     place, _, name = uri.rpartition("/")
     hidden = " --hidden" if name.startswith(HIDING) else ""
     return f"compactor plan {quoted(place if visible(place) == place else folder(place))}{hidden}"

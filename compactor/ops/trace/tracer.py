@@ -1,4 +1,4 @@
-"""Follows an input file, a manifest, or a file of output or rejects through everything on record."""
+"""Follows an input file, a manifest, or a file of output or rejects through all records."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -74,9 +74,9 @@ class Tracer:
     """Follows files and manifests. Writes nothing."""
 
     state: State
-    rules: RetryRules  # when a manifest is tried again
+    rules: RetryRules  # when a manifest is retried
     inputs: InputFinder
-    table: ListedTable | None = None  # lists the output; None without one
+    table: ListedTable | None = None  # the table that lists the output; None without one
 
     def trace_manifest(self, manifest_id: str) -> TraceResult:
         """Follow a manifest by its id."""
@@ -265,7 +265,7 @@ class Tracer:
         return self._with_table(trace, account) if trace.state in {TraceState.DECIDED, TraceState.DONE} else trace
 
     def _with_way_in(self, trace: TraceResult, info: ObjectInfo, days: int) -> TraceResult:
-        """Say how a file without a manifest gets into one, or why it does not."""
+        """Describe how a file without a manifest gets into one, or why it does not."""
         reason = not_data_reason(info.uri, info.size_bytes, self.inputs.search.allowed_prefixes)
         if reason is None and self.state.rules.excludes(info.uri):
             reason = "excluded"
@@ -307,7 +307,7 @@ class Tracer:
             return trace
         if report.status is not FileStatus.COMPACTED:
             rejects, rejected = ([], []) if "rejects" in gone else _own_rejects(self.state.store, commit, report)
-            is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
+            is_quarantined = report.status in NEEDS_OPERATOR  # a changed file's new version has to be planned
             return replace(
                 trace,
                 state=TraceState.QUARANTINED,
@@ -332,10 +332,10 @@ class Tracer:
     def _with_lines(
         self, trace: TraceResult, account: Account, commit: Commit, report: FileReport, gone: Container[Part]
     ) -> TraceResult:
-        """Add the lines of a file as they are now: rejects may have been redriven since."""
+        """Add the current lines of a file: rejects may have been redriven since."""
         redriven = redriven_lines(self.state, account)
         again = [each for each in redriven.reports if each.origin_uri == report.origin_uri and each.uri != report.uri]
-        is_own = not report.source_uri  # not redriven lines, whose totals are those of the file that they are from
+        is_own = not report.source_uri  # not redriven lines, whose totals belong to their source file
         counts = file_counts([report, *(again if is_own else ())], with_source=is_own)
         uris = {each.uri for each in again}
         made = [each for each in redriven.commits if any(file.uri in uris and file.records for file in each.files)]
@@ -363,7 +363,7 @@ def _redrivable(gone: Container[Part]) -> Sequence[Kind]:
 
 
 def _dated_by(uri: str, accepted: Accepted) -> str:
-    """What gave a file the date of its manifest, in words."""
+    """The rule that gave a file its manifest's date, in words."""
     files = accepted.manifest.files if accepted.manifest is not None else ()
     rules = (file.dated_by for file in files if canonical(file.uri) == canonical(uri))
     return RULES.get(next(rules, None) or "", "")
@@ -387,7 +387,7 @@ def _redriven_as(account: Account, uri: str) -> RedriveLogEntry | None:
 
 
 def _concerns(entry: RedriveLogEntry, wanted: str) -> bool:
-    """Whether a redrive has a file, or rejected lines from it."""
+    """Whether a redrive contains a file, or rejected lines from it."""
     redrive = entry.redrive
     uris = [each.source_uri for each in redrive.inputs] or [each.uri for each in redrive.manifest.files]
     return wanted in map(canonical, uris)
@@ -396,7 +396,7 @@ def _concerns(entry: RedriveLogEntry, wanted: str) -> bool:
 def _own_rejects(
     store: ObjectStore, commit: Commit, report: FileReport, settled: Sequence[RedrivenInput] = ()
 ) -> tuple[list[str], list[TracedReject]]:
-    """The files with rejects of an input file, unreadable ones too, and its first rejected lines but settled ones."""
+    """An input file's reject files, including unreadable ones, and its first unsettled rejected lines."""
     uris, lines = dict[str, None](), dict[tuple[int, str], None]()
     gone = TakenLines(settled)
     for file in commit.rejects if report.reject_rows else ():
@@ -407,13 +407,13 @@ def _own_rejects(
                     break
                 if not gone.has(row.source_uri, row.reason, row.line_number):
                     lines[row.line_number, row.reason] = None
-        except StagingError:  # `verify` reports what is wrong with it
+        except StagingError:  # `verify` reports the fault
             uris[file.final] = None
     return [*uris], [TracedReject(line, reason) for line, reason in islice(lines, MOST_LINES)]
 
 
 def _erased_words(commit: Commit) -> str:
-    """What was erased of a manifest on request. A row need not name its file, so this is not said of one file."""
+    """What was erased from a manifest on request. A row need not name its file, so this cannot be attributed to one."""
     if commit.erased is None:
         return ""
     lines = sum(file.erased_rejects for file in commit.files)

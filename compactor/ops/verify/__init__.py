@@ -1,1 +1,1 @@
-"""Proves from what is stored that every line is where the ledger says, and names every difference."""
+"""Proves from the stored data that every line is where the ledger says, and reports every difference."""

@@ -38,7 +38,7 @@ from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
 
 
 def misplaced(rows: CommittedRows, registry: SchemaRegistry, commit: Commit) -> Iterator[Discrepancy]:
-    """Files with rows of another partition. Reads only the columns that the partition comes from.
+    """Files with rows of a different partition. Reads only the columns that determine the partition.
 
     A file with the rows of too many partitions has no values of its own and is skipped.
     """
@@ -79,8 +79,8 @@ class DeepVerifier:
 
     state: State
     registry: SchemaRegistry
-    visible: Visible  # what expired, and which merged files have the rows of removed ones
-    decoder_of: DecoderOf = no_decoder  # makes decoders of lines of text
+    visible: Visible  # expired parts, and the merged files with rows of removed ones
+    decoder_of: DecoderOf = no_decoder  # makes decoders for lines of text
     new_kernel: NewDigestKernel | None = None  # None to add up rows in Python
 
     def input_bytes(self, found: Iterable[Account]) -> int:
@@ -95,15 +95,15 @@ class DeepVerifier:
         Args:
             commit: The commit.
             with_source: Whether not to count files of redriven lines, as for `file_counts`.
-            with_rejects: Whether the rejects are there, which may have expired. Without them, only rows are compared,
-                except in files with lines that only the rejects tell from rows.
+            with_rejects: Whether the rejects exist, which may have expired. Without them, only rows are compared,
+                except in files with lines that only the rejects distinguish from rows.
         """
         shape = RowShape(self.registry.version(commit.schema_version))
         sums = RowSums(shape) if self.new_kernel is None else NativeSums(shape, self.new_kernel)
         rows = CommittedRows(self.state.store, self.visible)
         ended = Event()
         with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
-            stack.callback(ended.set)  # an interruption waits for the current file only
+            stack.callback(ended.set)  # an interruption waits only for the current file
             writing = pool.submit(self._written_rows, rows, commit, sums, ended)  # while inputs are read
             try:
                 rejected, refused = self._staged_rejects(commit) if with_rejects else ({}, {})
@@ -168,7 +168,7 @@ class DeepVerifier:
     def _input_sums(
         self, commit: Commit, file: FileReport, lines: LineSums, refused: frozenset[bytes]
     ) -> tuple[Sum, Sum] | None:
-        """The expected rows and rejects of an input file; None if that version is gone."""
+        """The expected rows and rejects of an input file; None if that version no longer exists."""
         rejects = Sum()
         limits = Limits(max_line_bytes=commit.max_line_bytes, max_decompressed_bytes=commit.max_decompressed_bytes)
 
@@ -201,7 +201,7 @@ class DeepVerifier:
     def _splitting(
         self, commit: Commit, file: FileReport, refused: frozenset[bytes]
     ) -> tuple[Splitter, frozenset[bytes]]:
-        """The splitter that the job used for an input file, and the refused lines as it yields them."""
+        """The job's splitter for an input file, and the refused lines as it yields them."""
         split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
         return split, split.records_of(refused) if isinstance(split, GrokSplitter) else refused
 
@@ -218,7 +218,7 @@ class DeepVerifier:
     def _written_rows(
         self, rows: CommittedRows, commit: Commit, sums: RowSums, ended: Event
     ) -> tuple[dict[str, Sum], bool]:
-        """The sums of the written rows by source file, or all under "" if rows do not name it; and whether they do."""
+        """The sums of the written rows by source file, or all under "" if rows do not have it; and whether they do."""
         found: dict[str, Sum] = {}
         by_source = True
         for file in commit.outputs:

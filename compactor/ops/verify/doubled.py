@@ -1,6 +1,6 @@
-"""Finds input whose rows are there twice, because two manifests compacted the same version of a file.
+"""Finds duplicated rows, because two manifests compacted the same file version.
 
-Redriven input is not found: redriven lines are in files of their own, and a quarantined file has no rows.
+Redriven input is not found: redriven lines are in separate files, and a quarantined file has no rows.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ from compactor.ops.verify.report import Discrepancy
 _DIGEST_BYTES = 16
 
 Versions = GroupedOnDisk[ManifestKey]
-"""The manifests that have rows of each file version, by its digest."""
+"""The manifests with rows of each file version, by its digest."""
 
 
 def add_versions(versions: Versions, commit: Commit) -> None:
-    """Add the files of a commit that have rows."""
+    """Add a commit's files with rows."""
     for file in commit.files:
         if digest := version_digest(file):
             versions.add(digest.hex(), commit.date, commit.manifest_id)
@@ -38,8 +38,8 @@ def doubled_files(state: State, versions: Versions) -> Iterator[Discrepancy]:
 
 
 def doubled_versions(state: State, first: ManifestKey, second: ManifestKey) -> Discrepancy | None:
-    """The file versions that both of two manifests compacted; None if there are none."""
-    # What cannot be read is reported with the manifest of that record.
+    """The file versions that two manifests both compacted; None if there are none."""
+    # Unreadable records are reported with their manifest.
     commits = [each.commit for each in accounts(state, Scope(keys=(first, second)))]
     reports = [commit.files if commit is not None else () for commit in commits]
     files = [{digest: file.uri for file in each if (digest := version_digest(file))} for each in reports]
@@ -52,7 +52,7 @@ def doubled_versions(state: State, first: ManifestKey, second: ManifestKey) -> D
 
 
 def version_digest(file: FileReport) -> bytes:
-    """The digest of a file version that has rows; of a range, that of what it continues. Empty for any other file."""
+    """The digest of a file version with rows; for a range, that of the continued version. Empty for any other file."""
     if file.status is not FileStatus.COMPACTED or not file.etag:
         return b""
     # guard: two ranges that begin at the same byte are the same lines

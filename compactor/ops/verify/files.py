@@ -1,4 +1,4 @@
-"""Compares the files of a commit with its figures, without reading values, and finds files that no commit names.
+"""Compares a commit's files with its figures, without reading values, and finds uncommitted files.
 
 A job commits before it publishes, so files are listed first and commits read after that. Only files in place are
 written before their manifest is decided. If another attempt is decided, they are orphans: the table does not list them,
@@ -30,7 +30,7 @@ OwnerOf = Callable[[str], Owner]
 
 
 def surplus(state: State, date: str | None = None, *, has_table: bool = False) -> Iterator[Finding]:
-    """Find surplus files in the folders of a date, or of all dates, even of those without any record."""
+    """Find surplus files in the folders of a date, or of all dates, even without any record."""
     layout, in_place = state.layout, InPlaceFiles(state) if has_table else None
     outputs = state.store.list(layout.output_folder_of(date) if date else folder(layout.output))
     # Outside the folders of dates there may be other tables.
@@ -41,7 +41,7 @@ def surplus(state: State, date: str | None = None, *, has_table: bool = False) -
 
 
 def surplus_of_manifest(state: State, key: ManifestKey, *, has_table: bool = False) -> Iterator[Finding]:
-    """Find surplus files with the name of a manifest in the folders of its date, and in partitions if it has some."""
+    """Find surplus files with a manifest's name in its date's folders, and in its partitions, if any."""
     layout, in_place = state.layout, InPlaceFiles(state) if has_table else None
     if in_place is not None:
         yield from _surplus(state, state.store.list(layout.in_place_of(key)), layout.output_owner, in_place)
@@ -56,7 +56,7 @@ def surplus_of_manifest(state: State, key: ManifestKey, *, has_table: bool = Fal
 
 
 def _has_partitions(state: State, key: ManifestKey) -> bool:
-    """Whether a manifest has partitions, or an earlier generation of it had some."""
+    """Whether a manifest, or an earlier generation of it, has partitions."""
     try:
         newest = state.ledger.outcome(key)
         earlier = (state.ledger.outcome_of(key, number) for number in range(1, newest.generation))
@@ -106,7 +106,7 @@ def _surplus_of(state: State, in_place: InPlaceFiles | None, group: tuple[Owner,
 
 
 _SCHEMAS_HELD = 32
-_TRIES = 3  # a driver may publish a file again while it is read
+_TRIES = 3  # a driver may republish a file while it is read
 
 
 class CommitFiles:
@@ -114,11 +114,11 @@ class CommitFiles:
 
     def __init__(self, state: State, registry: SchemaRegistry) -> None:
         self.state, self._registry = state, registry
-        self.visible = Visible(state)  # what expired, and which merged files have the rows of removed ones
+        self.visible = Visible(state)  # expired parts, and the merged files with rows of removed ones
         self._columns = lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns)
 
     def published(self, commit: Commit) -> Iterator[Finding]:
-        """Check the files of a commit whose manifest is done."""
+        """Check the files of a finished commit."""
         yield from _contradictions(commit)
         yield from self.lost_schemas(commit)
         for file in commit.outputs:
@@ -138,14 +138,14 @@ class CommitFiles:
             yield VerifyResult(output_files_verified=int(not faults), output_files_missing=int(is_gone))
 
     def lost_schemas(self, commit: Commit) -> Iterator[Discrepancy]:
-        """The schema versions of a commit that cannot be read."""
+        """A commit's schema versions that are unreadable."""
         for version in {commit.schema_version, *(output.version_in(commit) for output in commit.outputs)}:
             if self._columns(version) is None:
                 uri = self.state.layout.schema(version)
                 yield Discrepancy("", uri, "a schema version that commits name", "none that can be read")
 
     def staged(self, commit: Commit) -> Iterator[Discrepancy]:
-        """Check the files of a commit whose manifest is not done yet."""
+        """Check the files of an unfinished commit."""
         for file in (*commit.outputs, *commit.rejects):
             # In this order: a job publishes a file before it deletes it from staging.
             if all(self.state.store.stat(uri) is None for uri in (file.staged, file.final)):
@@ -169,13 +169,13 @@ class CommitFiles:
             return
         if (facts.rows, facts.size_bytes) != (file.rows, file.size_bytes):
             yield Discrepancy(commit.manifest_id, file.final, expected, f"{facts.rows} rows, {facts.size_bytes} bytes")
-        # A key may have the name of a metadata column, from a release that had no such column.
+        # A key may have a metadata column's name, from a release without that column.
         found = [name for name in facts.columns if name not in METADATA_COLUMNS or name in (columns or ())]
         if columns is not None and found != columns:
             yield Discrepancy(commit.manifest_id, file.final, f"columns {columns}", f"columns {found}")
 
     def _moved(self, commit: Commit, file: StagedFile) -> Moved | None:
-        """The merged file that has the rows of a file that is gone."""
+        """The merged file with the rows of a missing file."""
         if self.state.store.stat(file.final) is not None:
             return None
         found = self.visible.moved(commit.date, file.final)
@@ -191,7 +191,7 @@ class CommitFiles:
         return f"its rows are in {merged.uri} alone, without columns {lost}" if lost else ""
 
     def _facts(self, uri: str) -> ParquetFacts | str:
-        """What the footer of a file says, or why it cannot be read."""
+        """The footer of a file, or why it is unreadable."""
         fault = ""
         for _ in range(_TRIES):
             try:
@@ -220,7 +220,7 @@ def _contradictions(commit: Commit) -> Iterator[Discrepancy]:
 
 
 def _misnamed(commit: Commit) -> Iterator[Discrepancy]:
-    """Files outside the folders of their partition, by the commit alone."""
+    """Files outside their partition's folders, judging by the commit alone."""
     fields = parse_fields(commit.partition_by)
     for file in commit.outputs:
         expected = folders(fields, tuple(file.partition)) if len(file.partition) == len(fields) else None

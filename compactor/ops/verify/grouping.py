@@ -19,7 +19,7 @@ class GroupedOnDisk(Generic[T]):
     """Collects entries, sorts them on disk, and yields those of a group together. A context manager, for one thread.
 
     Args:
-        made: Makes an entry of the values that `add` was given.
+        made: Creates an entry from the arguments of `add`.
     """
 
     def __init__(self, made: Callable[..., T]) -> None:
@@ -47,7 +47,7 @@ class GroupedOnDisk(Generic[T]):
             self._lines.clear()
 
     def groups(self) -> Iterator[tuple[str, list[T]]]:
-        """Yield each group with its entries, both in their order."""
+        """Yield each group with its entries, both in order."""
         merged = heapq.merge(*map(self._run, self._runs), sorted(self._lines))
         parsed: Iterator[list[Any]] = map(json.loads, merged)
         for group, those in groupby(parsed, key=lambda line: line[0]):
@@ -57,7 +57,7 @@ class GroupedOnDisk(Generic[T]):
         place, end = run
         while place < end:
             self._file.seek(place)
-            # `readlines` reads whole lines until it has more bytes than asked for.
+            # `readlines` reads whole lines until it has more bytes than requested.
             lines = self._file.readlines(min(_BLOCK_BYTES, end - place) - 1)
             place += sum(map(len, lines))
             yield from lines

@@ -1,4 +1,4 @@
-"""Verifies landed objects: no gap in a chain, each object in its manifest with all of its lines, and each draft.
+"""Verifies landed objects: no gaps in chains, each object in its manifest with all of its lines, and each draft.
 
 Records that retention removed before they were landed are gaps. Manifests name gaps, too, and jobs quarantine them.
 """
@@ -25,15 +25,15 @@ from compactor.ops.verify.report import Discrepancy
 from compactor.sources.landing.drafts import id_of_draft, is_begun, read_draft
 from compactor.sources.landing.handed_over import is_handed_over
 
-_Named = Mapping[tuple[str, str], int | None]  # URI and version of its files, with their lines once they are compacted
+_Named = Mapping[tuple[str, str], int | None]  # URI and version of its files, with their lines once compacted
 
 REWRITE_SECONDS = 3600.0
-"""How long a planned manifest may be absent: a planner may die before it writes it; the next plan writes it again."""
+"""How long a planned manifest may be missing: if a planner dies before writing it, the next plan writes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Landed:
-    """What a manifest has to name: a landed object, or a gap, which has no lines."""
+    """A required file of a manifest: a landed object, or a gap, which has no lines."""
 
     drafts_folder: str  # of its log
     uri: str
@@ -42,7 +42,7 @@ class _Landed:
 
 
 def faults_of_landed(state: State) -> Iterator[Discrepancy]:
-    """What is wrong with the chains. Reads each link, and once each manifest in a link and its outcome.
+    """Faults in the chains. Reads each link, and once each manifest in a link and its outcome.
 
     Raises:
         RecordUnreadable: A record of a chain is damaged.
@@ -56,7 +56,7 @@ def faults_of_landed(state: State) -> Iterator[Discrepancy]:
 
 
 def _faults_of_chain(chains: LogChains, place: PartitionPlace, landed: GroupedOnDisk[_Landed]) -> Iterator[Discrepancy]:
-    """What is wrong among the links of a partition; adds what they give to manifests to `landed`."""
+    """Faults among the links of a partition; adds what they give to manifests to `landed`."""
     try:
         expected, is_closed = int(chains.origin(place).after), False
     except ObjectNotFound:
@@ -77,7 +77,7 @@ def _faults_of_chain(chains: LogChains, place: PartitionPlace, landed: GroupedOn
 
 
 def _faults_of_manifest(state: State, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:
-    """What links give to a manifest and the manifest does not have, although a job could have taken it in by now."""
+    """Landed data missing from a manifest, although a job could have taken it in by now."""
     manifest_id, landed = group
     found = _taken_in(state, manifest_id, landed)
     if found is None:
@@ -92,7 +92,7 @@ def _taken_in(state: State, manifest_id: str, landed: Sequence[_Landed]) -> _Nam
     """The files of a manifest, or of redrives in its place; None if no job took any of them in."""
     try:
         accepted = state.ledger.accepted(manifest_id)
-    except RecordUnreadable:  # it is a discrepancy by itself
+    except RecordUnreadable:  # reported as a separate discrepancy
         return None
     if accepted is None:
         return None
@@ -108,7 +108,7 @@ def _taken_in(state: State, manifest_id: str, landed: Sequence[_Landed]) -> _Nam
 
 
 def _in_its_place(state: State, root: Accepted) -> Iterator[tuple[ManifestKey, Manifest]]:
-    """The manifests that redrives made of a dead letter, directly or not, without refused ones."""
+    """The manifests that redrives made from a dead letter, directly or not, without refused ones."""
     for entry in RedriveLog(state=state).entries(root.key):
         if entry.redrive.kind not in {"manifests", "planned"} or entry.fate == "unwritten":
             continue
@@ -152,14 +152,14 @@ def _fault_of_object(manifest_id: str, landed: _Landed, found: _Named | None) ->
 
 
 def unwritten(state: State) -> list[Discrepancy]:
-    """A discrepancy for each planned manifest that does not wait as it was planned. The next plan writes it again."""
+    """A discrepancy for each planned manifest that does not wait as planned. The next plan writes it again."""
     folders = LogChains(state).drafts_folders()
     drafts = ((place, info.uri) for place, folder in folders for info in state.store.list(folder))
     return list(chain.from_iterable(map_ordered(lambda each: _faults_of_draft(state, *each), drafts)))
 
 
 def has_draft(state: State, manifest_id: str) -> bool:
-    """Whether there is a draft of a manifest, which `unwritten` checks. It stays until a job begins the manifest."""
+    """Whether a manifest has a draft, which `unwritten` checks. It stays until a job starts the manifest."""
     drafts = (f"{folder}{manifest_id}.json" for _, folder in LogChains(state).drafts_folders())
     return any(state.store.stat(draft) is not None for draft in drafts)
 
@@ -174,7 +174,7 @@ def _faults_of_draft(state: State, place: str, draft: str) -> list[Discrepancy]:
 def _not_as_planned(state: State, place: str, draft: str) -> Iterator[Discrepancy]:
     manifest_id = id_of_draft(draft)
     accepted = state.ledger.accepted(manifest_id)
-    if accepted is None:  # its planner died: the next plan goes on with the draft
+    if accepted is None:  # its planner died: the next plan continues with the draft
         yield from _unreadable(state, manifest_id, draft)
         return
     if accepted.manifest is None or not names_landed(state, accepted.manifest):
@@ -187,7 +187,7 @@ def _not_as_planned(state: State, place: str, draft: str) -> Iterator[Discrepanc
             yield Discrepancy(manifest_id, accepted.source_uri, expected, "another one, which has the id for good")
         return
     found = _found_in_place(state, accepted)
-    if found and not is_begun(state, manifest_id):  # asked last: a job that began it may have removed it
+    if found and not is_begun(state, manifest_id):  # checked last: a job that started it may have removed it
         expected = f"the manifest as it was planned, until a job begins with it; `compactor plan {quoted(place)}`"
         yield Discrepancy(manifest_id, accepted.source_uri, f"{expected} writes it again", found)
 
@@ -203,7 +203,7 @@ def _unreadable(state: State, manifest_id: str, draft: str) -> Iterator[Discrepa
 
 
 def _found_in_place(state: State, accepted: Accepted) -> str:
-    """What is found in place of a manifest; empty if it is there, or may not have been written yet."""
+    """What is found instead of a manifest; empty if it exists, or may not have been written yet."""
     try:
         data = state.store.read(accepted.source_uri)
     except ObjectNotFound:

@@ -1,6 +1,6 @@
 """Adds up rows and lines with the native kernel.
 
-Its reader of lines shares no code with the one that makes rows. Python reads the lines that the kernel is not sure of,
+Its line reader shares no code with the one that makes rows. Python reads the lines on which the kernel is undecided,
 and a sample of all others. If both differ on a line, Python reads the whole input.
 """
 
@@ -33,11 +33,11 @@ class KernelRows:
 
     Attributes:
         rows: The number of rows.
-        columns: Columns by number. A column of a type other than text may come as canonical texts.
-        ends: The row behind the last one of each sum; the next sum begins there.
+        columns: Columns by number. A non-text column may come as canonical texts.
+        ends: The row after the last one of each sum, where the next sum starts.
         rescued: The maps, the keys and the values of the rescued data.
         moved: Columns whose values are among the rescued data.
-        retired: Columns of texts that count as rescued data, by key.
+        retired: Text columns that count as rescued data, by key.
     """
 
     rows: int
@@ -54,11 +54,11 @@ class DigestKernel(Protocol):
     def lines(
         self, block: bytes, constants: Sequence[tuple[str, str]]
     ) -> tuple[int, int, Sequence[tuple[int, int, int]], KernelSum]:
-        """Add up lines as the rows that they should be.
+        """Add up lines as the rows they should become.
 
         Args:
             block: Whole lines, each with its line feed.
-            constants: Texts by key, for lines that do not have that key.
+            constants: Texts by key, for lines without that key.
 
         Returns:
             The number of lines, the number of blank lines, the lines that may not be records (number, offset, and
@@ -69,16 +69,16 @@ class DigestKernel(Protocol):
         """Add up rows.
 
         Raises:
-            ValueError: The arrays have other lengths or types.
+            ValueError: The arrays have different lengths or types.
         """
 
 
 NewDigestKernel = Callable[[Mapping[str, ColumnType]], DigestKernel]
 """Makes a kernel for columns, by key."""
 
-BLOCK_BYTES = 1024 * 1024  # read in one call of the kernel
-SAMPLED_BYTES = 32 * 1024  # Python reads one line in each so many bytes as well,
-SAMPLED_SHARE = 200  # but no more than one byte in so many after the first ones, as it takes fifty times as long
+BLOCK_BYTES = 1024 * 1024  # read in one kernel call
+SAMPLED_BYTES = 32 * 1024  # Python also reads one line per this many bytes,
+SAMPLED_SHARE = 200  # but at most one byte in this many after the first ones, as it takes fifty times as long
 
 
 class ParsersDifferError(Exception):
@@ -110,7 +110,7 @@ class NativeSums(RowSums):
         moved = [numbers[key] for key in columns.moved]
         for batch in batches(opened, columns, by_source=by_source):
             sources, ends = _runs(batch.column(SOURCE)) if by_source else ([""], [batch.num_rows])
-            # Of thousands of columns, most are empty in a batch.
+            # Most of thousands of columns are empty in a batch.
             present = ((numbers[key], batch.column(name)) for key, name in columns.present.items())
             given = KernelRows(
                 batch.num_rows,
@@ -133,7 +133,7 @@ class NativeSums(RowSums):
         entries = [entry for row in rows for entry in row.rescued]
         keys, values = (pa.array([entry[at] for entry in entries], pa.string()) for at in (0, 1))
         maps = (0, None, pa.array(ends, pa.int32()).buffers()[1].to_pybytes(), b"")
-        # Of thousands of columns, a few rows have few.
+        # Of thousands of columns, a few rows use few.
         there = [(number, column) for number, column in columns if any(value is not None for value in column)]
         texts = [(number, _array(pa.array(column, pa.string()))) for number, column in there]
         found = self._kernel.rows(KernelRows(len(rows), texts, [len(rows)], (maps, _array(keys), _array(values))))
@@ -143,7 +143,7 @@ class NativeSums(RowSums):
 @dataclass
 class _NativeLines(LineSums):
     kernel: DigestKernel = field(kw_only=True)
-    _sampled_bytes_left: int = SAMPLED_BYTES  # that Python may read
+    _sampled_bytes_left: int = SAMPLED_BYTES  # Python's remaining budget
 
     def read(
         self,
@@ -171,7 +171,7 @@ class _NativeLines(LineSums):
         return Judged(lines, blank_lines, self._judged(doubtful, block))
 
     def _sample(self, block: bytes, doubtful: AbstractSet[int]) -> Iterator[bytes]:
-        """A sample of the records of a block, without the lines that begin at doubtful places."""
+        """A sample of a block's records, without the lines that start at doubtful places."""
         self._sampled_bytes_left += len(block) // SAMPLED_SHARE
         end = -1
         for at in range(min(SAMPLED_BYTES, len(block)) // 2, len(block), SAMPLED_BYTES):
@@ -204,7 +204,7 @@ class _NativeLines(LineSums):
 
 
 def _runs(sources: pa.Array) -> tuple[list[str], list[int]]:
-    """The source of each run of rows, and where the run ends."""
+    """The source of each run of rows, and the run's end."""
     runs = pc.run_end_encode(sources)
     return runs.values.to_pylist(), runs.run_ends.to_pylist()
 

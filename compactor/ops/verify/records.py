@@ -1,4 +1,4 @@
-"""Verifies the ledger's records of a manifest: whether one is missing, wrong or damaged."""
+"""Verifies a manifest's records in the ledger: whether any is missing, wrong or damaged."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -36,14 +36,14 @@ T = TypeVar("T")
 
 
 def read_records(state: State, listed: Listed) -> tuple[Account, list[Discrepancy]]:
-    """Read all records of a manifest: its account, and what is wrong with them. Safe while a job runs."""
+    """Read all records of a manifest: its account, and their faults. Safe while a job runs."""
     names = state.ledger.records(listed.key) if listed.records is None else listed.records
     while True:
         account, faults = _read_all(state, Account(key=listed.key, records=names))
         if not faults:
             return account, faults
         known, names = names, state.ledger.records(listed.key)
-        if names.keys() == known.keys():  # else a job added a record meanwhile
+        if names.keys() == known.keys():  # otherwise a job added a record meanwhile
             return account, faults
 
 
@@ -61,7 +61,7 @@ def _read_all(state: State, account: Account) -> tuple[Account, list[Discrepancy
     if base_name(uri) in names:
         outcome = _read(faults, key.id, uri, partial(ledger.outcome_of, key, generation))
         is_over = done_name(generation) in names
-        for earlier in range(1, generation):  # what a rebuild superseded stays on record
+        for earlier in range(1, generation):  # superseded outcomes stay on record
             superseded = layout.outcome(key, earlier)
             if base_name(superseded) in names:
                 _read(faults, key.id, superseded, partial(ledger.outcome_of, key, earlier))
@@ -103,7 +103,7 @@ def _is_open(state: State, key: ManifestKey, accepted: Accepted | None, generati
     if generation > 1:
         return any(of == generation for _, of, _ in state.ledger.open_rebuilds(key.id))
     if state.store.stat(state.layout.archived_manifest(key)) is not None:
-        return False  # only a manifest that is done is archived
+        return False  # only finished manifests are archived
     waiting = accepted.source_uri if accepted else state.layout.manifest(key.id)
     return any(state.store.stat(uri) is not None for uri in (state.layout.open_marker(key.id), waiting))
 
@@ -121,7 +121,7 @@ def _lost(state: State, key: ManifestKey) -> Discrepancy | None:
 
 
 def lost_of_accepted(state: State) -> Iterator[Finding]:
-    """Accepted manifests that have no other record and are neither archived nor open, and how many are open."""
+    """Accepted manifests without other records that are neither archived nor open, and the number of open ones."""
     listed = state.store.list(state.layout.accepted_folder)
     ids = (base_name(info.uri).removesuffix(".json") for info in listed if info.uri.endswith(".json"))
     for found in map_ordered(partial(_lost_of_accepted, state), ids):

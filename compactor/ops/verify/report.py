@@ -14,24 +14,24 @@ from compactor.ledger.accounts.account import DeadLetterManifest, QuarantinedFil
 
 @dataclass(frozen=True, slots=True)
 class VerifiedTable:
-    """The table that lists the output, as it was compared."""
+    """The table that lists the output, as compared."""
 
     name: str  # name of the table, as namespace.table
-    files: int = 0  # files that the table lists, of what was verified
-    rows: int = 0  # the rows of these files
+    files: int = 0  # files listed in the table, within the verified scope
+    rows: int = 0  # rows in these files
     last_batch: int = 0  # the last batch that the table took
     snapshot_id: int | None = None  # the current snapshot; null without one
-    waiting: int = 0  # placed manifests that wait for the table
-    waiting_seconds: float | None = None  # for how long the first of these has; null without one
-    held: int = 0  # manifests that are held back, because the catalog refuses them
+    waiting: int = 0  # published manifests that wait for the table
+    waiting_seconds: float | None = None  # how long the first of these has waited; null without one
+    held: int = 0  # held-back manifests, because the catalog refuses them
     error: str = ""  # why the table could not be compared; empty if it was
 
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """A difference between the ledger and what is stored."""
+    """A difference between the ledger and the stored data."""
 
-    manifest_id: str  # the manifest, or empty where none is known
+    manifest_id: str  # the manifest, or empty if unknown
     where: str  # the URI of the file or record
     expected: str  # what the ledger says
     found: str  # what is stored
@@ -39,7 +39,7 @@ class Discrepancy:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A file in place of no commit, which no table lists."""
+    """An uncommitted file in the output that no table lists."""
 
     uri: str
     size_bytes: int
@@ -49,8 +49,8 @@ class Orphan:
 class ExpiredFiles:
     """Files that a retention rule removed."""
 
-    date: str  # of their manifests
-    part: Part  # what they hold
+    date: str  # date of their manifests
+    part: Part  # their content
     why: str  # when they expired, and under which rule
     files: int = 1  # how many
 
@@ -68,50 +68,50 @@ class ExpiredFiles:
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult(Counts):
-    """What a verification found, of everything or of a part.
+    """The result of a verification of everything or of a part.
 
     `rows + rejected_lines + blank_lines + erased_lines == lines`, or there is a discrepancy.
     """
 
-    unfinished: int = 0  # manifests on record that are not done yet
-    closed_dates: int = 0  # dates of which the summary was read in place of the records
-    retired_dates: int = 0  # dates that `compactor retire` took, if everything was verified
-    expiring: int = 0  # records of what expired whose deletion is not finished, if everything was verified
-    output_files_verified: int = 0  # those whose footers were read, and have the rows and the size on record
-    output_files_missing: int = 0  # those that are missing, and that no retention rule removed
-    output_files_summed: int = 0  # those of closed dates, of which the summaries were read in place of the footers
-    inputs_gone: int = 0  # inputs that `--deep` could not read again, because they are deleted or replaced
+    unfinished: int = 0  # recorded manifests that are not done yet
+    closed_dates: int = 0  # closed dates whose summary was read instead of the records
+    retired_dates: int = 0  # dates deleted by `compactor retire`, if everything was verified
+    expiring: int = 0  # records of expired data whose deletion is unfinished, if everything was verified
+    output_files_verified: int = 0  # files whose footers were read, and match the recorded rows and size
+    output_files_missing: int = 0  # missing files that no retention rule deleted
+    output_files_summed: int = 0  # files of closed dates, from summaries instead of footers
+    inputs_gone: int = 0  # inputs that `--deep` could not reread, because they were deleted or replaced
     inputs_erased: int = 0  # inputs that `--deep` did not compare: lines of their manifests were erased on request
-    inputs_compared: int = 0  # inputs of which `--deep` compared every value
-    discrepancies: Sequence[Discrepancy] = field(default_factory=list)  # empty if everything adds up
-    # Files that a retention rule removed, by date, part and rule
+    inputs_compared: int = 0  # inputs whose every value was compared by `--deep`
+    discrepancies: Sequence[Discrepancy] = field(default_factory=list)  # empty if everything is consistent
+    # Files deleted by a retention rule, by date, part and rule
     expired: Sequence[ExpiredFiles] = field(default_factory=list)
     # Quarantined input files, without those that changed, whose new version has its own event
     quarantined_files: Sequence[QuarantinedFile] = field(default_factory=list)
     dead_letter_manifests: Sequence[DeadLetterManifest] = field(default_factory=list)  # dead letters, settled or not
-    orphans: int = 0  # files that attempts wrote in place in the output and no commit names; no table lists them
-    orphaned_bytes: int = 0  # their total length
+    orphans: int = 0  # uncommitted files that attempts wrote in place in the output; no table lists them
+    orphaned_bytes: int = 0  # their total size
     table: VerifiedTable | None = None  # the table that lists the output; null if the settings name none
-    deep: bool = False  # whether input files were read again
+    deep: bool = False  # whether input files were reread
 
     @property
     def open_files(self) -> list[QuarantinedFile]:
-        """The quarantined files that need a person because nothing settled them."""
+        """The quarantined files that need an operator because nothing settled them."""
         return [each for each in self.quarantined_files if not each.is_settled]
 
     @property
     def open_quarantined_files(self) -> int:
-        """Quarantined files that need a person: not settled."""
+        """Quarantined files that need an operator: not settled."""
         return len(self.open_files)
 
     @property
     def open_letters(self) -> list[DeadLetterManifest]:
-        """The dead letters that need a person because nothing settled them."""
+        """The dead letters that need an operator because nothing settled them."""
         return [each for each in self.dead_letter_manifests if not each.is_settled]
 
     @property
     def open_dead_letters(self) -> int:
-        """Dead letters that need a person: not settled."""
+        """Dead letters that need an operator: not settled."""
         return len(self.open_letters)
 
     @property
@@ -121,29 +121,29 @@ class VerifyResult(Counts):
 
     @property
     def needs_operator(self) -> bool:
-        """Whether there is a discrepancy, or a quarantined file or a dead letter that is not settled: exit code 3."""
+        """Whether there is a discrepancy, or an unsettled quarantined file or dead letter: exit code 3."""
         return bool(self.discrepancies or self.open_files or self.open_letters)
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is unfinished, no person has to act, and the table was compared, if there is one."""
+        """Whether nothing is unfinished, nothing needs an operator, and the table was compared, if there is one."""
         return not (self.needs_operator or self.unfinished or self.table_error)
 
     @property
     def open_causes(self) -> Mapping[Cause, int]:
-        """How many quarantined files that are not settled have each cause."""
+        """How many unsettled quarantined files have each cause."""
         return Counter(each.cause for each in self.open_files)
 
 
 Finding = Discrepancy | Orphan | ExpiredFiles | VerifyResult
-"""What a check yields: one thing, or the result of a part."""
+"""The result of a check: one item, or the result of a part."""
 
 _NUMBERS = [each.name for each in fields(VerifyResult) if each.type is int]
 _BY_NAME = [each.name for each in fields(VerifyResult) if each.default_factory is Counter]
 
 
 def result_of(findings: Iterable[Finding]) -> VerifyResult:
-    """Add up findings in their order. A repeated discrepancy is kept once, and the last table counts."""
+    """Add up findings in order. A repeated discrepancy is kept once, and the last table counts."""
     numbers: Any = Counter()
     by_name = {name: Counter[str]() for name in _BY_NAME}
     discrepancies, expired = dict[Discrepancy, None](), Counter[tuple[str, Part, str]]()

@@ -1,4 +1,4 @@
-"""Fingerprints of many rows in any order: of the rows that lines should become, and of those in files.
+"""Fingerprints of many rows in any order: the rows that lines should become, and those in files.
 
 Both sides are compared as canonical text. The text in an input is parsed as its column's type and formatted again; the
 value in the Parquet file is formatted in the same way.
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class RowShape:
-    """The columns of the rows of a commit: those of its schema version, even in files of earlier versions."""
+    """The columns of a commit's rows: those of its schema version, even in files of earlier versions."""
 
     schema: SchemaVersion
 
@@ -91,12 +91,12 @@ class RowShape:
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """Where a file has the values of the rows of a commit."""
+    """Where a file has the values of a commit's rows."""
 
     present: Mapping[str, str]  # the column name of each key that has a column in the file
     moved: AbstractSet[str]  # keys whose columns are newer than the file: their values are among the rescued data
     retired: Mapping[str, str]  # keys of the columns that only the file has, by name: their values count as rescued
-    rescued: str | None  # the name of the column of rescued data; None if the file has none
+    rescued: str | None  # the name of the rescued data column; None if the file has none
 
     @classmethod
     def of(cls, shape: RowShape, opened: OpenedRows, of_file: SchemaVersion) -> "FileColumns":
@@ -105,7 +105,7 @@ class FileColumns:
         Args:
             shape: The columns of the commit.
             opened: The file.
-            of_file: The schema version of the file.
+            of_file: The file's schema version.
 
         Raises:
             StagingError: The file lacks a column of its schema version.
@@ -118,7 +118,7 @@ class FileColumns:
             retired={each.name: each.key for each in of_file.columns if each.name in retired_names and each.key},
             rescued=shape.rescued_name if shape.rescued_name in its_names else None,
         )
-        there = set(opened.parquet.schema_arrow.names)  # Arrow makes the schema anew each time it is asked for
+        there = set(opened.parquet.schema_arrow.names)  # Arrow rebuilds the schema on each access
         if missing := [name for name in found.names if name not in there]:
             raise StagingError(f"{opened.uri}: no columns {missing}; expected all of its schema version")
         return found
@@ -135,7 +135,7 @@ class LineSums:
     shape: RowShape
     digest: Callable[[Sequence[Row]], Sum]  # adds up rows
     path_columns: Mapping[str, str]  # values by key from the path of the input, for lines without that key
-    sum: Sum = field(default_factory=Sum)  # of the rows of the lines that were read
+    sum: Sum = field(default_factory=Sum)  # of the rows of the lines read so far
 
     def read(
         self,
@@ -165,16 +165,16 @@ class LineSums:
 
 @dataclass(frozen=True)
 class RowSums:
-    """Adds up the rows of one commit, in Python, row by row. Only sums of the same object can be compared."""
+    """Adds up a commit's rows, in Python, row by row. Only sums from the same object can be compared."""
 
     shape: RowShape
 
     def lines(self, path_columns: Mapping[str, str]) -> LineSums:
-        """Make a reader of the lines of one input; `path_columns` as in `LineSums`."""
+        """Create a reader for the lines of one input; `path_columns` as in `LineSums`."""
         return self.slow_lines(path_columns)
 
     def slow_lines(self, path_columns: Mapping[str, str]) -> LineSums:
-        """Make a reader in Python alone, which decides where another reader differs."""
+        """Create a pure Python reader, which decides if another reader differs."""
         return LineSums(self.shape, self.digest, path_columns)
 
     def digest(self, rows: Sequence[Row]) -> Sum:
@@ -184,11 +184,11 @@ class RowSums:
         return found
 
     def written(self, opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Iterator[tuple[str, Sum]]:
-        """Yield sums of the rows of a file by source file, several for each; all under "" without `by_source`.
+        """Yield sums of a file's rows by source file, several for each; all under "" without `by_source`.
 
         Raises:
             StagingError: The file is damaged.
-            ValueError: A value has no meaning in its type.
+            ValueError: A value is invalid in its type.
             OverflowError: A value is out of Python's range.
         """
         for batch in batches(opened, columns, by_source=by_source):
@@ -225,7 +225,7 @@ class RowSums:
 
 
 def batches(opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file in batches of at most `BATCH_BYTES`, with the columns that are compared."""
+    """Yield a file's rows in batches of at most `BATCH_BYTES`, with the compared columns."""
     groups = [opened.parquet.metadata.row_group(number) for number in range(opened.parquet.num_row_groups)]
     bytes_a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
     most = max(1, min(8_192, int(BATCH_BYTES / max(bytes_a_row, 1))))

@@ -1,7 +1,7 @@
-"""Compares the files that the table lists with those in the ledger, while the ledger is verified.
+"""Compares the files listed in the table with those in the ledger, while the ledger is verified.
 
-The table is read first. What differs is looked up once more in both at the end, because a job may commit or rebuild
-meanwhile. The names of the files that are compared one by one are in memory.
+The table is read first. Differences are looked up again in both at the end, because a job may commit or rebuild
+meanwhile. The names of individually compared files are in memory.
 """
 
 from collections.abc import Collection, Iterator
@@ -32,7 +32,7 @@ from compactor.telemetry.error_text import described
 
 
 class _Named(NamedTuple):
-    """What the ledger says of a file: the valid commit of its manifest, and the file in that commit."""
+    """The ledger's entry for a file: the valid commit of its manifest, and the file in that commit."""
 
     commit: Commit | None = None
     file: StagedFile | None = None
@@ -59,10 +59,10 @@ def _named(state: State, visible: Visible, item: tuple[str, ManifestKey | None])
         return uri, _Named()
     [found] = accounts(state, Scope(keys=[key]))
     commit = found.commit
-    if commit is None:  # a fault is a discrepancy by itself
+    if commit is None:  # reported as a separate discrepancy
         return uri, _Named(is_allowed=found.fault is not None)
     file = next((each for each in commit.outputs if each.final == uri), None)
-    # Until a rebuild is done, the table has the files of the generation before, or those of this one.
+    # Until a rebuild is done, the table has the files of the previous generation, or those of this one.
     is_allowed = commit.generation > 1 and not found.is_done
     is_needed = file is not None and found.is_done and visible.taken("rows", commit.key, commit.generation) is None
     return uri, _Named(commit, file, is_needed, is_allowed)
@@ -98,13 +98,13 @@ _TO_REBUILD = "`compactor rebuild` makes the rows of its manifests again"
 
 
 def merged_faults(state: State, table: str, live: LiveFile, *, deep: bool) -> Iterator[Discrepancy]:
-    """What is wrong with a file of a table if it is a merged one.
+    """The faults of a table file if it is a merged one.
 
     Args:
-        state: Has the files and the records of merges.
+        state: Source of the files and the merge records.
         table: The name of the table.
         live: The file.
-        deep: Whether to compare its rows with those of the files that were merged.
+        deep: Whether to compare its rows with those of the merged files' originals.
     """
     merged = live.merged
     if merged is None:
@@ -126,15 +126,15 @@ def merged_faults(state: State, table: str, live: LiveFile, *, deep: bool) -> It
 
 @dataclass(slots=True, kw_only=True)
 class TableFiles:
-    """One comparison of files of the table with the ledger, for one thread: of all, or of some dates or manifests."""
+    """One comparison of table files with the ledger, for one thread: of all, or of some dates or manifests."""
 
     state: State
     table: ListedTable
     dates: Collection[str] | None = None  # None for all
     keys: Collection[ManifestKey] | None = None  # None for all
     summed_dates: Collection[str] = ()  # dates whose files are only added up
-    fresh: Collection[ManifestKey] = ()  # manifests of these dates whose files are compared one by one all the same
-    deep: bool = False  # whether to compare the rows of merged files with those of the files that were merged
+    fresh: Collection[ManifestKey] = ()  # manifests of these dates whose files are still compared one by one
+    deep: bool = False  # whether to compare the rows of merged files with those of their originals
     summed: tuple[int, int] = field(default=(0, 0), init=False)  # files and rows that were only added up
     _read: VerifiedTable = field(init=False)
     _live: dict[str, TableFile] = field(default_factory=dict, init=False)
@@ -143,7 +143,7 @@ class TableFiles:
     _open: list[Commit] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        """Read the table, before anything is read of the ledger."""
+        """Read the table, before anything in the ledger is read."""
         self._read = VerifiedTable(self.table.name)
         try:
             self._read_table()
@@ -154,7 +154,7 @@ class TableFiles:
         """Compare the files of one manifest with the table."""
         commit = account.commit
         if commit is None or commit.key != account.key:
-            return  # an outcome in the wrong place is a discrepancy by itself
+            return  # reported as a separate discrepancy
         if not account.is_done and needs_table(commit):
             self._open.append(commit)
         for file in commit.outputs:
@@ -226,9 +226,9 @@ class TableFiles:
             self._live[file.uri] = file
 
     def _still_differing(self) -> Iterator[Discrepancy]:
-        """Look again for files that seem to be missing or surplus.
+        """Check again for files that seem to be missing or surplus.
 
-        The ledger is read first: what it has as done by then is in the table that is read afterwards.
+        The ledger is read first: manifests that are done by then are in the table that is read afterwards.
         """
         doubtful = {uri: self.state.layout.output_owner(uri) for uri in self._live} | self._missing
         if not doubtful:

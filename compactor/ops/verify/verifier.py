@@ -1,4 +1,4 @@
-"""Verifies that every line of a manifest is where the ledger says, from what is stored: `compactor verify`."""
+"""Verifies from the stored data that every line of a manifest is where the ledger says: `compactor verify`."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
@@ -42,8 +42,8 @@ OnFound = Callable[[ManifestKey, Commit | DeadLetter], object]
 class Verifier:
     """Compares the ledger with output and rejects.
 
-    Memory does not grow with the number of manifests, except that the names of the files of a table are in memory,
-    without those of closed dates.
+    Memory does not grow with the number of manifests, except for the names of the table's files, without those of
+    closed dates.
     """
 
     state: State
@@ -54,7 +54,7 @@ class Verifier:
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyResult:
         """Verify some manifests, and that no file with one of their names is surplus.
 
-        Redriven lines count in the manifest that has them.
+        Redriven lines count in the manifest that contains them.
         """
         table = self._table(keys=frozenset(keys))
         of_manifests = self._manifests(Scope(keys=keys), with_source=False, table=table)
@@ -81,12 +81,12 @@ class Verifier:
         return self._result(chain(findings, unreadable, faults, self._of_everything()), found)
 
     def verify_for_summary(self, date: str | None, keys: Sequence[ManifestKey], on_found: OnFound) -> VerifyResult:
-        """Verify manifests that go into a summary, without looking for file versions that were compacted twice.
+        """Verify manifests for a summary, without looking for file versions that were compacted twice.
 
         Args:
             date: The date to close, whose folders are searched; None to search for surplus files of each manifest.
             keys: The manifests.
-            on_found: Called with the outcome of each that is done.
+            on_found: Called with each finished outcome.
         """
         of_manifests = self._manifests(Scope(keys=keys), on_found=on_found)
         return self._result(chain(of_manifests, self._surplus_of(keys) if date is None else self._folders(date)))
@@ -138,7 +138,7 @@ class Verifier:
                 yield from self._table_of_dates(frozenset(closed))
 
     def _table(self, **scope: Collection[Any]) -> "TableFiles | None":
-        """Read the files of the table that are in a scope, as `TableFiles` has it; None without a table."""
+        """Read the table's files in a scope, see `TableFiles`; None without a table."""
         if self.table is None:
             return None
         from compactor.ops.verify.table_files import TableFiles  # noqa: PLC0415 - few outputs are in a table
@@ -146,7 +146,7 @@ class Verifier:
         return TableFiles(state=self.state, table=self.table, deep=self.contents is not None, **scope)
 
     def _table_of_dates(self, dates: Collection[str]) -> Iterator[VerifyResult]:
-        """Find the files that make the sums of the table and of closed dates differ, by the records of these dates."""
+        """Find the files that make the sums of the table and of closed dates differ, from these dates' records."""
         table = self._table(dates=dates)
         if table is not None:
             for date in sorted(dates):
@@ -189,7 +189,7 @@ class Verifier:
             for account, findings in map_ordered(verified, listed_in(self.state, scope)):
                 yield from findings
                 commit = account.commit
-                # An outcome in the wrong place is a discrepancy by itself.
+                # reported as a separate discrepancy
                 if on_found is None and commit is not None and commit.key == account.key:
                     add_versions(versions, commit)  # guard: a file whose rows are there twice is found
                 if table is not None:
@@ -228,7 +228,7 @@ class Verifier:
         gone = {each.part for each in findings if isinstance(each, ExpiredFiles)}
         if "rows" in gone or any(self.files.lost_schemas(commit)):
             return
-        if commit.erased is not None:  # its rows are fewer than its inputs have
+        if commit.erased is not None:  # its rows are fewer than its inputs'
             compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
             yield VerifyResult(inputs_erased=sum(not (with_source and file.source_uri) for file in compacted))
             return
@@ -242,10 +242,10 @@ class Verifier:
 
 
 def superseded_counts(state: State, superseded: Sequence[Found]) -> Counts:
-    """Add up what summaries have of manifests that were rebuilt since.
+    """Add up the summaries' share of manifests that were rebuilt since.
 
     Raises:
-        RecordUnreadable: One of the earlier commits is damaged or gone.
+        RecordUnreadable: One of the earlier commits is damaged or missing.
     """
 
     def earlier(summarised: Found) -> Counts:
@@ -259,7 +259,7 @@ def superseded_counts(state: State, superseded: Sequence[Found]) -> Counts:
 
 
 def _faults_of_summaries(state: State) -> Iterator[Discrepancy]:
-    """Damaged or missing summaries of closed dates: no other date can be closed until they are made again."""
+    """Damaged or missing summaries of closed dates: no other date can be closed until they are recreated."""
     dates = ClosedDates(state.store, state.layout)
 
     def fault(place: int) -> Discrepancy | None:

@@ -124,7 +124,7 @@ def test_files_that_do_not_fit(table: IcebergTable, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     file = written(path, version(1), [{"c1": "x"}])
     refused(table, file, r"1 rows in \d+ bytes -> expected 2 rows", records=2)
-    refused(table, file, r"expected the 1 rows in 1 bytes", size_bytes=1)
+    refused(table, file, r"expected 1 rows in 1 bytes", size_bytes=1)
     other_day = TableFile(file.uri, file.size_bytes, 1, "2026-01-03")
     refused(table, other_day, "the column file_date is not 2026-01-03 in every row")
     changed(path, file_date=pa.array([None], pa.date32()))

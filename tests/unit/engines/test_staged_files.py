@@ -75,8 +75,8 @@ def staged(**changes: object) -> Staged:
 @pytest.mark.parametrize(
     ("damage", "given", "message"),
     [
-        (None, staged(reports=REPORTS[:1]), "1 files reported, expected the manifest's 2 in order"),
-        (None, staged(reports=REPORTS[::-1]), "2 files reported, expected the manifest's 2 in order"),
+        (None, staged(reports=REPORTS[:1]), "1 files reported; expected the manifest's 2 in order"),
+        (None, staged(reports=REPORTS[::-1]), "2 files reported; expected the manifest's 2 in order"),
         (None, staged(reports=(REPORTS[0], report("/r/2", lines=2, records=1))), "has 2 lines, but 1 are accounted"),
         (
             None,
@@ -86,10 +86,10 @@ def staged(**changes: object) -> Staged:
         (None, staged(outputs=rows_of(0)), "holds 2 rows, expected 3"),
         (None, staged(outputs=rows_of(0, 0)), "holds 4 rows, expected 3"),
         (None, staged(rejects=()), "holds 0 rejects, expected 3"),
-        (lambda data: data[:-1], STAGED, "expected a whole Parquet file"),
-        (lambda data: data[: len(data) // 2], STAGED, "expected a whole Parquet file"),
-        (lambda _: b"", STAGED, "expected a whole Parquet file"),
-        (lambda _: b"PAR1 no, not really PAR1", STAGED, "expected a whole Parquet file"),
+        (lambda data: data[:-1], STAGED, "expected a complete Parquet file"),
+        (lambda data: data[: len(data) // 2], STAGED, "expected a complete Parquet file"),
+        (lambda _: b"", STAGED, "expected a complete Parquet file"),
+        (lambda _: b"PAR1 no, not really PAR1", STAGED, "expected a complete Parquet file"),
         (lambda _: None, STAGED, "no such object"),
         (lambda _: parquet(2, ("a",)), STAGED, r"has columns \['a'\], expected \['a', 'b'\]"),
         (lambda _: parquet(2, ("b", "a")), STAGED, "has columns"),

@@ -206,7 +206,7 @@ def test_a_file_that_a_stranger_deletes_before_it_is_published() -> None:
     accepted = harness.ledger.accepted("m1")
     assert accepted is not None
     app = harness.app()
-    with pytest.raises(StagingLost, match=r"m1 is committed, but .* is gone .*compactor rebuild m1"):
+    with pytest.raises(StagingLost, match=r"m1 is committed, but .* disappeared .*compactor rebuild m1"):
         streaming.scheduler(app, harness.engine()).compactor.publisher.place(accepted, commit)
     assert sink_of(harness).commits == 0
     assert [each.generation for each in rebuild(harness, "m1").rebuilt] == [2]

@@ -188,7 +188,7 @@ def test_columns_that_cannot_tell_are_told_of() -> None:
     """Before a manifest is read: a table needs columns of the right type, and a date has no hour."""
     harness = Harness(output={"partition_by": ["hour(ts)"]}, schema={"file": "/w/schema.toml"})
     harness.store.put("/w/schema.toml", b'[[columns]]\nname = "ts"\ntype = "date"\n')
-    with pytest.raises(SettingsError, match="the column is of type date -> expected one with a time"):
+    with pytest.raises(SettingsError, match="the column is of type date -> expected a type with a time"):
         job_registry(harness.app()).check_declared()
     fields = harness.settings.partition_fields
     assert "its key has no column" in next(partition_faults(fields, (), has_table=True))

@@ -54,7 +54,7 @@ def test_run_once_plans_before_it_works(tmp_path: Path, kinesis: MemoryKinesis) 
     streaming.threaded_job(app, 1).run(once=True)
     assert rows(app) == 2
     seen = operating.status_reader(app).read().logs
-    assert [(each.name, each.words[:14], each.is_behind) for each in seen] == [
+    assert [(each.name, each.words[:10], each.is_behind) for each in seen] == [
         (str(each), "all landed", False) for each in (STREAM, OTHER)
     ]
 

@@ -145,5 +145,5 @@ def test_a_kernel_that_refuses_a_record_does_not_quote_it() -> None:
     batch = harness.runner(engine=engines.native_engine(harness.app(), Workers(harness.store))).run(harness.waiting())
     error = batch.failures["m"]
     assert isinstance(error, StagingError)
-    assert "refused a record of" in str(error)
+    assert "refused a record:" in str(error)
     assert CARD not in str(error)

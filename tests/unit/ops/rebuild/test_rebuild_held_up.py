@@ -13,7 +13,7 @@ from tests.support.fakes import PlainEngine
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.rebuilding import WatchedStore, rebuild, visible_rows
 
-LATER = "a rebuild of it is not decided"
+LATER = "a rebuild of it is undecided"
 
 
 def damaged() -> Harness:

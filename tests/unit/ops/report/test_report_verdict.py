@@ -133,7 +133,7 @@ CASES = {
         rejected(501),
         DST,
         "act",
-        [rf"^Under half of the lines are rows: 50.1 % .* `compactor rejects '{DST}'`"],
+        [rf"^Less than half of the lines are rows: 50.1 % .* `compactor rejects '{DST}'`"],
         "needs_you",
         "50.1 %",
     ),

@@ -170,7 +170,7 @@ def test_damaged_rows(harness: Harness) -> None:
     harness.store.put(uri, data[:4] + bytes(100) + data[104:])
     report = merged(harness)
     assert (report.made_files, len(report.not_merged)) == (0, 1)
-    assert "expected a whole Parquet file" in report.not_merged[0].why
+    assert "expected a complete Parquet file" in report.not_merged[0].why
     assert list(harness.store.list(harness.layout.merged_folder)) == []
 
 

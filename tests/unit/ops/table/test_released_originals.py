@@ -220,7 +220,7 @@ def test_a_merged_file_that_is_damaged(harness: Harness) -> None:
     assert any("in " + file in each.found for each in harness.verification().discrepancies)
     report = rebuild(harness, "m2")
     assert len(report.rebuilt) == 0
-    assert "a merged file that cannot be read" in str(report)
+    assert "an unreadable merged file" in str(report)
     for name in ("m1", "m3", "m4"):
         rebuild(harness, name)
     harness.run_once()
