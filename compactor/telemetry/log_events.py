@@ -32,7 +32,7 @@ COMMON_FIELDS = {
 }
 """Fields that the log adds to every event."""
 
-OF_THE_ERROR = "the next action of the error"
+OF_THE_ERROR = "the error's own next action"
 """The next action for events with errors of several classes, each with its own."""
 
 _MANIFEST = "manifest"
@@ -195,7 +195,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     ),
     "columns.nearly_full": _warning(
         "at least 90 % of the columns are used; after the last, new keys go to _rescued_data",
-        {"columns": "columns of keys", "max_columns": "limit"},
+        {"columns": "used", "max_columns": "limit"},
         "`compactor schema retire COLUMN`, or raise schema.max_columns",
     ),
     "commit.not_remembered": _warning(

@@ -124,7 +124,7 @@ class App:
         return {each.name: self.of_stream(each.name) for each in self.settings.streams}
 
     def renewed(self) -> "App":
-        """A new one, including the streams, with the same store, claims and metrics, which have open clients."""
+        """A new app, including its streams, with the same store, claims and metrics, whose clients stay open."""
         new = App(self.settings, store=self.store, table_of_claims=self.table_of_claims, metrics=self.metrics)
         if self.settings.streams:
             vars(new)["of_streams"] = {name: each.renewed() for name, each in self.of_streams.items()}

@@ -254,7 +254,7 @@ class RunLevels:
         """
         runs = self._placed()
         if place > self.upto + 1:
-            raise ValueError(f"{self.folder}: place {place} cannot follow on {self.upto}")
+            raise ValueError(f"{self.folder}: place {place} does not directly follow {self.upto}")
         if place > self.upto:
             runs.append(self._written(0, place, place, rows, note))
         while (start := self._mergeable(runs)) is not None:

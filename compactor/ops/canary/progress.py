@@ -78,5 +78,5 @@ def passed(before: Stage, now: Stage) -> tuple[Stage, ...]:
 def next_move(progress: Progress, job_name: str) -> str:
     """What to check where a canary stopped."""
     if progress.has_failed:
-        return f"fix what the message names; compactor trace {quoted(progress.manifest_id)}"
-    return _MOVES.get(progress.stage, "compactor trace has what is known").replace("<job>", job_name)
+        return f"fix the cause in the message; compactor trace {quoted(progress.manifest_id)}"
+    return _MOVES.get(progress.stage, "compactor trace shows the known facts").replace("<job>", job_name)

@@ -74,7 +74,7 @@ def bucket(account: Account, name: str, key: str) -> Finding:
     if found is Absent.MISSING:
         return fault("does not exist", f"create it (aws s3 mb s3://{name}), or correct {key}")
     if found is Absent.DENIED:
-        return warning("these credentials may not ask for it", f"allow s3:ListBucket on arn:aws:s3:::{name}")
+        return warning("these credentials do not permit checking it", f"allow s3:ListBucket on arn:aws:s3:::{name}")
     return ok("exists")
 
 
@@ -178,7 +178,7 @@ def job(account: Account, name: str, config: str, *, is_required: bool) -> Findi
     ]
     place = found.get("DefaultArguments", {}).get("--CONFIG", "")
     if not place:
-        wrong.append("it has no argument --CONFIG, which says where its settings are")
+        wrong.append("it has no argument --CONFIG with the place of its settings")
     if wrong:
         return fault(f"{name}: {'; '.join(wrong)}", DEPLOY)
     if config and place != config:

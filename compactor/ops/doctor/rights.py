@@ -71,7 +71,7 @@ def _tried(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], 
     try:
         is_written = _works(trial, "write", lambda: store.put(written, b"doctor"))
         if is_written:
-            _works(trial, "read", lambda: "" if store.read(written) == b"doctor" else "other bytes came back")
+            _works(trial, "read", lambda: "" if store.read(written) == b"doctor" else "different bytes came back")
             if "create-only write" in rights:
                 _works(trial, "create-only write", lambda: _create(store, created))
     finally:
@@ -116,7 +116,7 @@ def _finding(place: str, key: str, rights: tuple[Right, ...], trial: Trial, left
 
 def _create(store: ObjectStore, uri: str) -> str:
     if not store.create(uri, b"first"):
-        return "found an object under a name that is new"
+        return "found an object under a new name"
     return _NOT_EXCLUSIVE if store.create(uri, b"second") else ""
 
 

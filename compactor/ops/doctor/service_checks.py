@@ -99,7 +99,7 @@ def cluster(kafka: Callable[[], KafkaLog], name: str) -> Finding:
         return fault(_line(exc), f"correct the user, the password or the certificates in kafka.clusters.{name}")
     except TryAgainError as exc:
         move = (
-            "check bootstrap.servers, security.protocol and the network path, also to the addresses that brokers name"
+            "check bootstrap.servers, security.protocol and the network path, also to the brokers' advertised addresses"
         )
         return fault(_line(exc), f"{move}, for kafka.clusters.{name}")
     return ok(f"{count(nodes, 'broker')} {'answers' if nodes == 1 else 'answer'}")
@@ -122,20 +122,20 @@ def topic(kafka: Callable[[], KafkaLog], of: LogName, *, wait_seconds: float, is
         found = f"{of}: there is no such topic, or it may not be described"
         return [fault(found, f"create it, correct its name, or allow Describe on topic {of.name}")]
     if facts.may_read is False:
-        return [fault(f"{of}: may be described, and not be read", f"allow Read on topic {of.name}")]
+        return [fault(f"{of}: may be described, but not read", f"allow Read on topic {of.name}")]
     by_command = "" if is_planned else "; no job lands it: `compactor plan` does, or name it in kafka.topics"
     return [ok(f"{of}: {count(facts.partitions, 'partition')}{by_command}"), _retention(of, facts, wait_seconds)]
 
 
 def _retention(of: LogName, facts: TopicFacts, wait_seconds: float) -> Finding:
     if facts.not_told:
-        move = f"allow DescribeConfigs on topic {of.name}, or see that it keeps records far longer than"
-        return warning(f"{of}: its retention is not known: {facts.not_told}", f"{move} {shown_seconds(wait_seconds)}")
+        move = f"allow DescribeConfigs on topic {of.name}, or check that it keeps records far longer than"
+        return warning(f"{of}: its retention is unknown: {facts.not_told}", f"{move} {shown_seconds(wait_seconds)}")
     found = _kept(of, facts.retention_seconds, wait_seconds, "retention.ms of topic")
     if found.state != "ok" or facts.retention_bytes is None:
         return found
     size = f"up to {facts.retention_bytes:,} bytes a partition"
-    move = f"see that this is far above what comes in {shown_seconds(wait_seconds)}, or unset retention.bytes"
+    move = f"check that this is far above what arrives in {shown_seconds(wait_seconds)}, or unset retention.bytes"
     return warning(f"{found.found}, and {size}", move)
 
 

@@ -19,9 +19,9 @@ from compactor.ledger.visible import Visible
 from compactor.ops.verify.files import CommitFiles
 from compactor.ops.verify.report import Discrepancy
 
-FORCED = "asked for, although the files add up"
-ERASED = "lines of it were erased on request, and its input has or had them"
-HELD_BACK = "the catalog of the table refuses its files"
+FORCED = "requested, although its files are intact"
+ERASED = "lines of it were erased on request, and its input contains or contained them"
+HELD_BACK = "the table's catalog refuses its files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class RebuildScanner:
         fault = input_fault(self.state, found.commit) if found.commit.erased is None else ERASED
         if not fault:
             return found
-        return NotChanged(found.commit.manifest_id, f"{found.why}. The rows cannot be made again: {fault}")
+        return NotChanged(found.commit.manifest_id, f"{found.why}. The rows cannot be rebuilt: {fault}")
 
     def _checked(self, scope: RebuildScope, account: Account) -> Damaged | NotChanged | Commit | _Expired | None:
         if not account.key.date:
@@ -127,7 +127,7 @@ class RebuildScanner:
                 why = "it is committed and not published yet; expected the job to finish it first"
                 return NotChanged(account.id, why) if is_named else None
         if account.accepted is None or account.accepted.manifest is None:
-            return NotChanged(account.id, f"{why}. The record of its acceptance is gone; expected it to be kept")
+            return NotChanged(account.id, f"{why}. Its acceptance record is missing; expected it to be kept")
         return Damaged(account.accepted, commit, why)
 
     def _published_fault(self, commit: Commit) -> str:
@@ -143,7 +143,7 @@ class RebuildScanner:
         lost = [file for file in _files(commit) if self._is_lost(commit, file)]
         if not lost or self.state.ledger.is_done(commit.key, commit.generation):  # another driver was faster
             return ""
-        faults = [f"{file.staged}: it is gone, and was not published" for file in lost]
+        faults = [f"{file.staged}: missing, and was not published" for file in lost]
         return _first_of(faults, len(_files(commit)), "staged files lost")
 
     def _is_lost(self, commit: Commit, file: StagedFile) -> bool:
@@ -165,7 +165,7 @@ def input_fault(state: State, commit: Commit) -> str:
     store, folder = state.store, state.layout.redriven_folder
 
     def fault(file: FileReport) -> str:
-        expected = f"expected the version {file.etag!r}, which was compacted"
+        expected = f"expected the compacted version {file.etag!r}"
         try:
             info = store.stat(file.uri)
         except AccessError as exc:
@@ -175,14 +175,14 @@ def input_fault(state: State, commit: Commit) -> str:
             if expired is not None:
                 return f"{file.uri}: it {expired.words}"
         if info is None:
-            return f"{file.uri}: it is gone; {expected}"
+            return f"{file.uri}: missing; {expected}"
         # guard: another version of the input is refused
         if info.etag == file.etag or file.may_have_grown(info.size_bytes):
             return ""
-        return f"{file.uri}: it is version {info.etag!r} now; {expected}"
+        return f"{file.uri}: now has version {info.etag!r}; {expected}"
 
     files = compacted(commit)
-    return _first_of(filter(None, map_ordered(fault, files)), len(files), "input files changed or gone")
+    return _first_of(filter(None, map_ordered(fault, files)), len(files), "input files changed or missing")
 
 
 def _why_no_commit(account: Account) -> str:

@@ -285,8 +285,8 @@ def _check_same(old: FileReport, new: FileReport, damaged: Damaged) -> None:
     different = [f"{name} {now[name]!r} instead of {value!r}" for name, value in before.items() if now[name] != value]
     if different:
         raise InputError(
-            f"{old.uri}: its lines are not read as by the first commit: {', '.join(different)}; expected the engine "
-            "and the limits that the manifest was compacted with"
+            f"{old.uri}: read differently than by the first commit: {', '.join(different)}; expected the engine "
+            "and the limits with which the manifest was compacted"
         )
 
 

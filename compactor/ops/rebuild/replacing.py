@@ -87,7 +87,7 @@ class Replacer:
                 self.claimer.hand_over(new_keys, holder, key.id)
             else:
                 self.claimer.revoke(holder)
-        whys = [f"its rows cannot be made again: {each.why}" for each in (*report.refused, *report.failed)]
+        whys = [f"its rows cannot be rebuilt: {each.why}" for each in (*report.refused, *report.failed)]
         return [*rebuilt, *(NotReplaced(each, why) for why in whys for each in those)]
 
     def _checked(self, key: ManifestKey, those: Sequence[Replacement]) -> Damaged:
@@ -107,10 +107,10 @@ class Replacer:
         if (expired := Visible(self.state).taken("rows", key, commit.generation)) is not None:
             raise InputError(f"the rows of manifest {key.id} {expired.words}")
         if commit.erased is not None:  # guard: no new version of one file makes erased lines of the others again
-            raise InputError("lines of its manifest were erased on request; its other files may hold them still")
+            raise InputError("lines of its manifest were erased on request; its other files may still contain them")
         uris = {each.file.uri: each.file for each in those}
         if any(source.source_uri in uris for each in account.taken for source in each.inputs):
-            raise InputError("rejected lines of it were redriven; their rows would be there twice")
+            raise InputError("its rejected lines were redriven; their rows would be duplicated")
         inputs = {
             uri: file for uri, file in map_ordered(lambda file: self._input(file, uris), compacted(commit)) if file
         }
@@ -135,8 +135,8 @@ class Replacer:
                 )
                 return file.uri, now
         except (AccessError, TryAgainError) as exc:
-            raise InputError(f"its rows cannot be made again: {exc}") from exc
+            raise InputError(f"its rows cannot be rebuilt: {exc}") from exc
         except CompactorError:
             raise
-        found = "is gone" if info is None else "was replaced as well"
-        raise InputError(f"its rows cannot be made again, because {file.uri} of the same manifest {found}")
+        found = "is gone" if info is None else "was replaced, too"
+        raise InputError(f"its rows cannot be rebuilt, because {file.uri} in the same manifest {found}")

@@ -77,4 +77,4 @@ def given_up_if_gone(
     gone = [each for each in files if not is_there(state, each.uri)]
     kept = with_rows({canonical(each.uri) for each in gone}) if gone else ()
     without = (each for each in gone if canonical(each.uri) not in kept)
-    return given_up(state, without, "removed", "it is gone and had no rows", by=by)
+    return given_up(state, without, "removed", "it no longer exists and had no rows", by=by)

@@ -86,7 +86,7 @@ class Draft:
         if isinstance(account.outcome, DeadLetter):
             of_plans = next((each.manifest.manifest_id for each in account.taken if each.kind == "planned"), "")
             if of_plans:
-                self.refuse(dict.fromkeys(self.planned, f"manifest {of_plans} has what was planned for this id"))
+                self.refuse(dict.fromkeys(self.planned, f"manifest {of_plans} has the plan for this id"))
             return list(self.files)
         left = {report.uri for report in account.open_reports(reason)}
         return [file for file in self.files if file.uri in left]
@@ -129,13 +129,13 @@ def _kept(letter: DeadLetter, state: State) -> bytes:
     try:
         return state.store.read(uri)
     except ObjectNotFound as exc:
-        raise ManifestError(letter.reason, f"{uri}: the original is gone; expected it to be kept") from exc
+        raise ManifestError(letter.reason, f"{uri}: the original is missing; expected it to be kept") from exc
 
 
 _NOT_DONE = {
     AccountState.UNWRITTEN: "manifest {} is on record as a redrive; expected it to be done first",
     AccountState.WAITING: "manifest {} waits; expected it to be done first",
-    AccountState.IN_WORK: "manifest {} is in work; expected it to be done first",
+    AccountState.IN_WORK: "manifest {} is in progress; expected it to be done first",
     AccountState.REVOKED: "the id {} was revoked by its planner, and its files were planned again",
 }
 
@@ -152,8 +152,8 @@ def committed_under(manifest_id: str, state: State) -> Commit | None:
     return account.commit
 
 
-_GONE = "there is no such object; expected it to be there by now, or `compactor dismiss` to give it up"
-_NOT_LANDED = "retention removed it before it was landed; `compactor accept` puts on record that it is gone"
+_GONE = "there is no such object; expected it to exist by now, or `compactor dismiss` to give it up"
+_NOT_LANDED = "retention removed it before it was landed; `compactor accept` records the loss"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +207,7 @@ class RedrivePlanner:
             for naming in searched:
                 found.setdefault(naming.uri, []).append(naming)
         except StuckError as exc:
-            return f"cannot tell whether another manifest has it: {exc}"
+            return f"unclear whether another manifest has it: {exc}"
         return ""
 
     def free(self, draft: Draft, files: Sequence[ManifestFile]) -> list[ManifestFile]:

@@ -231,7 +231,7 @@ class Redriver:
         if lines.files:
             made.append(found.redriven(call, dict(lines.counts), lines.sources))
         if lines.unchanged:
-            what = f"{count(lines.unchanged.total(), 'line')} as wrong as before: {by_name(lines.unchanged)}"
+            what = f"{count(lines.unchanged.total(), 'line')} still invalid: {by_name(lines.unchanged)}"
             made += [lines.unchanged, Refused(found.account.id, "", what)]
         return made
 

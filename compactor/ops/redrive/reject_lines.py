@@ -206,7 +206,7 @@ def _uploaded(store: ObjectStore, named: ManifestFile, path: Path) -> ManifestFi
     store.upload(named.uri, path)
     info = store.stat(named.uri)
     if info is None:
-        raise StoreUnavailable(f"{named.uri}: it was gone right after it was written")
+        raise StoreUnavailable(f"{named.uri}: missing right after it was written")
     found = {"size_bytes": info.size_bytes, "etag": info.etag, "event_time": info.modified_at}
     return named.model_copy(update=found)
 
@@ -251,7 +251,7 @@ def _in_order(rows: Iterator[RejectRow]) -> Iterator[RejectRow]:
         if (line_number, byte_offset) <= previous:
             raise StagingError(
                 f"rejects of {source_uri}: line {line_number}, byte {byte_offset} comes after line {previous[0]}, "
-                f"byte {previous[1]}; expected the order of the file"
+                f"byte {previous[1]}; expected file order"
             )
         previous = line_number, byte_offset
         yield row
@@ -293,7 +293,7 @@ def reject_rows(
                     if source_uri in {"", row.source_uri} and (takes is None or takes(row.source_uri, row.reason)):
                         yield row
     except (pa.ArrowException, OSError, KeyError) as exc:
-        raise StagingError(f"{uri}: {exc}; expected a whole Parquet file of rejects") from exc
+        raise StagingError(f"{uri}: {exc}; expected a complete Parquet file of rejects") from exc
 
 
 def _may_have(file: pq.ParquetFile, number: int, takes: Callable[[str, str], bool] | None, source_uri: str) -> bool:

@@ -60,7 +60,9 @@ def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
     if at_work <= arriving:
         return Drain(None, is_never=True, reason="more arrives than is processed")
     return Drain(
-        backlog.input_bytes / (at_work - arriving), is_never=False, reason="the rate at work minus what arrives"
+        backlog.input_bytes / (at_work - arriving),
+        is_never=False,
+        reason=("the rate at work minus the arrival rate"),
     )
 
 

@@ -157,11 +157,11 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     backlog, letters, files = facts.backlog, facts.dead_letters, facts.quarantined_files
     yield from manifests_held_back(facts.table)
     if backlog.oldest_begun and backlog.oldest_begun_seconds >= rules.stall_seconds:
-        reason = f"a manifest was begun {shown_seconds(backlog.oldest_begun_seconds)} ago and is not done"
+        reason = f"a manifest was started {shown_seconds(backlog.oldest_begun_seconds)} ago and is not done"
         yield finding(Condition.MANIFESTS_STUCK, reason, rules.suggest.call("trace", backlog.oldest_begun))
     if backlog.oldest_undecided and backlog.oldest_undecided_seconds >= rules.stall_seconds:
         ago = shown_seconds(backlog.oldest_undecided_seconds)
-        reason = f"a rebuild was begun {ago} ago and has decided nothing; until it is done its date is not closed"
+        reason = f"a rebuild was started {ago} ago and is undecided; until it is done its date is not closed"
         yield finding(Condition.MANIFESTS_STUCK, reason, rules.suggest.call("rebuild", backlog.oldest_undecided))
     if backlog.pending_parts and backlog.oldest_pending_seconds >= STALE_PENDING * rules.max_wait_seconds:
         waited = shown_seconds(backlog.oldest_pending_seconds)
@@ -170,7 +170,7 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
         yield from dead_letters(letters.open, letters.latest[0].manifest_id, rules.suggest)
     yield from quarantined_files(files.by_status, files.by_cause, rules.suggest)
     if facts.schema.error:
-        reason = f"the latest schema version cannot be read: {facts.schema.error}"
+        reason = f"the latest schema version is unreadable: {facts.schema.error}"
         yield finding(Condition.RECORDS_UNREADABLE, reason, rules.suggest.at(Condition.RECORDS_UNREADABLE.next_move))
     yield from few_rows(sum(each.records for each in facts.recent), rejects(facts.recent).lines, rules.suggest)
     for each in columns_nearly_full(facts.columns):

@@ -171,16 +171,17 @@ class Maintainer:
             return None
         head, owner = found[0], self.state.layout.table_owner
         if head.owner != owner:
-            raise OperatorError(f"the table is of the state {head.owner}; expected a table of {owner} alone")
+            raise OperatorError(f"the table belongs to the state {head.owner}; expected a table of {owner} only")
         if head.fence and self.batches.batch(head.fence) is None:
             raise OperatorError(
-                f"the table has batch {head.fence} as its last one, which is not on record at "
-                f"{self.batches.state.layout.table_batch(head.fence)}; expected the state that the table was made from"
+                f"the table's last batch is {head.fence}, which is not on record at "
+                f"{self.batches.state.layout.table_batch(head.fence)}; expected the state from which the table "
+                "was made"
             )
         if head.fence < finished:
             raise OperatorError(
-                f"the table has batch {head.fence} as its last one, and batch {finished} was in it: it was dropped, "
-                "made again or restored; expected the table that took all batches: `compactor table rebuild`"
+                f"the table's last batch is {head.fence}, but it had batch {finished}: it was dropped, recreated "
+                "or restored; expected the table that took all batches: `compactor table rebuild`"
             )
         return found
 
@@ -204,10 +205,10 @@ def erase_metadata(maintainer: Maintainer) -> list[str]:
         state.store.put(state.layout.doomed_metadata, DoomedMetadata(names=names).to_json())
     report = maintainer.maintain()
     if report.keeps_all:
-        return ["the table's property gc.enabled is false, so that its earlier snapshots stay, with values of rows"]
+        return ["the table's property gc.enabled is false, so its earlier snapshots stay, with values of rows"]
     after = catalog.folder() if before is not None else None
     if after is None:
-        where = "the files of the table's metadata cannot be listed: its catalog has to remove earlier ones itself"
+        where = "the metadata files of the table cannot be listed: its catalog must remove earlier ones itself"
         return [where] if report.exists else []
     going = {*names} - after.named  # guard: metadata that the table needs is not removed by an erasure
     catalog.remove(each.name for each in after.files if each.name in going and each.name.endswith(_BY_COMMITS))

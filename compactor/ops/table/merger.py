@@ -165,7 +165,7 @@ class Merger:
         live = list(self.committer.live(self.committer.settled()))
         merged = {each.file.uri for each in live if each.merged is not None}
         if other := next((uri for uri in uris if uri not in merged), None):
-            raise OperatorError(f"{other}: expected a merged file that table {self.name} has")
+            raise OperatorError(f"{other}: expected a merged file in table {self.name}")
         taken = self.committer.unmerge(uris)
         if not isinstance(taken, Applied):
             raise OperatorError(f"table {self.name}: {taken.error}")
@@ -221,9 +221,7 @@ class Merger:
         elif taken is None:  # nothing names them, and nothing ever will
             self.committer.remainders.discard(merge.files)
         if run.failures == TRIES:
-            raise TableConflict(
-                f"table {self.name}: files of it are replaced all the time; {TRIES} merges were in vain"
-            )
+            raise TableConflict(f"table {self.name}: its files keep being replaced; {TRIES} merges failed")
 
     def _inherit(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]]) -> None:
         """Record that parts of new files may be missing, if parts of the files that they were made from may be."""

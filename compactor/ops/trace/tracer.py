@@ -270,7 +270,7 @@ class Tracer:
         if reason is None and self.state.rules.excludes(info.uri):
             reason = "excluded"
         if earlier := self.inputs.earlier_name(info, days):
-            was = f"it is what {earlier} was, which is there no more: `compact` knows a renamed or rotated file"
+            was = f"it was {earlier}, which no longer exists: `compact` recognises a renamed or rotated file"
             return replace(trace, message=was, next_moves=[f"compactor trace {quoted(earlier)}"])
         if reason is None:
             return replace(trace, next_moves=[move_to_plan(info.uri)])

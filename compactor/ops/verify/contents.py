@@ -69,7 +69,7 @@ def _misplaced_rows(
             counted = zip(*(codes.rows.value_counts().field(at).to_pylist() for at in (0, 1)), strict=True)
             wrong += sum(rows for at, rows in counted if codes.values[at] != expected)
     except (pa.ArrowInvalid, OSError) as exc:
-        raise StagingError(f"{file.final}: {exc}; expected a whole Parquet file") from exc
+        raise StagingError(f"{file.final}: {exc}; expected a complete Parquet file") from exc
     return wrong
 
 
@@ -233,7 +233,7 @@ class DeepVerifier:
                 for source, part in sums.written(opened, columns, by_source=by_source):
                     found.setdefault(source, Sum()).merge(part)
             except (ValueError, OverflowError, OSError) as exc:  # a value may be out of Python's range
-                raise StagingError(f"{opened.uri}: {exc}; expected a whole Parquet file") from exc
+                raise StagingError(f"{opened.uri}: {exc}; expected a complete Parquet file") from exc
         return found, by_source
 
 

@@ -184,11 +184,11 @@ class CommitFiles:
     def _merged_fault(self, merged: MergedFile, columns: list[str] | None) -> str:
         facts = self._facts(merged.uri)
         if isinstance(facts, str):
-            return f"its rows are in {merged.uri} alone: {facts}"
+            return f"its rows are only in {merged.uri}: {facts}"
         if (facts.rows, facts.size_bytes) != (merged.rows, merged.size_bytes):
-            return f"its rows are in {merged.uri} alone, with {facts.rows} rows, {facts.size_bytes} bytes"
+            return f"its rows are only in {merged.uri}, with {facts.rows} rows, {facts.size_bytes} bytes"
         lost = [name for name in columns or () if name not in facts.columns]
-        return f"its rows are in {merged.uri} alone, without columns {lost}" if lost else ""
+        return f"its rows are only in {merged.uri}, without columns {lost}" if lost else ""
 
     def _facts(self, uri: str) -> ParquetFacts | str:
         """The footer of a file, or why it is unreadable."""

@@ -94,7 +94,7 @@ def _outcome_faults(state: State, account: Account) -> Iterator[Discrepancy]:
     if accepted is not None and accepted.manifest is not None:
         named, reported = [file.uri for file in accepted.manifest.files], [file.uri for file in outcome.files]
         if named != reported:
-            found = f"{len(reported)} files, {len(set(reported) - set(named))} of other names"
+            found = f"{len(reported)} files, {len(set(reported) - set(named))} with other names"
             yield Discrepancy(key.id, uri, f"the {len(named)} files of the manifest", found)
 
 

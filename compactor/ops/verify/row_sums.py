@@ -120,7 +120,7 @@ class FileColumns:
         )
         there = set(opened.parquet.schema_arrow.names)  # Arrow rebuilds the schema on each access
         if missing := [name for name in found.names if name not in there]:
-            raise StagingError(f"{opened.uri}: no columns {missing}; expected all of its schema version")
+            raise StagingError(f"{opened.uri}: columns {missing} are missing; expected all of its schema version")
         return found
 
     @property

@@ -93,8 +93,8 @@ def unlisted(state: State, table: ListedTable, commit: Commit) -> bool | Discrep
     return not state.ledger.is_done(commit.key, commit.generation)
 
 
-_TO_UNDO = "`compactor table merge --undo` brings back its parts"
-_TO_REBUILD = "`compactor rebuild` makes the rows of its manifests again"
+_TO_UNDO = "`compactor table merge --undo` restores its parts"
+_TO_REBUILD = "`compactor rebuild` rebuilds the rows of its manifests"
 
 
 def merged_faults(state: State, table: str, live: LiveFile, *, deep: bool) -> Iterator[Discrepancy]:

@@ -253,7 +253,7 @@ def superseded_counts(state: State, superseded: Sequence[Found]) -> Counts:
             return counts_of(state.ledger.outcome_of(*summarised))
         except ObjectNotFound as exc:
             uri = state.layout.outcome(*summarised)
-            raise RecordUnreadable(f"{uri}: it is gone; expected the commit that a summary has") from exc
+            raise RecordUnreadable(f"{uri}: missing; expected the commit in a summary") from exc
 
     return sum(map_ordered(earlier, superseded), Counts())
 

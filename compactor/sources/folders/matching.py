@@ -190,7 +190,7 @@ class Matching:
                 return
 
     def _by_beginnings(self, left: Mapping[str, Collection[Naming]]) -> None:
-        """Find the files that begin with a version that has left its place.
+        """Find the files that begin with a version no longer found under its own name.
 
         A file that begins with a version of its own name is that file, whatever other names had.
         """

@@ -93,7 +93,7 @@ def test_lost_input_is_refused(lake: Lake) -> None:
     (lake.raw / f"{DAY}-1.ndjson").write_bytes(b"{}\n")
     document, code = lake.json("rebuild")
     assert (code, document["rebuilt"], document["failed"]) == (3, [], [])
-    assert "1 of 3 input files changed or gone" in document["refused"][0]["why"]
+    assert "1 of 3 input files changed or missing" in document["refused"][0]["why"]
     assert lake.outputs == []
     assert "Refused: 1" in lake.call("rebuild").stdout
 

@@ -108,7 +108,7 @@ def test_a_lost_run_is_written_again() -> None:
         later.add(place, rows_of(place))
     wanted = sorted(row[0] for place in range(30) for row in rows_of(place))
     assert {place for _, place in fresh(levels).find(wanted)} == {*range(1, FANOUT + 6)}
-    with pytest.raises(ValueError, match="place 40 cannot follow on 21"):
+    with pytest.raises(ValueError, match="place 40 does not directly follow 21"):
         later.add(40, [])
 
 

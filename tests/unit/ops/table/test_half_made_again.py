@@ -76,7 +76,9 @@ def test_no_other_process_goes_on(harness: Harness, other: str, applied: int) ->
     before = lost(harness, applied=applied)
     at, commits = fence(harness), sink_of(harness).commits
     if (other, applied) != ("maintain", 0) and (other, applied) != ("merge", 0):  # these find no table
-        with pytest.raises(OperatorError, match=f"has batch {applied} as its last one.* `compactor table rebuild`"):
+        with pytest.raises(
+            OperatorError, match=f"the table's last batch is {applied}, but.* `compactor table rebuild`"
+        ):
             OTHERS[other](harness)
     assert (fence(harness), sink_of(harness).commits) == (at, commits)
     table_sink.table_keeper(harness.app()).rebuild()

@@ -316,7 +316,7 @@ def test_a_table_of_another_ledger(world: World) -> None:
     with pytest.raises(OperatorError, match="is not on record"):
         maintainer(world.table, world.now, batches=MANY - 1).maintain()
     other.batches.note_finished(MANY + 1)
-    with pytest.raises(OperatorError, match="dropped, made again or restored"):
+    with pytest.raises(OperatorError, match="dropped, recreated or restored"):
         other.maintain()
     world.table.drop()
     world.table.create("/elsewhere/", version(1))
