@@ -34,7 +34,7 @@ class Listed:
 
 LISTED = {
     "glue_dpu_hour": Listed(
-        0.44, 1, ("DPU-hour of Glue 2.0 to 5.1, billed by the second, with at least a minute per run")
+        0.44, 1, "DPU-hour of Glue 2.0 to 5.1, billed by the second, with at least a minute per run"
     ),
     "glue_memory_dpu_hour": Listed(0.52, 1, "memory-optimised DPU-hour of Glue 2.0 to 5.1"),
     "glue_6_dpu_hour": Listed(

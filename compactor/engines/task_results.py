@@ -55,7 +55,6 @@ class ManifestResults(Generic[R]):
     """The results of all tasks for a manifest.
 
     Attributes:
-        files: All files, in the manifest's order.
         new_keys: The collected keys without a column in first-seen order, each with the first file's URI.
         further_from: The first file with keys that were not collected; empty if there is none.
     """

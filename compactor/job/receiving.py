@@ -56,7 +56,7 @@ def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> No
         return
     if root != manifest.manifest_id and not _holds(redrive_on_record(state, manifest.manifest_id), data):
         raise ManifestError(
-            "not_planned", (f"{uri}: is not a recorded redrive of {root}; expected a manifest from `compactor redrive`")
+            "not_planned", f"{uri}: is not a recorded redrive of {root}; expected a manifest from `compactor redrive`"
         )
     check_given(state, manifest, uri)
 
@@ -197,7 +197,7 @@ class Intake:
             raise ManifestError("retries_exhausted", f"{info.uri}: {earlier} runs died while reading it")
         name = self._name_below(info.uri)
         if "/" in name:
-            raise ManifestError("nested", (f"{info.uri}: expected directly below {self.state.layout.manifests_folder}"))
+            raise ManifestError("nested", f"{info.uri}: expected directly below {self.state.layout.manifests_folder}")
         manifest_parsing.check_length(info.uri, info.size_bytes)
         if name.startswith(("_", ".")):
             raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
@@ -250,9 +250,7 @@ class Intake:
 
     def _refuse_taken_id(self, uri: str, manifest: Manifest, fingerprint: str, holder: Accepted) -> Delivery:
         if holder.digest == fingerprint and holder.kind == "refused" and not self.state.ledger.record_names(holder.key):
-            died = ManifestError(
-                "id_already_used", (f"{uri}: refused earlier by a run that died; expected its redrive")
-            )
+            died = ManifestError("id_already_used", f"{uri}: refused earlier by a run that died; expected its redrive")
             return Delivery(uri, fingerprint, holder, died)
         use = (
             "revoked, because it was not written in time"

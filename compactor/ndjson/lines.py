@@ -25,7 +25,6 @@ class RejectLimits:
     """The most rejects kept per input file.
 
     Attributes:
-        max_lines: Rejected lines.
         max_bytes: The bytes of these lines, so that a few long lines cost no more than many short ones.
         on_excess: What to do with a file that has more.
     """

@@ -17,7 +17,6 @@ class SpilledFile(NamedTuple):
     """A file to plan.
 
     Attributes:
-        uri: Canonical.
         modified_us: Time of its last write, in microseconds since 1970.
         rule: Which of `compactor.core.inputs.dates.RULES` gave its date.
         stamp: As in `ObjectInfo`.

@@ -35,7 +35,6 @@ class TableFile:
     """A Parquet file with rows, as listed in the table.
 
     Attributes:
-        records: The number of rows.
         date: As yyyy-mm-dd.
         partition: The partition within the date, if the commit has one; empty for files read from a table.
         values: For files read from a table, the partition values within the date, if any; None if unknown.

@@ -102,8 +102,7 @@ class NamedManifests:
         if batch is None:
             raise OperatorError(
                 f"the table's last batch is {fence}, but batch {number} is not on record at "
-                f"{self.batches.state.layout.table_batch(number)}; expected the state from which the table was "
-                "made"
+                f"{self.batches.state.layout.table_batch(number)}; expected the state from which the table was made"
             )
         return batch
 

@@ -127,7 +127,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
             "shard": "this run's shard number",
             "of": "known number of shards",
             "shards": "that take manifests",
-            "taking": ("whether this run does"),
+            "taking": "whether this run does",
         },
     ),
     "shards.unread": _warning(

@@ -16,7 +16,7 @@ class Metric:
 
 
 CATALOGUE = {
-    "ManifestsCommitted": Metric("manifests committed or finished by the batch", ("0 while work waits: read the log")),
+    "ManifestsCommitted": Metric("manifests committed or finished by the batch", "0 while work waits: read the log"),
     "ManifestsDeadLettered": Metric(
         "manifests that became dead letters in the batch", "read failed/*.reason.json under paths.state"
     ),

@@ -18,7 +18,7 @@ from compactor.settings.toml import toml_of
 from compactor.wiring.settings_files import check_sources, check_trusted
 
 _COMMENT = (
-    ("Written by `compactor compact`, which reads it again for the same DST. You may edit it; missing keys have their"),
+    "Written by `compactor compact`, which reads it again for the same DST. You may edit it; missing keys have their",
     "defaults. All other commands find it by DST, as in `compactor status DST`.",
 )
 

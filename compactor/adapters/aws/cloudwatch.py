@@ -160,7 +160,6 @@ class CloudWatchMetrics:
     in the log and in the metric `MetricsDropped`.
 
     Attributes:
-        client: A boto3 client from `cloudwatch_client`.
         dimensions: Every metric's dimensions.
         stream: The value of an additional dimension `Stream`; each metric is then sent with and without it, because
             CloudWatch does not aggregate over dimensions. Empty for none.

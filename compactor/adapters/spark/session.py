@@ -80,7 +80,7 @@ def session_beside(session: SparkSession, properties: Mapping[str, str]) -> Spar
     if not isinstance(session, SparkSession):
         kind = f"{type(session).__module__}.{type(session).__name__}"
         raise SettingsError(
-            [(f"spark: {kind} -> expected a pyspark.sql.SparkSession from this process, not from Connect")]
+            [f"spark: {kind} -> expected a pyspark.sql.SparkSession from this process, not from Connect"]
         )
     beside = session.newSession()
     for key, value in properties.items():

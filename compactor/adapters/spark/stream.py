@@ -101,7 +101,7 @@ def uris_of(batch: DataFrame, manifests: str) -> list[str]:
     """
     if "file_path" not in batch.columns:
         raise SettingsError(
-            [(f"the batch has the columns {batch.columns} -> expected file_path, as from manifest_stream")]
+            [f"the batch has the columns {batch.columns} -> expected file_path, as from manifest_stream"]
         )
     names = (unquote(row["file_path"]).rsplit("/", 1)[-1] for row in batch.select("file_path").collect())
     return [canonical(manifests) + name for name in names]

@@ -53,19 +53,13 @@ class Condition(StrEnum):
         "table_behind",
         "behind",
         "act",
-        (
-            "check that the table's catalog responds and accepts commits; table.not_committed in the job's log has "
-            "its error"
-        ),
+        "check that the table's catalog accepts commits; table.not_committed in the job's log has the error",
     )
     LOG_BEHIND = (
         "log_behind",
         "behind",
         "act",
-        (
-            "check that a job runs; compactor doctor checks the connections, landing.failed in the job's log has the "
-            "error"
-        ),
+        "check that a job runs; see compactor doctor, and landing.failed in the job's log",
     )
     OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
     FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS
@@ -113,7 +107,7 @@ class Condition(StrEnum):
         "look",
         "end it with compactor stop if the control plane should run the job",
     )
-    SHARD_DOWN = "shard_down", "needs_you", "look", ("compactor control --dry-run --shard shows why it is not started")
+    SHARD_DOWN = "shard_down", "needs_you", "look", "compactor control --dry-run --shard shows why it is not started"
     SHARDS_WAIT = "shards_wait", "needs_you", "look", "end the run without a shard with compactor stop"
     HOUSEKEEPING_FAILS = (
         "housekeeping_fails",

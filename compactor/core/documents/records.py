@@ -221,7 +221,6 @@ class RedrivenInput(Document):
     """One file of rejected lines that were redriven.
 
     Attributes:
-        uri: The new file.
         source_uri: The file that the lines come from.
         reason: Why they were rejected.
         numbers: Ranges of line numbers, first and last. All lines of a range that were rejected for this reason are
@@ -245,7 +244,6 @@ class Redrive(Document):
         number: From 1; part of the new manifest's id.
         counts: What was redriven, by reason: lines for `rejects`, else files. `planned` is a separate reason.
         inputs: For `rejects`, where the lines of each new file came from.
-        manifest: The new manifest.
     """
 
     kind: Literal["manifests", "files", "rejects", "planned"]

@@ -121,7 +121,6 @@ class TopicFacts:
     """The doctor's facts about a Kafka topic.
 
     Attributes:
-        partitions: Number of partitions.
         may_read: Whether the user may read it; None if brokers do not say.
         retention_seconds: How long it keeps records; None for ever.
         retention_bytes: How many bytes of a partition it keeps; None if unlimited.

@@ -54,7 +54,6 @@ class SortedRun:
     """One run. After its head come the first digest of each page, the digests, and the numbers.
 
     Attributes:
-        rows: Number of rows.
         note: The writer's note.
         firsts: The first digest of each page, in order.
         begins_at: Offset of the digests.

@@ -189,7 +189,7 @@ class _ElementSplitting(Splitting):
             self._add(element)
         self._pass_on()
         if self._scanner.is_open:
-            raise FileError("unreadable", (f"it ends inside an array or element after element {self.lines}: truncated"))
+            raise FileError("unreadable", f"it ends inside an array or element after element {self.lines}: truncated")
 
     def _add(self, element: Element) -> None:
         if element.ends and not self._over_long and len(element.data) <= self._limits.max_line_bytes:

@@ -62,7 +62,7 @@ def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
     return Drain(
         backlog.input_bytes / (at_work - arriving),
         is_never=False,
-        reason=("the rate at work minus the arrival rate"),
+        reason="the rate at work minus the arrival rate",
     )
 
 

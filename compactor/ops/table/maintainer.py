@@ -175,8 +175,7 @@ class Maintainer:
         if head.fence and self.batches.batch(head.fence) is None:
             raise OperatorError(
                 f"the table's last batch is {head.fence}, which is not on record at "
-                f"{self.batches.state.layout.table_batch(head.fence)}; expected the state from which the table "
-                "was made"
+                f"{self.batches.state.layout.table_batch(head.fence)}; expected the state from which the table was made"
             )
         if head.fence < finished:
             raise OperatorError(

@@ -41,7 +41,6 @@ class Settled:
 
     Attributes:
         manifest: The written manifest; None if others have all of its records, or if it has none.
-        links: The links that it won.
         lost: Links that others won, and those that follow a lost one in their chain.
         gaps: Where records may be lost.
         has_begun: Whether a job has started the manifest.

@@ -57,12 +57,7 @@ class UnlikeColumnsError(StagingError):
 
 @dataclass(frozen=True, slots=True)
 class MergedFiles:
-    """Writes merged files.
-
-    Attributes:
-        store: Source of the files, and destination of the new ones.
-        compression: The codec.
-    """
+    """Writes merged files."""
 
     store: ObjectStore
     compression: str
