@@ -48,7 +48,7 @@ CASES = (
     Case("nothing waits, no job", DOWN, "stopped", "no job runs, and nothing waits", "compactor plan"),
     Case("one waits", {"backlog": replace(waits(12), manifests=1), "drain": SOON}, "running", "1 manifest", ""),
     Case("some wait", {"backlog": waits(12), "drain": SOON}, "running", "4 manifests wait or are in progress", ""),
-    Case("begun, archived by hand", {"backlog": Backlog(begun_manifests=2)}, "running", "2 manifests are begun", ""),
+    Case("begun, archived by hand", {"backlog": Backlog(begun_manifests=2)}, "running", "2 manifests are started", ""),
     Case("no job at Glue", {**DOWN, "backlog": waits(12)}, "stopped", "no job runs", "compactor control --dry-run"),
     Case("no job here", {**DOWN, "backlog": waits(12)}, "stopped", "no job runs", "compactor run", ON_A_LAPTOP),
     Case(
@@ -60,7 +60,7 @@ CASES = (
         ON_A_LAPTOP,
     ),
     Case(
-        "one is left half done", {**DOWN, "backlog": Backlog(begun_manifests=1)}, "stopped", "1 manifest is begun", ""
+        "one is left half done", {**DOWN, "backlog": Backlog(begun_manifests=1)}, "stopped", "1 manifest is started", ""
     ),
     Case(
         "asked to stop", {"runs": (replace(RUN, asked_to_stop_at=ago(25)),)}, "stopping", "asked to stop 25 s ago", ""
@@ -124,7 +124,7 @@ CASES = (
         "one manifest hangs",
         {"backlog": Backlog(begun_manifests=1, oldest_begun="m7", oldest_begun_seconds=3_600)},
         "needs_you",
-        "begun 1 h ago and is not done",
+        "started 1 h ago and is not done",
         "compactor trace m7",
     ),
     Case(
