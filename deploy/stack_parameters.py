@@ -199,7 +199,7 @@ def _iceberg(settings: Settings) -> dict[str, str]:
 def _in_iceberg(settings: Settings, catalog: str) -> list[Settings]:
     """The settings of each stream with a table in a kind of catalog."""
     each_stream = settings.streams or (settings,)
-    return [each for each in each_stream if each.output.table == "iceberg" and each.table.catalog == catalog]
+    return [each for each in each_stream if each.has_table and each.table.catalog == catalog]
 
 
 def _bucket_and_key(place: str) -> tuple[str, str]:

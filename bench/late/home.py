@@ -67,7 +67,6 @@ class Home:
             "input": {"allowed_prefixes": [str(self.folder / "raw")]},
             "schema": {"file": str(self.folder / "schema.toml")},
             "output": {
-                "table": "iceberg",
                 "target_file_bytes": self.target_file_bytes,
                 "partition_by": list(self.partition_by),
                 "max_partitions": 500,

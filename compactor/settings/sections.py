@@ -135,7 +135,6 @@ class Output(Section):
     max_partitions: int = _key(
         1000, "most partitions of a manifest; rows of further ones are in the one without values", ge=1, le=10_000
     )
-    table: Literal["none", "iceberg"] = _key("none", '"iceberg" also lists the files in the table of [table]')
     publish: Literal["auto", "copy", "in_place"] = _key(
         "auto",
         '"copy": from staging; "in_place": a table lists them where they were written; "auto": so on S3',
@@ -143,12 +142,12 @@ class Output(Section):
 
 
 class Table(Section):
-    """The Iceberg table of the output, for `output.table = "iceberg"`."""
+    """The Iceberg table that lists the output files. There is none unless it has a name."""
 
     catalog: Literal["rest", "glue", "s3tables", "sql"] = _key("rest", "kind of the catalog")
     uri: CatalogUri = _key("", "where the catalog is: the endpoint for rest and s3tables, a database URL for sql")
     warehouse: Warehouse = _key("", "warehouse as the catalog names it: a place, or an ARN for s3tables")
-    name: CatalogName = _key("", "name of the table, as namespace.table")
+    name: CatalogName = _key("", "name of the table, as namespace.table; empty: no table")
     commit_seconds: Seconds = _key(60, "time that files wait to be committed together")
     keep_snapshot_days: int = _key(
         1, "days that `compactor table maintain` keeps a snapshot after a later one took its place", ge=1, le=3660

@@ -240,7 +240,7 @@ class Settings:
 
     @property
     def has_table(self) -> bool:
-        return self.output.table == "iceberg"
+        return bool(self.table.name)
 
     def reading_lines(self) -> tuple[str, ...]:
         """How tools read the whole output. With a table there are none, as its readers look into no folders."""
@@ -270,7 +270,7 @@ class Settings:
         Spark writes no nanoseconds, and neither does version 2 of Iceberg's format.
         """
         if self.has_table:
-            return {"timestamp_ns": "no output.table"}
+            return {"timestamp_ns": "no table.name"}
         return {"timestamp_ns": 'another convert.engine than "spark"'} if self.convert.engine == "spark" else {}
 
     def require_claims(self) -> None:
@@ -459,25 +459,31 @@ def _check_publish(source: Source) -> None:
     output = source.values.get("output", {})
     if output.get("publish") != "in_place":
         return
-    if output.get("table", "none") == "none":  # guard: nothing is written in place where readers list folders
-        because = 'because output.table is "none": readers of the folders would see files before they are decided'
+    if not _has_table(source):  # guard: nothing is written in place where readers list folders
+        because = "because table.name is empty: readers of the folders would see files before they are decided"
         source.fault("output.publish", "in_place", f'"copy" or "auto", {because}')
     if source.values.get("convert", {}).get("engine") == "spark":
         because = 'because convert.engine is "spark", which writes through the committers of S3A'
         source.fault("output.publish", "in_place", f'"copy" or "auto", {because}')
 
 
+def _has_table(source: Source) -> bool:
+    return source.values.get("table", {}).get("name", "") != ""
+
+
 def _check_table(source: Source) -> None:
-    if source.values.get("output", {}).get("table") != "iceberg":
-        return
     given = source.values.get("table", {})
-    needs = ("name", *_CATALOG_NEEDS.get(str(given.get("catalog", "rest")), ()))
-    for key in needs:
+    if not _has_table(source):
+        if "name" not in given and given.keys() & {"catalog", "uri", "warehouse"}:
+            because = "because [table] has a catalog"
+            source.faults.append(f'table.name: not set -> expected namespace.table, or "" for no table, {because}')
+        return
+    for key in _CATALOG_NEEDS.get(str(given.get("catalog", "rest")), ()):
         if given.get(key, "") == "":
-            source.fault(f"table.{key}", "", f'{_TABLE_NEEDS[key]}, because output.table is "iceberg"')
+            source.fault(f"table.{key}", "", f"{_TABLE_NEEDS[key]}, because table.name is set")
     columns = source.values.get("schema", {}).get("metadata_columns", ("file_date",))
     if isinstance(columns, list | tuple) and "file_date" not in columns:
-        source.fault("schema.metadata_columns", columns, '"file_date" among them, because output.table is "iceberg"')
+        source.fault("schema.metadata_columns", columns, '"file_date" among them, because table.name is set')
     folder = source.values.get("output", {}).get("folder")
     if isinstance(folder, str) and "file_date" in {name.lower() for name in path_columns(f"/{folder}/file")}:
         source.fault(
@@ -487,7 +493,6 @@ def _check_table(source: Source) -> None:
 
 _CATALOG_NEEDS = {"rest": ("uri",), "sql": ("uri", "warehouse"), "s3tables": ("warehouse",)}
 _TABLE_NEEDS = {
-    "name": "the name of the table, as namespace.table",
     "uri": "where the catalog is",
     "warehouse": "the warehouse of the catalog",
 }
@@ -504,14 +509,10 @@ def _check_partitions(source: Source) -> None:
 
 def _check_table_partitions(source: Source) -> None:
     """Record what a table lacks: it finds the columns of its partitions by the schema file, which types them."""
-    if source.values.get("output", {}).get("table") != "iceberg":
-        return
-    if source.values.get("schema", {}).get("file", "") == "":
+    if _has_table(source) and source.values.get("schema", {}).get("file", "") == "":
         for text, _ in _partition_fields(source):
             source.fault(
-                "output.partition_by",
-                text,
-                'none without a schema file that has its key, because output.table is "iceberg"',
+                "output.partition_by", text, "none without a schema file that has its key, because table.name is set"
             )
 
 

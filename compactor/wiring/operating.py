@@ -114,9 +114,9 @@ def retiring_expirer(app: App, who: str, *, on_crash_point: OnChangeCrashPoint =
     Raises:
         SettingsError: A table lists the files to be deleted.
     """
-    if app.settings.output.table != "none":
+    if app.settings.has_table:
         because = "because the table would continue to list the files of retired dates"
-        raise SettingsError([f'output.table: "{app.settings.output.table}" -> expected "none", {because}'])
+        raise SettingsError([f'table.name: "{app.settings.table.name}" -> expected none, {because}'])
     return Expirer(app.state, who, on_crash_point)
 
 

@@ -208,4 +208,4 @@ def _merged_files(app: App) -> "MergedFiles":
 
 def _check_table(app: App, why: str = "") -> None:
     if not app.settings.has_table:
-        raise SettingsError([f'output.table: "none" -> expected "iceberg", and the table in [table]{why}'])
+        raise SettingsError([f'table.name: "" -> expected the name of a table{why}'])

@@ -190,7 +190,7 @@ def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / "columns.toml").write_text(schema_file({"ts": "timestamp", "who": "string"}))
     config = write_settings(
         tmp_path,
-        output={"table": "iceberg", "partition_by": list(DAY_AND_BUCKET), "max_partitions": 2},
+        output={"partition_by": list(DAY_AND_BUCKET), "max_partitions": 2},
         schema={"file": f"{tmp_path}/columns.toml"},
         table={"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME},
         stream={"source": "listing"},

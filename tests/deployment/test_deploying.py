@@ -564,7 +564,6 @@ def test_the_table_of_iceberg(table: dict[str, str], expected: tuple[str, str, s
     assert iceberg_parameters(settings) == ("", "", "")
     changed = replace(
         settings,
-        output=settings.output.model_copy(update={"table": "iceberg"}),
         table=settings.table.model_copy(update=table),
     )
     assert iceberg_parameters(changed) == expected
@@ -572,7 +571,10 @@ def test_the_table_of_iceberg(table: dict[str, str], expected: tuple[str, str, s
 
 @pytest.mark.parametrize(
     "table",
-    [{"catalog": "glue", "name": "compactor_prod.events"}, {"catalog": "s3tables", "warehouse": "orders"}],
+    [
+        {"catalog": "glue", "name": "compactor_prod.events"},
+        {"catalog": "s3tables", "name": "lake.orders", "warehouse": "orders"},
+    ],
     ids=["name of another table", "no ARN"],
 )
 def test_tables_of_iceberg_that_cannot_be(table: dict[str, str]) -> None:
@@ -580,7 +582,6 @@ def test_tables_of_iceberg_that_cannot_be(table: dict[str, str]) -> None:
     settings = load_settings(ROOT / "config" / "prod.toml", {})
     changed = replace(
         settings,
-        output=settings.output.model_copy(update={"table": "iceberg"}),
         table=settings.table.model_copy(update=table),
         schema=settings.schema.model_copy(update={"table": "compactor_prod.events"}),
     )

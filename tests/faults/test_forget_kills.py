@@ -28,7 +28,6 @@ def forgetful(lake: Lake) -> Lake:
     """A lake with a table in SQLite, whose settings have nothing else."""
     place = sql_place(lake.folder)
     lake.settings["schema"] = {"metadata_columns": ["file_date"]}
-    lake.settings["output"] = {"table": "iceberg"}
     lake.settings["table"] = {"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME}
     lake.write_settings()
     return lake

@@ -53,7 +53,7 @@ def test_killed_again_and_again_in_place(lake: Lake) -> None:
     extras.NATIVE.need()
     place = sql_place(lake.folder)
     lake.settings["schema"] = {"metadata_columns": ["file_date"]}
-    lake.settings["output"] = {"table": "iceberg", "publish": "in_place"}
+    lake.settings["output"] = {"publish": "in_place"}
     lake.settings["table"] = {"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME}
     lake.use_engine("native")
     kill_and_deliver_again(lake, TALLY.case(Kind.ANY_MOMENT))

@@ -115,7 +115,6 @@ def removal(nursery: Nursery, lake: Lake, tmp_path_factory: pytest.TempPathFacto
     """A table in SQLite with merged files whose parts may go, with some whose parts may not, and with a lone file."""
     place = sql_place(lake.folder)
     lake.settings["schema"] = {"metadata_columns": ["file_date"]}
-    lake.settings["output"] = {"table": "iceberg"}
     lake.settings["table"] = {
         "catalog": "sql",
         "uri": place.uri,

@@ -57,7 +57,7 @@ def table_lake(request: pytest.FixtureRequest, two_manifests: Lake, proxy: Catal
     """A lake whose output a table lists, with two manifests to do, each a batch of its own."""
     lake = two_manifests
     lake.settings["schema"] = {"metadata_columns": ["file_date"]}
-    lake.settings["output"] = {"table": "iceberg", "publish": request.param}
+    lake.settings["output"] = {"publish": request.param}
     lake.settings["table"] = {
         "catalog": "rest",
         "uri": proxy.url,

@@ -114,7 +114,7 @@ class Harness:
                 "schema": {"metadata_columns": [], **(schema or {})},
                 "builder": {} if builder is None else builder,
                 "output": {key: value for key, value in (output or {}).items() if key != "publish"},
-                "table": {"name": "lake.events", **(table or {})},
+                "table": dict(table or {}),
             }
         )
         self.settings = replace(
@@ -122,8 +122,11 @@ class Harness:
         )
         if table is not None:  # the one in memory needs no column of the partition, which a real one does
             publish = (output or {}).get("publish", "auto")
-            listed = self.settings.output.model_copy(update={"table": "iceberg", "publish": publish})
-            self.settings = replace(self.settings, output=listed)
+            self.settings = replace(
+                self.settings,
+                output=self.settings.output.model_copy(update={"publish": publish}),
+                table=self.settings.table.model_copy(update={"name": "lake.events"}),
+            )
         self.sink = None if table is None else MemoryTable(exists=lambda uri: self.store.stat(uri) is not None)
 
     @property

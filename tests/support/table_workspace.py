@@ -22,7 +22,6 @@ def table_workspace(
     place = sql_place(root)
     config = write_settings(
         root,
-        output={"table": "iceberg"},
         table={"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME},
         stream={"source": "listing"},
         convert={"engine": "native"},

@@ -256,10 +256,10 @@ def shape_of(
         trigger_interval_seconds=stream.trigger_interval_seconds,
         ratio=REFERENCE_RATIO if ratio is None else ratio,
         shards=shards or control.shards,
-        in_place=_is_in_place(output, engine or engine_choice(convert).name),
+        in_place=_is_in_place(settings, engine or engine_choice(convert).name),
     )
 
 
-def _is_in_place(output: Output, engine: EngineName) -> bool:
+def _is_in_place(settings: Settings | None, engine: EngineName) -> bool:
     """Whether output files are written in place: the estimate is for a job on S3."""
-    return output.table == "iceberg" and output.publish != "copy" and engine == "native"
+    return bool(settings and settings.has_table and settings.output.publish != "copy" and engine == "native")

@@ -69,7 +69,7 @@ def table(
     Manifests that the catalog refuses for ever are held back from it; they are named with the reason.
 
     `rebuild` makes the table if there is none, applies all batches on record that it lacks, in their order, and adds
-    manifests that are done and in no batch, such as those from before output.table was set. What is held back is tried
+    manifests that are done and in no batch, such as those from before table.name was set. What is held back is tried
     once more. It changes no file, and it may be repeated. To make a damaged table again, stop the jobs, and drop it in
     its catalog first.
 

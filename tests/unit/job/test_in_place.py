@@ -383,8 +383,7 @@ def test_verify_tells_orphans_from_rows_too_many() -> None:
     unknown = orphan(harness, ManifestKey(DAY, "never"))
     assert [each.where for each in harness.verification().discrepancies] == [unknown]
     harness.store.delete([unknown])
-    plain = harness.settings.output.model_copy(update={"table": "none"})
-    harness.settings = replace(harness.settings, output=plain)
+    harness.settings = replace(harness.settings, table=harness.settings.table.model_copy(update={"name": ""}))
     assert [each.where for each in harness.verification().discrepancies] == [uri]
 
 

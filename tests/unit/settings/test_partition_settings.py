@@ -35,10 +35,15 @@ def test_fields() -> None:
         ({"partition_by": ["Date = day(t)"], "folder": "date={date}"}, "another name than that of the folder of the"),
         ({"partition_by": [5]}, "output.partition_by"),
         ({"max_partitions": 0}, "output.max_partitions: 0 -> expected"),
-        ({"partition_by": ["day(t)"], "table": "iceberg"}, "none without a schema file that has its key, because"),
     ],
 )
 def test_faults(output: dict[str, Any], fault: str) -> None:
     """Each with the key and the value."""
     with pytest.raises(SettingsError, match=fault):
-        parse_settings({**PATHS, "output": output, "table": TABLE})
+        parse_settings({**PATHS, "output": output})
+
+
+def test_a_table_needs_the_types_of_its_partitions() -> None:
+    """They come from the schema file."""
+    with pytest.raises(SettingsError, match="a schema file that has its key, because table"):
+        parse_settings({**PATHS, "output": {"partition_by": ["day(t)"]}, "table": TABLE})

@@ -31,20 +31,23 @@ from tests.support.settings_files import write_settings
 TABLE = {"catalog": "sql", "uri": "sqlite:////w/c.db", "warehouse": "/w/t", "name": "lake.events"}
 
 
-def published(output: Mapping[str, object], root: str = "/w", engine: str = "auto") -> dict[str, dict[str, object]]:
+def published(
+    output: Mapping[str, object], root: str = "/w", engine: str = "auto", table: Mapping[str, object] = TABLE
+) -> dict[str, dict[str, object]]:
     return {
         "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
         "input": {"allowed_prefixes": [f"{root}/raw"]},
         "builder": {"claims": "@journal"},
         "convert": {"engine": engine},
         "output": dict(output),
-        "table": dict(TABLE),
+        "table": dict(table),
     }
 
 
 def in_place(**given: str) -> bool:
-    output = {"table": given.get("table", "iceberg"), "publish": given.get("publish", "auto")}
-    settings = parse_settings(published(output, given.get("root", "/w"), given.get("engine", "auto")))
+    table = {**TABLE, "name": given.get("table", TABLE["name"])}
+    output = {"publish": given.get("publish", "auto")}
+    settings = parse_settings(published(output, given.get("root", "/w"), given.get("engine", "auto"), table))
     return is_in_place(settings)
 
 
@@ -55,24 +58,24 @@ def test_auto_saves_the_copy_of_a_table_on_s3() -> None:
     assert not in_place()
     assert not in_place(root="s3://lake", publish="copy")
     assert not in_place(root="s3://lake", engine="spark")
-    assert not in_place(root="s3://lake", table="none")
+    assert not in_place(root="s3://lake", table="")
     assert in_place(publish="in_place")
 
 
 def test_why_not_in_place() -> None:
     """Each reason is said, with the key and what was expected."""
     with pytest.raises(SettingsError) as raised:
-        parse_settings(published({"publish": "in_place"}, engine="spark"))
+        parse_settings(published({"publish": "in_place"}, engine="spark", table={}))
     because = 'output.publish: "in_place" -> expected "copy" or "auto", because '
     assert [fault for fault in raised.value.faults if "publish" in fault] == [
-        f'{because}output.table is "none": readers of the folders would see files before they are decided',
+        f"{because}table.name is empty: readers of the folders would see files before they are decided",
         f'{because}convert.engine is "spark", which writes through the committers of S3A',
     ]
 
 
 def test_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where "auto" is Spark's engine, nothing can be written in place: the job says so before it begins."""
-    settings = parse_settings(published({"table": "iceberg", "publish": "in_place"}))
+    settings = parse_settings(published({"publish": "in_place"}))
     monkeypatch.setattr(engine_choice, "is_installed", lambda: False)
     with pytest.raises(SettingsError, match="because the engine is spark"):
         is_in_place(settings)

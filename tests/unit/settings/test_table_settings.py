@@ -10,7 +10,6 @@ from compactor.settings.settings import parse_settings
 PATHS: dict[str, Any] = {
     "paths": {name: f"/w/{name}" for name in ("manifests", "output", "state")},
     "input": {"allowed_prefixes": ["/w/raw"]},
-    "output": {"table": "iceberg"},
 }
 
 
@@ -21,14 +20,15 @@ def faults(**sections: Any) -> list[str]:
 
 
 def test_what_is_needed() -> None:
-    """A name, and where the catalog is; nothing of it without the sink."""
-    assert faults() == ["table.name", "table.uri"]
+    """Where the catalog is, for a table with a name; a catalog without a name would silently be none."""
+    assert faults(table={"name": "lake.events"}) == ["table.uri"]
     assert faults(table={"catalog": "sql", "name": "lake.events"}) == ["table.uri", "table.warehouse"]
-    assert faults(table={"catalog": "s3tables"}) == ["table.name", "table.warehouse"]
+    assert faults(table={"catalog": "s3tables", "name": "lake.events"}) == ["table.warehouse"]
+    assert faults(table={"uri": "https://catalog.example"}) == ["table.name"]
     assert faults(table={"catalog": "glue"}) == ["table.name"]
     assert faults(table={"catalog": "glue", "name": "events"}) == ["table.name"]
     parse_settings({**PATHS, "table": {"catalog": "glue", "name": "lake.events"}})
-    parse_settings({**PATHS, "output": {}})
+    parse_settings({**PATHS, "table": {"merge_hours": 24.0}})
 
 
 def test_the_partition_is_a_column() -> None:
@@ -37,7 +37,7 @@ def test_the_partition_is_a_column() -> None:
     assert faults(table=glue, schema={"metadata_columns": ["_manifest_id"]}) == ["schema.metadata_columns"]
     parse_settings({**PATHS, "table": glue, "schema": {"metadata_columns": ["_manifest_id", "file_date"]}})
     for folder in ("file_date={date}", "by/File_Date={date}/rows"):
-        assert faults(table=glue, output={"table": "iceberg", "folder": folder}) == ["output.folder"]
+        assert faults(table=glue, output={"folder": folder}) == ["output.folder"]
 
 
 def test_a_table_for_each_stream() -> None:

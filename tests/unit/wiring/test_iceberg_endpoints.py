@@ -79,7 +79,6 @@ def test_making_a_table(monkeypatch: pytest.MonkeyPatch, kind: str, warehouse: s
                 "paths": {name: f"s3://lake/events/{name}" for name in ("manifests", "output", "state")},
                 "input": {"allowed_prefixes": ["s3://raw"]},
                 "aws": {"region": "eu-west-1"},
-                "output": {"table": "iceberg"},
                 "table": {"catalog": kind, "uri": found.url, "warehouse": warehouse, "name": "lake.events"},
             }
         )

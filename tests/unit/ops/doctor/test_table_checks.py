@@ -59,7 +59,7 @@ def test_the_command(tmp_path: Path) -> None:
     place = sql_place(tmp_path)
     table = {"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME}
     (tmp_path / "raw").mkdir()
-    config = write_settings(tmp_path, output={"table": "iceberg"}, table=table)
+    config = write_settings(tmp_path, table=table)
 
     def state() -> list[str]:
         done = CliRunner().invoke(command, ["--config", str(config), "doctor", "--elsewhere", "--json"])
@@ -67,5 +67,5 @@ def test_the_command(tmp_path: Path) -> None:
 
     assert state() == ["ok"]
     table["uri"] = "sqlite:////no/such/folder/catalog.db"
-    write_settings(tmp_path, output={"table": "iceberg"}, table=table)
+    write_settings(tmp_path, table=table)
     assert state() == ["fault"]

@@ -217,7 +217,7 @@ def test_what_was_held_back_and_rebuilt() -> None:
 
 def test_no_table_in_the_settings() -> None:
     """There is nothing to compare; and a stream with a table retires nothing."""
-    with pytest.raises(SettingsError, match=r"output\.table"):
+    with pytest.raises(SettingsError, match=r"table\.name"):
         table_sink.table_keeper(Harness().app())
     with pytest.raises(SettingsError, match="retired dates"):
         operating.retiring_expirer(Harness(table={}).app(), "ann")
