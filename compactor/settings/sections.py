@@ -135,10 +135,6 @@ class Output(Section):
     max_partitions: int = _key(
         1000, "most partitions of a manifest; rows of further ones are in the one without values", ge=1, le=10_000
     )
-    publish: Literal["auto", "copy", "in_place"] = _key(
-        "auto",
-        '"copy": from staging; "in_place": a table lists them where they were written; "auto": so on S3',
-    )
 
 
 class Table(Section):

@@ -39,6 +39,7 @@ class Settings:
         folder: The name that commands have for a folder of `compact`, if that keeps these settings; empty for a job.
         claim_lease_seconds: The time after which another planner may take over a claim without a manifest.
         retry_pause_seconds: The pause after the first failed attempt; it doubles with each further one.
+        in_place: Whether a job writes the files of a table under their final names; None as its engine and place allow.
         member: The stream of these settings; None unless the file has `[[streams]]`.
         streams: The settings of each stream, if the file has `[[streams]]`.
     """
@@ -62,6 +63,7 @@ class Settings:
     folder: str = ""
     claim_lease_seconds: float = LEASE_SECONDS
     retry_pause_seconds: float = 1.0
+    in_place: bool | None = None
     member: Member | None = None
     streams: tuple["Settings", ...] = ()
 
@@ -344,7 +346,6 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
         _check_declared(source)
         _check_table(source)
-        _check_publish(source)
         _check_table_partitions(source)
     return None if source.faults else Settings(**valid)
 
@@ -452,19 +453,6 @@ def _check_declared(source: Source) -> None:
     file = source.values.get("schema", {}).get("file", "")
     if discovery == "declared" and file == "":
         source.fault("schema.file", file, 'a schema file, because input.discovery is "declared"')
-
-
-def _check_publish(source: Source) -> None:
-    """Record why files of rows cannot be written in place: readers of folders would see what is not decided."""
-    output = source.values.get("output", {})
-    if output.get("publish") != "in_place":
-        return
-    if not _has_table(source):  # guard: nothing is written in place where readers list folders
-        because = "because table.name is empty: readers of the folders would see files before they are decided"
-        source.fault("output.publish", "in_place", f'"copy" or "auto", {because}')
-    if source.values.get("convert", {}).get("engine") == "spark":
-        because = 'because convert.engine is "spark", which writes through the committers of S3A'
-        source.fault("output.publish", "in_place", f'"copy" or "auto", {because}')
 
 
 def _has_table(source: Source) -> bool:

@@ -96,15 +96,10 @@ def converts_on_spark(settings: Settings) -> bool:
 def is_in_place(settings: Settings) -> bool:
     """Whether row files are written under their final names, where a table lists them.
 
-    Raises:
-        SettingsError: The settings require it, but the engine does not support it.
+    On a local disk a copy is a link, and costs nothing. Spark's engine writes through the committers of S3A.
     """
-    publish, choice = settings.output.publish, engine_choice(settings.convert)
-    if not settings.has_table or publish == "copy":
+    if not settings.has_table:  # guard: nothing is written in place where readers list folders
         return False
-    if publish == "auto":
-        return is_s3(settings.paths.output) and choice.name == "native"
-    if installed_engine(settings) != "native":
-        why = f"the engine is {choice.name} ({choice.reason})"
-        raise SettingsError([f'output.publish: "in_place" -> expected "copy" or "auto", because {why}'])
-    return True
+    if settings.in_place is not None:
+        return settings.in_place
+    return is_s3(settings.paths.output) and engine_choice(settings.convert).name == "native"

@@ -119,7 +119,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
                 commit=commit,
                 erasure=erasure,
                 compression=app.layout.compression,
-                in_place=settings.output.publish == "in_place" or is_in_place(settings),  # no engine does it
+                in_place=is_in_place(settings),
                 on_crash_point=app.on_crash_point,
             )
             return stager.stage

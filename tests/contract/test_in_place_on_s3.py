@@ -49,10 +49,10 @@ class Traffic:
             self.conditions.add(params.get("IfNoneMatch", "none"))
 
 
-def compacted(publish: str, aws_endpoint: str, bucket: str) -> tuple[Harness, Traffic]:
+def compacted(in_place: bool | None, aws_endpoint: str, bucket: str) -> tuple[Harness, Traffic]:
     client = s3_client(REGION, aws_endpoint)
     store = S3Store(client)
-    harness = Harness(table={}, output={"publish": publish}, root=f"s3://{bucket}/{publish}", store=store)
+    harness = Harness(table={}, in_place=in_place, root=f"s3://{bucket}/{in_place}", store=store)
     lines = b"".join(b'{"id": "%d", "text": "%s"}\n' % (at, _random(at)) for at in range(9_500))
     harness.deliver("m1", lines, FLAWED)
     traffic = Traffic(client)
@@ -71,9 +71,9 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_files_are_sent_once_and_not_copied(aws_endpoint: str, bucket: str) -> None:
-    """By "auto", too: each is made by a request that fails if there is one; only rejects are copied."""
-    copied, of_copy = compacted("copy", aws_endpoint, bucket)
-    placed, of_place = compacted("auto", aws_endpoint, bucket)
+    """Unless told otherwise: each is made by a request that fails if there is one; only rejects are copied."""
+    copied, of_copy = compacted(False, aws_endpoint, bucket)
+    placed, of_place = compacted(None, aws_endpoint, bucket)
     rejects = len(placed.commit("m1").rejects)
     outputs = len(placed.commit("m1").outputs)
     assert all(file.is_in_place for file in placed.commit("m1").outputs)

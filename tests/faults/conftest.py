@@ -33,6 +33,8 @@ class Lake:
     settings: dict[str, dict[str, object]]
     lines: list[str] = field(default_factory=list)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
+    program: tuple[str, ...] = ("-m", "compactor")  # what Python runs as the command line
+    in_place: bool = False  # whether jobs without Spark write in place
 
     @property
     def config(self) -> Path:
@@ -77,7 +79,7 @@ class Lake:
     def start(self, *arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """Start the command line in a process group of its own."""
         return self.start_process(
-            [sys.executable, "-m", "compactor", "--config", str(self.config), *arguments], environment
+            [sys.executable, *self.program, "--config", str(self.config), *arguments], environment
         )
 
     def start_process(self, command: list[str], environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:

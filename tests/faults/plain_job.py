@@ -1,7 +1,8 @@
 """The job, the planner, `forget` and upkeep of a table, without Spark: they die or stop where they are told to.
 
 python -m tests.faults.plain_job CONFIG [--engine native|plain] [--plan PREFIX] [--die-at POINT | --stop-at POINT]
-    [--visit N] [--only ID] [--target-file-bytes N] [--record FILE] [(--forget FILE | --maintain) [--die-at-change N]]
+    [--in-place] [--visit N] [--only ID] [--target-file-bytes N] [--record FILE]
+    [(--forget FILE | --maintain) [--die-at-change N]]
 """
 
 import itertools
@@ -53,6 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("config", type=Path)
     parser.add_argument("--engine", choices=WITHOUT_SPARK, default=DEFAULT)
     parser.add_argument("--target-file-bytes", type=int, default=TARGET_FILE_BYTES, help="of the native engine")
+    parser.add_argument("--in-place", action="store_true", help="write the files of a table under their final names")
     parser.add_argument("--plan", help="plan this folder instead of running the job")
     parser.add_argument("--die-at", choices=[*CrashPoint, *PlanCrashPoint, WRITING], help="end by SIGKILL")
     parser.add_argument(
@@ -65,7 +67,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--maintain", action="store_true", help="do the upkeep of the table, and keep one snapshot")
     parser.add_argument("--die-at-change", type=int, default=0, help="end by SIGKILL before this change, from 1")
     arguments = parser.parse_args(words)
-    settings = replace(load_settings(arguments.config, {}), claim_lease_seconds=LEASE_SECONDS)
+    settings = replace(
+        load_settings(arguments.config, {}), claim_lease_seconds=LEASE_SECONDS, in_place=arguments.in_place
+    )
     table_sink.MANIFESTS_PER_COMMIT = 1  # each manifest is a batch of its own
     on_crash_point = interruption(arguments)
     spec = App(settings).store_spec

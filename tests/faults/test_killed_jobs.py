@@ -5,7 +5,6 @@ import json
 import random
 import shutil
 import signal
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -46,6 +45,14 @@ def test_killed_again_and_again_then_delivered_again(lake: Lake, engine: str) ->
     kill_and_deliver_again(lake, TALLY.case(Kind.ANY_MOMENT))
 
 
+WRITING_IN_PLACE = """
+from compactor.wiring import streaming
+streaming.is_in_place = lambda settings: True
+from compactor.__main__ import main
+main()
+"""
+
+
 @pytest.mark.faults
 @pytest.mark.timeout(900)
 def test_killed_again_and_again_in_place(lake: Lake) -> None:
@@ -53,9 +60,9 @@ def test_killed_again_and_again_in_place(lake: Lake) -> None:
     extras.NATIVE.need()
     place = sql_place(lake.folder)
     lake.settings["schema"] = {"metadata_columns": ["file_date"]}
-    lake.settings["output"] = {"publish": "in_place"}
     lake.settings["table"] = {"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME}
     lake.use_engine("native")
+    lake.program = ("-c", WRITING_IN_PLACE)
     kill_and_deliver_again(lake, TALLY.case(Kind.ANY_MOMENT))
     assert {path.parts[-3] for path in outputs(lake)} == {f"m-{number}" for number in range(4)}, (
         "in folders of attempts"
@@ -155,7 +162,7 @@ main()
 def test_killed_amid_rotations_of_the_checkpoint(lake: Lake, engine: str) -> None:
     """`kill -9` right after a rotation, twice; the next run has checkpoints of its own: exact."""
     lake.use_engine(engine)
-    lake.write_settings()
+    lake.program = ("-c", ROTATING)
     case, chance = TALLY.case(Kind.ANY_MOMENT), random.Random(SEED)
     numbers = itertools.count()
 
@@ -166,7 +173,7 @@ def test_killed_amid_rotations_of_the_checkpoint(lake: Lake, engine: str) -> Non
 
     for _ in range(2):
         known = checkpoints(lake)
-        job = lake.start_process([sys.executable, "-c", ROTATING, "--config", str(lake.config), "run"])
+        job = lake.start("run")
         wait_until(partial(rotates, known), job)
         time.sleep(chance.uniform(0.0, LONGEST_LIFE_SECONDS))
         kill_group(job)

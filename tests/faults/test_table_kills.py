@@ -57,19 +57,23 @@ def table_lake(request: pytest.FixtureRequest, two_manifests: Lake, proxy: Catal
     """A lake whose output a table lists, with two manifests to do, each a batch of its own."""
     lake = two_manifests
     lake.settings["schema"] = {"metadata_columns": ["file_date"]}
-    lake.settings["output"] = {"publish": request.param}
     lake.settings["table"] = {
         "catalog": "rest",
         "uri": proxy.url,
         "name": f"lake.{lake.folder.name}",
     }
     lake.write_settings()
+    lake.in_place = request.param == IN_PLACE
     return lake
+
+
+def start(nursery: Nursery, lake: Lake, *arguments: str) -> Job:
+    return nursery.start(lake.config, *(["--in-place"] if lake.in_place else []), *arguments)
 
 
 def run(nursery: Nursery, lake: Lake, *arguments: str) -> int | str:
     """One plain job, from its start to its end."""
-    return ended(nursery.start(lake.config, *arguments))
+    return ended(start(nursery, lake, *arguments))
 
 
 def ended(job: Job) -> int | str:
@@ -141,7 +145,7 @@ def test_a_death_amid_a_file_in_place(nursery: Nursery, table_lake: Lake, proxy:
 def test_a_driver_that_is_held_up_and_swept(nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, step: str) -> None:
     """It goes on after another one did everything: what it writes then is of no commit, and the next sweep takes it."""
     case = TALLY.case(Kind.TWO_DRIVERS)
-    late = nursery.start(table_lake.config, "--stop-at", step)
+    late = start(nursery, table_lake, "--stop-at", step)
     assert late.wait() == STOPPED, late.printed()
     case.stopped += 1
     sweep(table_lake)
@@ -169,7 +173,7 @@ def test_a_death_while_a_commit_is_on_its_way(
 ) -> None:
     """No process gets its answer, whatever it is. The next job, and a commit that arrives beside it, double nothing."""
     case = TALLY.case(Kind.ANY_MOMENT)
-    job = nursery.start(table_lake.config)
+    job = start(nursery, table_lake)
     proxy.fates = lambda: Fate.WELL if proxy.posts else _dying(job, fate)
     assert ended(job) == -signal.SIGKILL
     case.died += 1
@@ -190,7 +194,7 @@ def test_killed_at_any_commit_again_and_again(
     case, chance = TALLY.case(Kind.ANY_MOMENT), random.Random(seed)
     for number in range(MANY_KILLS):
         table_lake.add_manifest(f"m-{number}", files=1)
-        jobs = [nursery.start(table_lake.config) for _ in range(chance.choice((1, 1, 2)))]
+        jobs = [start(nursery, table_lake) for _ in range(chance.choice((1, 1, 2)))]
 
         def fate(jobs: list[Job] = jobs) -> Fate:
             if chance.random() < 0.3:

@@ -83,6 +83,7 @@ class Harness:
         output: Settings of the output.
         table: Settings of the table sink, which is then in memory.
         reading: Settings of the input.
+        in_place: Whether a table's files are written in place; as in a job if None.
         root: The folder of everything.
         store: Where everything is, if not in memory.
     """
@@ -98,6 +99,7 @@ class Harness:
         table: Mapping[str, object] | None = None,
         lease_seconds: float = LEASE_SECONDS,
         retry_pause_seconds: float = 0.001,
+        in_place: bool | None = None,
         root: str = "/w",
         store: ObjectStore | None = None,
     ) -> None:
@@ -113,20 +115,18 @@ class Harness:
                 "stream": dict(stream or {}),
                 "schema": {"metadata_columns": [], **(schema or {})},
                 "builder": {} if builder is None else builder,
-                "output": {key: value for key, value in (output or {}).items() if key != "publish"},
+                "output": dict(output or {}),
                 "table": dict(table or {}),
             }
         )
         self.settings = replace(
-            self.settings, claim_lease_seconds=lease_seconds, retry_pause_seconds=retry_pause_seconds
+            self.settings,
+            claim_lease_seconds=lease_seconds,
+            retry_pause_seconds=retry_pause_seconds,
+            in_place=in_place,
         )
         if table is not None:  # the one in memory needs no column of the partition, which a real one does
-            publish = (output or {}).get("publish", "auto")
-            self.settings = replace(
-                self.settings,
-                output=self.settings.output.model_copy(update={"publish": publish}),
-                table=self.settings.table.model_copy(update={"name": "lake.events"}),
-            )
+            self.settings = replace(self.settings, table=self.settings.table.model_copy(update={"name": "lake.events"}))
         self.sink = None if table is None else MemoryTable(exists=lambda uri: self.store.stat(uri) is not None)
 
     @property

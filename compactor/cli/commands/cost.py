@@ -262,4 +262,4 @@ def shape_of(
 
 def _is_in_place(settings: Settings | None, engine: EngineName) -> bool:
     """Whether output files are written in place: the estimate is for a job on S3."""
-    return bool(settings and settings.has_table and settings.output.publish != "copy" and engine == "native")
+    return bool(settings and settings.has_table and engine == "native")

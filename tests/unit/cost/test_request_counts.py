@@ -71,8 +71,8 @@ def test_a_manifest(contents: list[bytes], staged: int) -> None:
 def test_a_manifest_in_place(contents: list[bytes], rejects: int) -> None:
     """It takes fewer calls than the same one that is copied, by as many as the estimates differ."""
     calls = []
-    for publish in ("copy", "in_place"):
-        harness = Harness(table={}, output={"publish": publish})
+    for is_in_place in (False, True):
+        harness = Harness(table={}, in_place=is_in_place)
         store = FaultyStore(harness.store)
         runner = streaming.scheduler(harness.app(store=store), harness.engine())
         runner.run([harness.deliver("first", GOOD)])  # after which schema and sizes are known

@@ -31,7 +31,7 @@ LATER = timedelta(days=2).total_seconds()
 
 
 def in_place(**more: dict[str, object]) -> Harness:
-    return Harness(table={}, output={"publish": "in_place", **more.pop("output", {})}, **more)  # type: ignore[arg-type]
+    return Harness(table={}, in_place=True, **more)  # type: ignore[arg-type]
 
 
 def outputs(harness: Harness) -> list[str]:
@@ -234,15 +234,14 @@ def test_a_rebuild_writes_in_place_again(step: CrashPoint) -> None:
 
 def test_from_one_way_to_the_other_and_back() -> None:
     """A rebuild goes by the settings of its own time, whichever way the files of before were published."""
-    for first, second in (("copy", "in_place"), ("in_place", "copy")):
-        harness = Harness(table={}, output={"publish": first})
+    for first in (False, True):
+        harness = Harness(table={}, in_place=first)
         harness.deliver("m1", GOOD, FLAWED)
         harness.run_once()
         before = outputs(harness)
-        listed = harness.settings.output.model_copy(update={"publish": second})
-        harness.settings = replace(harness.settings, output=listed)
+        harness.settings = replace(harness.settings, in_place=not first)
         assert rebuild(harness, "m1", force=True).failed == ()
-        assert {file.is_in_place for file in harness.commit("m1").outputs} == {second == "in_place"}
+        assert {file.is_in_place for file in harness.commit("m1").outputs} == {not first}
         assert not set(before) & set(outputs(harness))
         check_table(harness, "m1")
         harness.check_exact()

@@ -22,7 +22,6 @@ from compactor.core.logs.names import LogName
 from compactor.settings.settings import SECTIONS, Settings, load_settings, parse_settings
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import read_document, read_environment, validate
-from compactor.wiring import engine_choice
 from compactor.wiring.engine_choice import is_in_place
 from compactor.wiring.settings_files import job_arguments, overriding, settings_at
 from tests.support.aws_stand_in import REGION
@@ -32,53 +31,29 @@ TABLE = {"catalog": "sql", "uri": "sqlite:////w/c.db", "warehouse": "/w/t", "nam
 
 
 def published(
-    output: Mapping[str, object], root: str = "/w", engine: str = "auto", table: Mapping[str, object] = TABLE
+    root: str = "/w", engine: str = "auto", table: Mapping[str, object] = TABLE
 ) -> dict[str, dict[str, object]]:
     return {
         "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
         "input": {"allowed_prefixes": [f"{root}/raw"]},
         "builder": {"claims": "@journal"},
         "convert": {"engine": engine},
-        "output": dict(output),
         "table": dict(table),
     }
 
 
 def in_place(**given: str) -> bool:
     table = {**TABLE, "name": given.get("table", TABLE["name"])}
-    output = {"publish": given.get("publish", "auto")}
-    settings = parse_settings(published(output, given.get("root", "/w"), given.get("engine", "auto"), table))
-    return is_in_place(settings)
+    return is_in_place(parse_settings(published(given.get("root", "/w"), given.get("engine", "auto"), table)))
 
 
 @pytest.mark.skipif(not is_installed(), reason="needs the native engine")
-def test_auto_saves_the_copy_of_a_table_on_s3() -> None:
+def test_a_table_on_s3_needs_no_copy() -> None:
     """On a disk a copy is a link, and costs nothing."""
     assert in_place(root="s3://lake")
     assert not in_place()
-    assert not in_place(root="s3://lake", publish="copy")
     assert not in_place(root="s3://lake", engine="spark")
     assert not in_place(root="s3://lake", table="")
-    assert in_place(publish="in_place")
-
-
-def test_why_not_in_place() -> None:
-    """Each reason is said, with the key and what was expected."""
-    with pytest.raises(SettingsError) as raised:
-        parse_settings(published({"publish": "in_place"}, engine="spark", table={}))
-    because = 'output.publish: "in_place" -> expected "copy" or "auto", because '
-    assert [fault for fault in raised.value.faults if "publish" in fault] == [
-        f"{because}table.name is empty: readers of the folders would see files before they are decided",
-        f'{because}convert.engine is "spark", which writes through the committers of S3A',
-    ]
-
-
-def test_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where "auto" is Spark's engine, nothing can be written in place: the job says so before it begins."""
-    settings = parse_settings(published({"publish": "in_place"}))
-    monkeypatch.setattr(engine_choice, "is_installed", lambda: False)
-    with pytest.raises(SettingsError, match="because the engine is spark"):
-        is_in_place(settings)
 
 
 def loaded(root: Path, source: dict[str, Any], prefix: str = "kinesis://main/orders") -> Settings:
