@@ -1,13 +1,13 @@
 """The parameters of the stack, from the settings, the artefacts and the parameters file."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
 from compactor.core.errors import SettingsError
 from compactor.core.layout import folder, is_s3
-from compactor.core.logs.names import KINESIS, LogName, is_log
+from compactor.core.logs.names import KAFKA, KINESIS, is_log
 from compactor.settings.settings import Settings
 from deploy.streams import OF_ONE_STREAM, database_of
 
@@ -41,7 +41,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "InputBucketName": bucket,
         "InputPrefix": folder(key) if key else "",
         "KinesisStream": _stream(settings),
-        "KafkaTopics": _pattern(LogName.parse(each).name for each in settings.kafka.topics),
+        "KafkaTopics": _pattern(_topics(settings)),
         "KafkaSecrets": _pattern(secrets_of(settings)),
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
         "DatabaseName": database_of(settings) if settings.streams else database,
@@ -168,6 +168,12 @@ def _stream(settings: Settings) -> str:
     scheme = f"{KINESIS}://"
     place = next((each for each in settings.input.allowed_prefixes if each.startswith(scheme)), "")
     return place.removeprefix(scheme).partition("/")[2] or "*" if place else ""
+
+
+def _topics(settings: Settings) -> Iterator[str]:
+    """The topics that the jobs land."""
+    for each in settings.streams or (settings,):
+        yield from (log.name for log in each.logs if log.scheme == KAFKA)
 
 
 def secrets_of(settings: Settings) -> set[str]:

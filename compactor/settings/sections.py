@@ -26,7 +26,6 @@ from compactor.settings.types import (
     InputPlaces,
     KafkaProperties,
     KinesisSources,
-    KinesisStreams,
     LogGroup,
     MetadataColumns,
     Namespace,
@@ -41,7 +40,6 @@ from compactor.settings.types import (
     SparkConf,
     TableName,
     TopicArn,
-    Topics,
     Warehouse,
     Window,
 )
@@ -272,7 +270,6 @@ class Kafka(Section):
         default_factory=dict,
         description="by name, the properties of its clients; secrets as env:NAME, file:/path or secretsmanager:ARN",
     )
-    topics: Topics = _key((), "topics that the job plans by itself, as kafka://cluster/topic")
     record_columns: RecordColumns = _key(
         (), 'columns of what records have beside their values: "key", "timestamp", "headers", "offset"'
     )
@@ -287,4 +284,3 @@ class Kinesis(Section):
     sources: KinesisSources = Field(
         default_factory=dict, description="by name, where streams are: region, consumer, strays, endpoint_url"
     )
-    streams: KinesisStreams = _key((), "streams that the job plans by itself, as kinesis://source/stream")

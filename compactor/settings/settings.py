@@ -1,7 +1,7 @@
 """The settings: read once, validated as a whole, then frozen."""
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -11,7 +11,7 @@ from compactor.core import layout
 from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import Routes, path_columns
-from compactor.core.logs.names import KAFKA, KINESIS, LogName
+from compactor.core.logs.names import KAFKA, KINESIS, LogName, logs_among
 from compactor.core.logs.names import input_place as log_place
 from compactor.core.partitions import PartitionField, parse_field, parse_fields
 from compactor.core.rules.attempts import RetryRules
@@ -74,9 +74,8 @@ class Settings:
 
     @property
     def logs(self) -> tuple[LogName, ...]:
-        """The topics and streams that the job lands. With `[[streams]]`, those of this stream's input."""
-        found = map(LogName.parse, (*self.kafka.topics, *self.kinesis.streams))
-        return tuple(each for each in found if _is_input(each, self.input.allowed_prefixes))
+        """The topics and streams that the job lands: those that its input names, but no whole cluster or source."""
+        return logs_among(self.input.allowed_prefixes)
 
     @property
     def landing_late_seconds(self) -> float:
@@ -328,7 +327,7 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
         raise SettingsError([*source.faults, *faults])
     if _STREAMS in document:
         return _with_streams(settings, source, entries, faults)
-    if faults := list(_faults_of_planned(settings, settings.input.allowed_prefixes)):
+    if faults := list(_faults_of_logs(settings)):
         raise SettingsError(faults)
     folder = compact_paths.folder_kept_at(place, settings.paths, settings.metrics.sink)
     return settings.of_folder(folder) if folder else settings
@@ -365,32 +364,19 @@ def _with_streams(common: Settings, source: Source, entries: list[Entry], faults
             read.append((entry.stream, settings))
     routes = Routes({stream.name: settings.input.allowed_prefixes for stream, settings in read})
     streams = tuple(replace(settings, member=Member(stream, shared, routes)) for stream, settings in read)
-    prefixes = [prefix for _, each in read for prefix in each.input.allowed_prefixes]
-    if faults := [*faults, *crossing(streams, common), *_faults_of_planned(common, prefixes)]:
+    of_logs = dict.fromkeys(fault for each in streams for fault in _faults_of_logs(each))
+    if faults := [*faults, *crossing(streams, common), *of_logs]:
         raise SettingsError(faults)
     return replace(common, streams=streams)
 
 
-def _faults_of_planned(settings: Settings, prefixes: Sequence[str]) -> Iterator[str]:
-    """The faults of the topics and streams to plan. Input may come from the prefixes."""
-    kafka, kinesis = settings.kafka, settings.kinesis
-    if kafka.values == "lines" and "offset" not in kafka.record_columns:
+def _faults_of_logs(settings: Settings) -> Iterator[str]:
+    """The faults of topics and streams that the job lands."""
+    if settings.kafka.values == "lines" and "offset" not in settings.kafka.record_columns:
         yield 'kafka.values: "lines" -> expected "offset" in kafka.record_columns, so that rows tell their record'
-    for key, named, sources, expected in (
-        ("kafka.topics", kafka.topics, kafka.clusters, "a topic of one of kafka.clusters"),
-        ("kinesis.streams", kinesis.streams, kinesis.sources, "a stream of one of kinesis.sources"),
-    ):
-        if named and settings.control.mode == "on_work":
-            yield f'control.mode: "on_work" -> expected "always", because only a job that runs plans {key}'
-        for index, log in enumerate(map(LogName.parse, named)):
-            if log.source not in sources:
-                yield f'{key}[{index}]: "{log}" -> expected {expected}'
-            elif not _is_input(log, prefixes):
-                yield f'{key}[{index}]: "{log}" -> expected it within input.allowed_prefixes: {", ".join(prefixes)}'
-
-
-def _is_input(planned: LogName, prefixes: Sequence[str]) -> bool:
-    return any(layout.is_within(f"{planned}/", each) for each in prefixes)
+    for log in settings.logs if settings.control.mode == "on_work" else ():
+        because = f"because only a running job lands {log}, which input.allowed_prefixes names"
+        yield f'control.mode: "on_work" -> expected "always", {because}'
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The types of keys: each checks its value, and says in words what it expects."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -12,12 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 from compactor.core import layout, partitions
 from compactor.core.inputs.source_places import EXCLUDED_EXPECTED, exclusion
 from compactor.core.logs.names import (
-    KAFKA,
-    KINESIS,
     SOURCE_PATTERN,
-    STREAM_EXPECTED,
-    TOPIC_EXPECTED,
-    LogName,
     RecordColumn,
 )
 from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
@@ -181,16 +175,6 @@ def _cluster_properties(properties: dict[str, str]) -> dict[str, str]:
     return properties
 
 
-def _log(scheme: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        log = LogName.parse(text)
-        if log.scheme != scheme:
-            raise ValueError(TOPIC_EXPECTED if scheme == KAFKA else STREAM_EXPECTED)
-        return str(log)
-
-    return parse
-
-
 def _source_keys(keys: dict[str, str]) -> dict[str, str]:
     for key, value in keys.items():
         if key not in _SOURCE_KEYS:
@@ -268,23 +252,11 @@ KafkaProperties = Annotated[
     ],
     Expected("a table of clusters, each with a table of properties"),
 ]
-Topics = Annotated[
-    tuple[Annotated[str, AfterValidator(_log(KAFKA))], ...],
-    Field(strict=False),
-    AfterValidator(_no_repeats),
-    Expected(f"a list of topics, each {TOPIC_EXPECTED} and named once"),
-]
 RecordColumns = Annotated[
     tuple[RecordColumn, ...],
     Field(strict=False),
     AfterValidator(_no_repeats),
     Expected("a list of `key`, `timestamp`, `headers` and `offset`, each once; or an empty one"),
-]
-KinesisStreams = Annotated[
-    tuple[Annotated[str, AfterValidator(_log(KINESIS))], ...],
-    Field(strict=False),
-    AfterValidator(_no_repeats),
-    Expected(f"a list of streams, each {STREAM_EXPECTED} and named once"),
 ]
 KinesisSources = Annotated[
     dict[Annotated[str, AfterValidator(_source_name)], Annotated[dict[str, str], AfterValidator(_source_keys)]],

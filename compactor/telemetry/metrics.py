@@ -124,7 +124,7 @@ CATALOGUE = {
         "Seconds",
     ),
     "LandingsFailed": Metric(
-        "landings of `kafka.topics` and `kinesis.streams` that failed completely or partly",
+        "landings of topics and streams that failed completely or partly",
         "stays above 0: read landing.failed in the log",
     ),
     "FilesAnnounced": Metric(

@@ -224,7 +224,6 @@ def test_control_plane(harness: Harness) -> None:
         replace(
             given,
             input=given.input.model_copy(update={"allowed_prefixes": (*given.input.allowed_prefixes, topic)}),
-            kafka=given.kafka.model_copy(update={"topics": (topic,)}),
         ),
         clock=harness.clock,
         store=watched,

@@ -92,12 +92,12 @@ def test_what_follows_from_the_settings() -> None:
         "sasl.username": f"secretsmanager:{OF_BROKERS}#username",
         "sasl.password": f"secretsmanager:{OF_BROKERS}#p",
     }
-    settings = settings_with({"topics": ("kafka://main/orders",), "properties": properties}, ("kafka://main/orders",))
+    settings = settings_with({"properties": properties}, ("kafka://main/orders",))
     found = settings_parameters(settings)
     assert (found["KafkaTopics"], found["KafkaSecrets"]) == ("orders", OF_BROKERS)
     assert float(found["LogLateSeconds"]) == settings.landing_late_seconds
     assert found["InputBucketName"] == parameters_of("prod")["InputBucketName"]
-    several = settings_with({"topics": ("kafka://main/orders-a", "kafka://main/orders-b")}, ("kafka://main",))
+    several = settings_with({}, ("kafka://main/orders-a", "kafka://main/orders-b"))
     assert settings_parameters(several)["KafkaTopics"] == "orders-*"
     assert secrets_of(several) == set()
 

@@ -107,7 +107,7 @@ def test_the_job_on_spark_plans_topics(tmp_path: Path, broker: KafkaBroker) -> N
     feed.create(2)
     feed.send(0, b'{"id": "a"}', None, key=b"k")
     given = kafka_settings(broker.servers, feed.name)
-    given["kafka"] |= {"topics": [str(feed.topic)], "record_columns": ["key", "offset"]}
+    given["kafka"] |= {"record_columns": ["key", "offset"]}
     given["builder"] = {"max_wait_seconds": 0.5}
     given["stream"] = {"trigger_interval_seconds": 0.5}
     config = write_settings(tmp_path, **given, metrics={"sink": "none"})

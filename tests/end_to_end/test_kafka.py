@@ -21,8 +21,8 @@ from tests.support.kafka_topics import TopicFeed, ids_in, kafka_settings  # noqa
 pytestmark = pytest.mark.full
 
 
-def workspace(root: Path, broker: KafkaBroker, *names: str) -> Workspace:
-    return Workspace(root, write_settings(root, **kafka_settings(broker.servers, *names)))
+def workspace(root: Path, broker: KafkaBroker) -> Workspace:
+    return Workspace(root, write_settings(root, **kafka_settings(broker.servers)))
 
 
 def run(place: Workspace) -> None:
@@ -38,7 +38,7 @@ def test_every_committed_record_is_one_row(tmp_path: Path, broker: KafkaBroker) 
     feed.transactions(1, [1500, 700, 1, 1, 2000, 300])
     feed.produce(2, 3000)
     feed.send(2, None, b"no json", b'{"id":\n"several-lines"}', b'{"id": "a\nb"}', None, b"")
-    place = workspace(tmp_path, broker, "orders")
+    place = workspace(tmp_path, broker)
     planned, code = place.json("plan", str(feed.topic))
     assert code == 0
     assert planned["log"]["lines"] == len(feed.written) + 4
@@ -73,7 +73,7 @@ def test_a_record_is_traced_and_redriven_by_its_offset(tmp_path: Path, broker: K
     feed.produce(0, 50)
     feed.send(0, None, b'{"id": "' + b"l" * 500 + b'"}', b"no json")
     feed.produce(0, 10)
-    place = workspace(tmp_path, broker, "trace")
+    place = workspace(tmp_path, broker)
     settings = place.config.read_text()
     place.config.write_text(settings.replace("[input]", "[input]\nmax_line_bytes = 400"))
     place.json("plan", str(feed.topic))
@@ -100,7 +100,7 @@ def test_retention_is_faster(tmp_path: Path, broker: KafkaBroker) -> None:
     feed.create(2)
     feed.produce(0, 100)
     feed.produce(1, 100)
-    place = workspace(tmp_path, broker, "short")
+    place = workspace(tmp_path, broker)
     place.json("plan", str(feed.topic))
     feed.remove_before(1, 100)
     run(place)
@@ -132,7 +132,7 @@ def test_retention_meets_a_reading(tmp_path: Path, broker: KafkaBroker) -> None:
     feed = TopicFeed(broker.servers, "overtaken")
     feed.create(1)
     feed.produce(0, 3000, padding=20_000)  # more than a client holds
-    log = kafka_log(workspace(tmp_path, broker, "overtaken").app)
+    log = kafka_log(workspace(tmp_path, broker).app)
     reading = log.read(feed.topic, "0", 0, 1_000_000_000)
     assert next(reading).kept_from == 1
     assert next(reading).records[0].position == 1
@@ -151,7 +151,7 @@ def test_compaction_and_a_topic_made_again(tmp_path: Path, broker: KafkaBroker) 
     )
     for number in range(40):
         feed.send(0, b'{"id": "%d"}' % number, key=b"%d" % (number % 3))
-    place = workspace(tmp_path, broker, "keyed")
+    place = workspace(tmp_path, broker)
     log = kafka_log(place.app)
     live = log.describe(feed.topic)
     assert live is not None

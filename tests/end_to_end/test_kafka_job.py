@@ -29,7 +29,6 @@ def workspace(root: Path, broker: KafkaBroker, *names: str) -> Workspace:
     """A folder whose job plans these topics, and files of a folder beside them."""
     given = kafka_settings(broker.servers, *names)
     topics = given["input"]["allowed_prefixes"]
-    given["kafka"] |= {"topics": topics}
     given["input"] = {"allowed_prefixes": [*topics, f"{root}/raw"]}
     given["builder"] = {"max_wait_seconds": 1.0}
     given["stream"] = {"source": "listing", "trigger_interval_seconds": 0.2}

@@ -63,7 +63,7 @@ def test_nothing_is_lost_or_doubled(tmp_path: Path, broker: KafkaBroker) -> None
     chance = random.Random(11)
     feed = TopicFeed(broker.servers, "storm")
     feed.create(PARTITIONS)
-    settings = kafka_settings(broker.servers, "storm")
+    settings = kafka_settings(broker.servers)
     settings |= {"stream": {"source": "listing"}, "builder": {"target_manifest_bytes": 20_000}}
     place = Workspace(tmp_path, write_settings(tmp_path, **settings))
     assert started(place, "plan", str(feed.topic)).wait(SECONDS) == 0  # all chains begin, at offset 0

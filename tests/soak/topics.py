@@ -93,7 +93,7 @@ class Course:
         servers = self.broker.servers
         self.log = TopicLog(TopicFeed(servers, "flood"), self.chance)
         self.keyed = KeyedLog(TopicFeed(servers, "keyed"), self.chance)
-        settings = kafka_settings(servers, "flood", "keyed")
+        settings = kafka_settings(servers)
         settings |= {"stream": {"source": "listing"}, "builder": {"target_manifest_bytes": 5_000_000}}
         self.config = write_settings(self.folder, **settings)
 

@@ -132,9 +132,10 @@ class TopicFeed:
 
 
 def kafka_settings(servers: str, *names: str) -> dict[str, Any]:
-    """The sections of settings for topics on a broker."""
+    """The sections of settings for topics on a broker, which the job lands; without names, only commands do."""
+    topics = [str(LogName("kafka", CLUSTER, each)) for each in names]
     return {
-        "input": {"allowed_prefixes": [str(LogName("kafka", CLUSTER, each)) for each in names]},
+        "input": {"allowed_prefixes": topics or [f"kafka://{CLUSTER}"]},
         "kafka": {"clusters": {CLUSTER: {"bootstrap.servers": servers}}},
         "schema": {"metadata_columns": ["_source_file", "_manifest_id"]},
     }

@@ -6,7 +6,7 @@ precedes all records of either.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, Self, get_args
@@ -244,6 +244,12 @@ def input_place(text: str) -> str:
     if not is_source and spelling.match(scheme, "/?", text) is None:
         raise ValueError(f"{spelling.log_expected.rpartition('/')[0]} or {spelling.log_expected}")
     return text.rstrip("/")
+
+
+def logs_among(places: Iterable[str]) -> tuple[LogName, ...]:
+    """The logs that places of the input name. Folders, and sources whose logs are not named, are passed over."""
+    whole = STREAM_EXPECTED.count("/")
+    return tuple(LogName.parse(each) for each in dict.fromkeys(places) if is_log(each) and each.count("/") == whole)
 
 
 RecordColumn = Literal["key", "timestamp", "headers", "offset"]

@@ -6,7 +6,7 @@ from functools import partial
 
 from compactor.core.errors import CompactorError
 from compactor.core.layout import canonical, is_s3
-from compactor.core.logs.names import KAFKA, KINESIS, STREAM_EXPECTED, LogName, is_log
+from compactor.core.logs.names import KAFKA, KINESIS, is_log
 from compactor.core.logs.ports import KafkaLog, Log
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ops.doctor import account_checks, service_checks
@@ -67,10 +67,17 @@ def uses_s3(settings: Settings) -> bool:
 
 def _places(env: Environment, settings: Settings) -> Iterator[Check]:
     """The checks of the places of a job, or of one of several streams."""
-    streams = [str(log) for log in settings.logs if log.scheme == KINESIS]
     prefixes = settings.input.allowed_prefixes
-    for stream in dict.fromkeys([*streams, *(each for each in prefixes if each.startswith(KINESIS))]):
-        yield Check("input", partial(_stream, env, settings, stream))
+    for stream in (each for each in prefixes if each.startswith(f"{KINESIS}://")):
+        yield Check(
+            "input",
+            partial(
+                service_checks.try_stream,
+                partial(env.kinesis, settings),
+                stream,
+                wait_seconds=settings.landing_late_seconds,
+            ),
+        )
     for prefix in (each for each in prefixes if not is_log(each)):
         yield Check("input", partial(try_input, env.store, prefix, "input.allowed_prefixes"), _needs(prefix))
     places = settings.paths
@@ -97,35 +104,11 @@ def _own_place(env: Environment, name: str, place: str, key: str) -> Check:
 def _logs_and_tables(env: Environment, settings: Settings) -> Iterator[Check]:
     """The checks of each Kafka topic of the input, and of the table that lists the output."""
     wait_seconds = settings.landing_late_seconds
-    planned = {log for log in settings.logs if log.scheme == KAFKA}
-    named = {topic for prefix in settings.input.allowed_prefixes if (topic := _topic(prefix)) is not None}
-    for topic in sorted(planned | named):
-        check = partial(
-            service_checks.topic,
-            partial(env.kafka, settings),
-            topic,
-            wait_seconds=wait_seconds,
-            is_planned=topic in planned,
-        )
+    for topic in (log for log in settings.logs if log.scheme == KAFKA):
+        check = partial(service_checks.topic, partial(env.kafka, settings), topic, wait_seconds=wait_seconds)
         yield Check("topic", check, (f"kafka {topic.source}",))
     if (table := env.listed(settings)) is not None:
         yield Check("iceberg table", partial(service_checks.iceberg_table, table, settings.layout().table_owner))
-
-
-def _topic(prefix: str) -> LogName | None:
-    try:
-        found = LogName.parse(prefix)
-    except ValueError:  # a folder, or a whole cluster
-        return None
-    return found if found.scheme == KAFKA else None
-
-
-def _stream(env: Environment, settings: Settings, prefix: str) -> list[Finding]:
-    if prefix.count("/") < STREAM_EXPECTED.count("/"):
-        return [skipped(f"{prefix}: `compactor plan --dry-run` shows its content")]
-    stream, wait_seconds = LogName.parse(prefix), settings.landing_late_seconds
-    is_planned = stream in settings.logs
-    return service_checks.try_stream(env.kinesis(settings), stream, wait_seconds=wait_seconds, is_planned=is_planned)
 
 
 def _schema_file(store: ObjectStore, settings: Settings) -> Finding:

@@ -4,40 +4,40 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 
 from compactor.core.errors import AccessError, CompactorError, ExtraMissing, TryAgainError
-from compactor.core.logs.names import LogName
+from compactor.core.logs.names import LogName, logs_among
 from compactor.core.logs.ports import KafkaLog, Log, TopicFacts
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.ops.doctor.account_checks import DEPLOY, described
-from compactor.ops.doctor.findings import Account, Finding, fault, ok, warning
+from compactor.ops.doctor.findings import Account, Finding, fault, ok, skipped, warning
 from compactor.schema.catalog import drift, table_columns
 from compactor.table.standing import ListedTable
 
 _READ_BYTES = 1024 * 1024
 
 
-def try_stream(log: Log, stream: LogName, *, wait_seconds: float, is_planned: bool) -> list[Finding]:
+def try_stream(kinesis: Callable[[], Log], place: str, *, wait_seconds: float) -> list[Finding]:
     """Describe a stream, list its shards, and read from one as landing does.
 
     Args:
-        log: The client of the streams.
-        stream: The stream.
+        kinesis: Opens the client of the streams.
+        place: The stream, or a source with all of its streams, which are not tried.
         wait_seconds: The longest time until a record is landed.
-        is_planned: Whether jobs land the stream.
 
     Raises:
         CompactorError: One of these is refused, or does not respond.
     """
+    if not (named := logs_among([place])):
+        return [skipped(f"{place}: `compactor plan --dry-run` shows its content")]
+    [stream], log = named, kinesis()
     live = log.describe(stream)
     if live is None:
-        named = "kinesis.streams" if is_planned else "input.allowed_prefixes"
-        return [fault(f"{stream}: there is no such stream", f"create it, or correct {named}")]
+        return [fault(f"{stream}: there is no such stream", "create it, or correct input.allowed_prefixes")]
     shards = log.partitions(stream)
     for shard in shards[:1]:
         reading = log.read(stream, shard.partition_id, 0, _READ_BYTES)
         list(islice(reading, 1))
         reading.close()
-    by_command = "" if is_planned else "; no job lands it: `compactor plan` does, or name it in kinesis.streams"
-    found = ok(f"{stream}: can describe, list and read {count(len(shards), 'shard')}{by_command}")
+    found = ok(f"{stream}: can describe, list and read {count(len(shards), 'shard')}")
     return [found, _kept(stream, live.retention.total_seconds(), wait_seconds, "the retention of stream")]
 
 
@@ -105,14 +105,13 @@ def cluster(kafka: Callable[[], KafkaLog], name: str) -> Finding:
     return ok(f"{count(nodes, 'broker')} {'answers' if nodes == 1 else 'answer'}")
 
 
-def topic(kafka: Callable[[], KafkaLog], of: LogName, *, wait_seconds: float, is_planned: bool) -> list[Finding]:
+def topic(kafka: Callable[[], KafkaLog], of: LogName, *, wait_seconds: float) -> list[Finding]:
     """Whether a topic exists, may be read, and keeps its records long enough.
 
     Args:
         kafka: Opens the brokers.
         of: The topic.
         wait_seconds: The longest time until a record is landed.
-        is_planned: Whether jobs land the topic.
     """
     try:
         facts = kafka().inspect(of)
@@ -123,8 +122,7 @@ def topic(kafka: Callable[[], KafkaLog], of: LogName, *, wait_seconds: float, is
         return [fault(found, f"create it, correct its name, or allow Describe on topic {of.name}")]
     if facts.may_read is False:
         return [fault(f"{of}: may be described, but not read", f"allow Read on topic {of.name}")]
-    by_command = "" if is_planned else "; no job lands it: `compactor plan` does, or name it in kafka.topics"
-    return [ok(f"{of}: {count(facts.partitions, 'partition')}{by_command}"), _retention(of, facts, wait_seconds)]
+    return [ok(f"{of}: {count(facts.partitions, 'partition')}"), _retention(of, facts, wait_seconds)]
 
 
 def _retention(of: LogName, facts: TopicFacts, wait_seconds: float) -> Finding:

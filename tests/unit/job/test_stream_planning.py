@@ -27,8 +27,8 @@ SECONDS = 60.0
 def app_of(root: Path, kinesis: MemoryKinesis, log: Any = None) -> App:
     """The components of a job that plans two streams."""
     given: dict[str, Any] = {
-        "input": {"allowed_prefixes": ["kinesis://main"]},
-        "kinesis": {"sources": {"main": {}}, "streams": [str(STREAM), str(OTHER)]},
+        "input": {"allowed_prefixes": [str(STREAM), str(OTHER)]},
+        "kinesis": {"sources": {"main": {}}},
         "builder": {"max_wait_seconds": 0.05},
         "stream": {"source": "listing", "trigger_interval_seconds": 0.05},
     }

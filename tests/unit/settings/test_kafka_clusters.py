@@ -93,46 +93,23 @@ def test_own_places_are_never_topics(tmp_path: Path) -> None:
         parse_settings(folder_settings(tmp_path, paths={**folder_settings(tmp_path)["paths"], "output": "kafka://a/b"}))
 
 
-@pytest.mark.parametrize(
-    ("topics", "expected"),
-    [
-        (["kafka://main/orders"], ""),
-        (["kafka://other/orders"], "a topic of one of kafka.clusters"),
-        (["kafka://main/others"], "within input.allowed_prefixes: kafka://main/orders"),
-        (["kafka://main"], "kafka://cluster/topic"),
-        (["kafka://main/orders", "kafka://main/orders/"], "each of them once"),
-    ],
-)
-def test_topics_that_the_job_plans(topics: list[str], expected: str) -> None:
-    """Each is once in the list, of a known cluster, and where input may come from."""
-    given = {"input": {"allowed_prefixes": ["kafka://main/orders"]}}
-    kafka = {"clusters": {"main": SERVERS}, "topics": topics}
-    if not expected:
-        assert parse_settings(folder_settings("/data", **given, kafka=kafka)).logs == (
-            LogName("kafka", "main", "orders"),
-        )
-        return
-    with pytest.raises(SettingsError) as raised:
-        parse_settings(folder_settings("/data", **given, kafka=kafka))
-    assert expected in str(raised.value)
-
-
 def test_topics_of_streams(tmp_path: Path) -> None:
-    """Each stream plans those that its input may come from; a topic of none of them is a fault."""
+    """Each stream lands those of its input, and a job has to run for them."""
     names = ("orders", "views")
     streams = [{"name": each, "input": {"allowed_prefixes": [f"kafka://main/{each}"]}} for each in names]
-    topics = [f"kafka://main/{each}" for each in names]
-    prefixes = {"allowed_prefixes": ["kafka://main"]}
-    common = folder_settings(tmp_path, input=prefixes, kafka={"clusters": {"main": SERVERS}, "topics": topics})
+    common = folder_settings(
+        tmp_path, input={"allowed_prefixes": ["kafka://main"]}, kafka={"clusters": {"main": SERVERS}}
+    )
     found = parse_settings({**common, "streams": streams})
+    assert found.logs == ()
     assert [each.logs for each in found.streams] == [(LogName("kafka", "main", name),) for name in names]
-    with pytest.raises(SettingsError, match=r"kafka\.topics\[1\]"):
-        parse_settings({**common, "streams": streams[:1]})
+    with pytest.raises(SettingsError, match="only a running job lands kafka://main/orders, which"):
+        parse_settings({**common, "streams": streams, "control": {"mode": "on_work"}})
 
 
-def test_a_job_that_plans_topics_always_runs(tmp_path: Path) -> None:
-    """Started for waiting manifests alone, it would plan none."""
-    kafka = {"clusters": {"main": SERVERS}, "topics": ["kafka://main/orders"]}
-    given = {"input": {"allowed_prefixes": ["kafka://main"]}, "kafka": kafka, "control": {"mode": "on_work"}}
+def test_a_job_that_lands_topics_always_runs(tmp_path: Path) -> None:
+    """Started for waiting manifests alone, it would land none."""
+    given = {"kafka": {"clusters": {"main": SERVERS}}, "control": {"mode": "on_work"}}
     with pytest.raises(SettingsError, match=r"control\.mode"):
-        parse_settings(folder_settings(tmp_path, **given))
+        parse_settings(folder_settings(tmp_path, input={"allowed_prefixes": ["kafka://main/orders"]}, **given))
+    parse_settings(folder_settings(tmp_path, input={"allowed_prefixes": ["kafka://main"]}, **given))

@@ -62,26 +62,20 @@ def loaded(root: Path, source: dict[str, Any], prefix: str = "kinesis://main/ord
     )
 
 
-def test_streams_that_the_job_plans(tmp_path: Path) -> None:
-    """They have to be of a source and within the input, and a job has to run."""
+def test_streams_that_the_job_lands(tmp_path: Path) -> None:
+    """Those that the input names, each once; all of a source is left to commands. A job has to run for them."""
 
-    def planning(*streams: str, mode: str = "always") -> Settings:
-        kinesis = {"sources": {"main": {}}, "streams": list(streams)}
-        given: dict[str, Any] = {"input": {"allowed_prefixes": ["kinesis://main/orders"]}, "control": {"mode": mode}}
-        return load_settings(write_settings(tmp_path, kinesis=kinesis, **given), {})
+    def landing(*places: str, mode: str = "always") -> Settings:
+        given: dict[str, Any] = {"input": {"allowed_prefixes": places}, "control": {"mode": mode}}
+        return load_settings(write_settings(tmp_path, kinesis={"sources": {"main": {}}}, **given), {})
 
-    assert planning("kinesis://main/orders/").logs == (LogName("kinesis", "main", "orders"),)
-    assert planning().logs == ()
-    for streams, expected in (
-        (["kinesis://main/others"], "expected it within input.allowed_prefixes: kinesis://main/orders"),
-        (["kinesis://away/orders"], "expected a stream of one of kinesis.sources"),
-        (["kinesis://main"], "expected kinesis://source/stream"),
-        (["kinesis://main/orders"] * 2, "expected each of them once"),
-    ):
-        with pytest.raises(SettingsError, match=expected):
-            planning(*streams)
-    with pytest.raises(SettingsError, match=r"only a job that runs plans kinesis\.streams"):
-        planning("kinesis://main/orders", mode="on_work")
+    found = landing("kinesis://main/orders/", "kinesis://main/orders", "kinesis://main", f"{tmp_path}/raw")
+    assert found.logs == (LogName("kinesis", "main", "orders"),)
+    assert landing("kinesis://main", mode="on_work").logs == ()
+    with pytest.raises(SettingsError, match="only a running job lands kinesis://main/orders, which"):
+        landing("kinesis://main/orders", mode="on_work")
+    with pytest.raises(SettingsError, match=r"expected a source of kinesis\.sources"):
+        landing("kinesis://away/orders")
 
 
 def test_sources(tmp_path: Path) -> None:

@@ -37,9 +37,9 @@ class AskedKafka(MemoryKafka):
         return self.facts.get(topic)
 
 
-def topic_findings(facts: TopicFacts | None, *, is_planned: bool = True) -> list[Finding]:
+def topic_findings(facts: TopicFacts | None) -> list[Finding]:
     log = AskedKafka(facts={TOPIC: facts} if facts else {})
-    return service_checks.topic(lambda: log, TOPIC, wait_seconds=WAIT, is_planned=is_planned)
+    return service_checks.topic(lambda: log, TOPIC, wait_seconds=WAIT)
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,10 @@ def test_topics(facts: TopicFacts | None, state: str, found: str) -> None:
     assert bool(last.next_move) == (state != "ok")
 
 
-def test_a_topic_that_no_job_plans() -> None:
-    """It is said, as a topic may be planned by the command."""
-    [first, _] = topic_findings(TopicFacts(1, may_read=True), is_planned=False)
-    assert "name it in kafka.topics" in first.found
-
-
 def settings_of(root: Path) -> Settings:
-    kafka = {"clusters": {"main": {"bootstrap.servers": "none:1"}}, "topics": [str(TOPIC)]}
-    return parse_settings(folder_settings(root, input={"allowed_prefixes": ["kafka://main"]}, kafka=kafka))
+    kafka = {"clusters": {"main": {"bootstrap.servers": "none:1"}}}
+    prefixes = ["kafka://main", str(TOPIC)]
+    return parse_settings(folder_settings(root, input={"allowed_prefixes": prefixes}, kafka=kafka))
 
 
 def test_the_doctor_asks_each_cluster_and_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,24 +21,22 @@ def kinesis() -> MemoryKinesis:
 
 def test_a_stream() -> None:
     """One that is there, and one that is not."""
-    [found, kept] = try_stream(kinesis().log(), STREAM, wait_seconds=720, is_planned=True)
+    [found, kept] = try_stream(kinesis().log, str(STREAM), wait_seconds=720)
     assert (found.state, kept.state, found.found) == (
         "ok",
         "ok",
         "kinesis://main/events: can describe, list and read 2 shards",
     )
-    [found] = try_stream(MemoryKinesis(ManualClock()).log(), STREAM, wait_seconds=720, is_planned=True)
-    assert (found.state, found.next_move) == ("fault", "create it, or correct kinesis.streams")
-    [found, late] = try_stream(kinesis().log(), STREAM, wait_seconds=8 * 3600, is_planned=False)
-    assert found.found.endswith("no job lands it: `compactor plan` does, or name it in kinesis.streams")
+    [found] = try_stream(MemoryKinesis(ManualClock()).log, str(STREAM), wait_seconds=720)
+    assert (found.state, found.next_move) == ("fault", "create it, or correct input.allowed_prefixes")
+    [found, late] = try_stream(kinesis().log, str(STREAM), wait_seconds=8 * 3600)
     assert (late.state, late.next_move) == ("warning", "raise the retention of stream events")
 
 
 def test_the_streams_of_settings_are_tried(tmp_path: Path) -> None:
     """A stream as planning reads it; all of a source is left to plans."""
-    prefixes = ["kinesis://main/events", "kinesis://main"]
-    streams = ["kinesis://main/events", "kinesis://main/other"]
-    given = {"input": {"allowed_prefixes": prefixes}, "kinesis": {"sources": {"main": {}}, "streams": streams}}
+    prefixes = ["kinesis://main/events", "kinesis://main/other", "kinesis://main"]
+    given = {"input": {"allowed_prefixes": prefixes}, "kinesis": {"sources": {"main": {}}}}
     settings, log = load_settings(write_settings(tmp_path, **given), {}), kinesis()
     env = Environment(
         account=lambda: pytest.fail("nothing else is on AWS"),
