@@ -103,8 +103,8 @@ def about_canary(checkout: Checkout, deployed: Document) -> Iterator[str]:
 
 
 def _canary_stream(settings: Settings) -> Settings:
-    if settings.control.target != "glue":
-        raise SettingsError([f'control.target: "{settings.control.target}" -> expected "glue", which a canary needs'])
+    if settings.is_on_emr:
+        raise SettingsError(["[emr] is set -> expected no such section, because only a job on Glue can be a canary"])
     if settings.canary is None:
         raise SettingsError(['streams: none has canary = true -> expected one, with job = "own"'])
     return settings.canary

@@ -114,7 +114,7 @@ def _settings_lines(environment: str, outputs: Mapping[str, str], places: Mappin
     }
     yield f"Deployed. Set these keys in config/{environment}.toml, then run make deploy ENV={environment} RESTART=1:"
     yield ""
-    yield toml_of({"convert": {"engine": "native"}, "control": {"target": "emr-serverless"}, "emr": values})
+    yield toml_of({"convert": {"engine": "native"}, "emr": values})
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, str]:

@@ -12,6 +12,7 @@ STALL_SECONDS = 3600.0
 class Policy(Control):
     """The section `control`, and the control plane's own limits."""
 
+    is_on_emr: bool = False  # whether EMR Serverless runs the job, and not Glue
     # Starting Spark on new workers takes minutes.
     start_grace_seconds: float = 600.0  # longest time until the first heartbeat of a run that is RUNNING
     hang_seconds: float = 300.0  # a run is stopped if its heartbeat is older while work waits
@@ -28,7 +29,7 @@ class Policy(Control):
     @property
     def service(self) -> str:
         """What runs the job, as people call it."""
-        return "Glue" if self.target == "glue" else "EMR Serverless"
+        return "EMR Serverless" if self.is_on_emr else "Glue"
 
     @property
     def proven_seconds(self) -> float:

@@ -201,7 +201,6 @@ class Builder(Section):
 class Control(Section):
     """What the control plane watches, when it runs the job, and where it sends notifications."""
 
-    target: Literal["glue", "emr-serverless"] = _key("glue", "what runs the job")
     shards: int = _key(
         1, "jobs side by side that share the manifests, each of which is kept running", ge=1, le=MAX_SHARDS
     )
@@ -218,9 +217,9 @@ class Control(Section):
 
 
 class Emr(Section):
-    """The job on EMR Serverless, for `control.target = "emr-serverless"`."""
+    """The application of EMR Serverless that runs the job. Without it, the job runs on Glue."""
 
-    application_id: ApplicationId = _key("", "application that runs the job")
+    application_id: ApplicationId = _key("", "id of the application; empty: the job runs on Glue")
     role_arn: RoleArn = _key("", "role of the job")
     entry_point: FilePlace = _key("", "glue_entry.py on S3")
     archive: FilePlace = _key("", "archive of the job's Python packages on S3")

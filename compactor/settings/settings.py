@@ -240,6 +240,11 @@ class Settings:
         return Suggestions(self.folder, again, stream=self.name)
 
     @property
+    def is_on_emr(self) -> bool:
+        """Whether EMR Serverless runs the job, and not Glue."""
+        return bool(self.emr.application_id)
+
+    @property
     def has_table(self) -> bool:
         return bool(self.table.name)
 
@@ -337,7 +342,7 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     """Validate all sections; None if there are faults, which the source then has."""
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
-    _check_target(source)
+    _check_emr(source)
     _check_named(source, KAFKA, "clusters")
     _check_named(source, KINESIS, "sources")
     _check_partitions(source)
@@ -500,12 +505,12 @@ def _partition_fields(source: Source) -> Iterator[tuple[str, PartitionField]]:
             continue
 
 
-def _check_target(source: Source) -> None:
+def _check_emr(source: Source) -> None:
     """Record what the job on EMR Serverless lacks. Its Spark is 4.0, on which only the native engine is exact."""
-    if source.values.get("control", {}).get("target") != "emr-serverless":
-        return
-    because = 'because control.target is "emr-serverless"'
     given = source.values.get("emr", {})
+    if not any(given.get(key) for key in _EMR_NEEDS):
+        return
+    because = "because [emr] runs the job on EMR Serverless"
     for key, expected in _EMR_NEEDS.items():
         value = given.get(key, "")
         if value == "" or (key in _EMR_FILES and isinstance(value, str) and not layout.is_s3(value)):

@@ -67,7 +67,7 @@ def control_plane(
             # One shard lands the logs of all, which the first one's check watches.
             logs=[log_watch(each, may_note=True) for each in streams.values() or [app]] if is_first else [],
         ),
-        policy=Policy(**control.model_dump()),
+        policy=Policy(**control.model_dump(), is_on_emr=app.settings.is_on_emr),
         notices=Notices(
             notifier=notifier or _notifier(app),
             store=app.store,
@@ -91,7 +91,7 @@ def _metrics(settings: Settings, clock: Clock) -> MetricsSink:
 
 def job_runs(app: App) -> JobRuns:
     """The job's runs on Glue or EMR Serverless."""
-    if app.settings.control.target == "emr-serverless":
+    if app.settings.is_on_emr:
         return emr_job(app, _aws(app, "emr-serverless"))
     from compactor.adapters.aws.glue_job import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 

@@ -153,7 +153,6 @@ def test_the_settings_of_a_run(clock: ManualClock, emr: EmrStandIn, monkeypatch:
         "paths": {name: f"s3://bucket/{name}" for name in ("manifests", "output", "state")},
         "input": {"allowed_prefixes": ["s3://raw-bucket/"]},
         "convert": {"engine": "native"},
-        "control": {"target": "emr-serverless"},
         "emr": GIVEN,
     }
     settings, store = parse_settings(document), MemoryStore(clock)

@@ -100,7 +100,7 @@ def test_the_target_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         "entry_point": "s3://bucket/e.py",
         "archive": "s3://bucket/a.tar.gz",
     }
-    wanted = {**document, "control": {"target": "emr-serverless"}, "emr": given}
+    wanted = {**document, "emr": given}
     assert isinstance(job_runs(App(parse_settings(wanted))), emr_job.EmrJob)
 
 
@@ -246,7 +246,7 @@ def test_deploying_prints_the_settings_that_name_it(root: Path, capsys: pytest.C
         assert printed["emr"][key].removeprefix("s3://") in account.objects
     file = tomllib.loads((root / "config" / "dev.toml").read_text())
     merged = {name: {**file.get(name, {}), **printed.get(name, {})} for name in file | printed}
-    assert parse_settings(merged).control.target == "emr-serverless"
+    assert parse_settings(merged).is_on_emr
     # Roles may read what was uploaded.
     assert all(
         re.fullmatch(r"example-artefacts-dev/dev/(job|template)/[0-9a-f]{32}\.[a-z.]+", key) for key in account.objects

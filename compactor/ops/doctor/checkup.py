@@ -153,7 +153,7 @@ def _services(env: Environment, settings: Settings, config: str) -> Iterator[Che
     letters = control.dead_letter_queue_url
     yield _named(env, "dead letters", "control.dead_letter_queue_url", letters, account_checks.dead_letters)
     yield _named(env, "topic", "control.topic_arn", control.topic_arn, account_checks.topic)
-    if control.target == "emr-serverless":
+    if settings.is_on_emr:
         application = settings.emr.application_id
         yield _named(env, "emr application", "emr.application_id", application, account_checks.application)
     elif is_on_s3 and (settings.sharing or not settings.streams):
@@ -167,7 +167,7 @@ def _services(env: Environment, settings: Settings, config: str) -> Iterator[Che
 def _services_of_stream(env: Environment, stream: Settings, config: str) -> Iterator[Check]:
     """The checks of what a stream does not share."""
     is_own = stream.member is not None and stream.member.stream.job == "own"
-    if is_own and stream.control.target == "glue" and is_s3(stream.paths.state):
+    if is_own and not stream.is_on_emr and is_s3(stream.paths.state):
         yield _job(env, stream, config)
     if stream.schema.table:
         yield _table(env, stream)
