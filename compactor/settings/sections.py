@@ -36,7 +36,6 @@ from compactor.settings.types import (
     Region,
     RoleArn,
     Seconds,
-    ShardText,
     SparkConf,
     TableName,
     TopicArn,
@@ -180,7 +179,6 @@ class Stream(Section):
     trigger_interval_seconds: Seconds = _key(10, "time between the starts of two micro-batches")
     manifests_in_flight: int = _key(2, "manifests processed at the same time", ge=1, le=1000)
     max_attempts: int = _key(3, "failed attempts after which a manifest becomes a dead letter", ge=2, le=1000)
-    shard: ShardText = _key("", 'shard of this job, such as "2/4"; best given by --shard; empty: the only job')
 
     @property
     def manifests_per_trigger(self) -> int:

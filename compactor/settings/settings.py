@@ -40,6 +40,7 @@ class Settings:
         claim_lease_seconds: The time after which another planner may take over a claim without a manifest.
         retry_pause_seconds: The pause after the first failed attempt; it doubles with each further one.
         in_place: Whether a job writes the files of a table under their final names; None as its engine and place allow.
+        shard: The shard of this job; None if one job takes all manifests.
         member: The stream of these settings; None unless the file has `[[streams]]`.
         streams: The settings of each stream, if the file has `[[streams]]`.
     """
@@ -64,6 +65,7 @@ class Settings:
     claim_lease_seconds: float = LEASE_SECONDS
     retry_pause_seconds: float = 1.0
     in_place: bool | None = None
+    shard: Shard | None = None
     member: Member | None = None
     streams: tuple["Settings", ...] = ()
 
@@ -96,9 +98,9 @@ class Settings:
         raise SettingsError([f"--stream: {name!r} -> expected {known}"])
 
     @property
-    def shard(self) -> Shard | None:
-        """The shard of this job; None if one job takes all manifests."""
-        return Shard.parse(self.stream.shard) if self.stream.shard else None
+    def shard_text(self) -> str:
+        """The shard of this job, such as `2/4`; empty if one job takes all manifests."""
+        return str(self.shard or "")
 
     @property
     def run_name(self) -> str:
@@ -111,7 +113,7 @@ class Settings:
 
     def of_all_shards(self) -> "Settings":
         """These settings without their shard."""
-        return replace(self, stream=self.stream.model_copy(update={"shard": ""}))
+        return replace(self, shard=None)
 
     @property
     def by_shard(self) -> tuple["Settings", ...]:
@@ -139,11 +141,10 @@ class Settings:
             SettingsError: The text names no shard.
         """
         try:
-            shard = str(Shard.parse(text))
+            shard = Shard.parse(text)
         except ValueError as exc:
             raise SettingsError([f"--shard: {shown(text)} -> expected {exc}"]) from exc
-        stream = self.stream.model_copy(update={"shard": shard})
-        return replace(self, stream=stream, streams=tuple(each.of_shard(text) for each in self.streams))
+        return replace(self, shard=shard, streams=tuple(each.of_shard(text) for each in self.streams))
 
     @property
     def routes(self) -> Routes:

@@ -14,8 +14,6 @@ from compactor.core.logs.names import (
     SOURCE_PATTERN,
     RecordColumn,
 )
-from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
-from compactor.core.rules.sharding import Shard
 from compactor.settings import grok, places
 from compactor.settings.validation import Expected
 
@@ -194,10 +192,6 @@ _SOURCE_KEYS = {
 """The keys of a source, each with what is expected and its pattern. An empty value is as good as none."""
 
 
-def _shard_or_empty(text: str) -> str:
-    return str(Shard.parse(text)) if text else ""
-
-
 def _window_or_empty(text: str) -> str:
     if text:
         MaintenanceWindow.parse(text)
@@ -263,7 +257,6 @@ KinesisSources = Annotated[
     Expected("a table of sources, each with a table of keys"),
 ]
 GrokTable = Annotated[dict[str, Any], AfterValidator(grok.checked_table), Expected(f"{grok.EXPECTED}; or an empty one")]
-ShardText = Annotated[str, AfterValidator(_shard_or_empty), Expected(_SHARD_EXPECTED)]
 Window = Annotated[str, AfterValidator(_window_or_empty), Expected("a day and an hour as in Sun:10, or empty")]
 Seconds = Annotated[float, Field(gt=0, le=10 * 366 * 86400, allow_inf_nan=False)]
 TableName = Annotated[

@@ -185,7 +185,7 @@ class App:
             self.run_id,
             MachineProcesses().this(),
             release=__version__,
-            shard=self.settings.stream.shard,
+            shard=self.settings.shard_text,
             learn_time=self.clock.learn,
         )
 

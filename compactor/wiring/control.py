@@ -121,7 +121,7 @@ def emr_job(app: App, client: Any) -> JobRuns:
         name=app.settings.run_name,
         wanted=app.settings.emr,
         settings_place=place,
-        shard=app.settings.stream.shard,
+        shard=app.settings.shard_text,
         clock=app.clock,
         defined_at=defined_at,
     )

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from compactor.core.errors import SettingsError
-from compactor.core.rules.sharding import shard_number
 from compactor.ledger.table.batches import TableBatches
 from compactor.telemetry.logs import log_event
 from compactor.wiring.app import App
@@ -141,7 +140,7 @@ def table_commits(app: App, publisher: "Publisher", leads: Callable[[], bool] | 
     from compactor.job.table_commits import CommitTurns, TableCommits
     from compactor.ledger.table.progress import ProgressNotes
 
-    table, shard = app.settings.table, shard_number(app.settings.stream.shard) or 1
+    table, shard = app.settings.table, app.settings.shard.number if app.settings.shard else 1
     return TableCommits(
         committer=committer(app),
         publisher=publisher,

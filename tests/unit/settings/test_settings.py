@@ -613,15 +613,12 @@ def test_settings_kept_in_s3(aws_endpoint: str) -> None:
 
 
 def test_a_job_is_of_the_shard_that_it_is_told() -> None:
-    """All streams that it works on are, too; a key of the settings does the same."""
+    """All streams that it works on are, too."""
     settings = parse_settings(document()).of_shard("2/4")
     assert (str(settings.shard), settings.run_name) == ("2/4", "compactor-shard-2")
-    assert settings == parse_settings(document(stream__shard="2/4"))
     assert (parse_settings(document()).shard, settings.of_shard("1/4").run_name) == (None, "compactor")
     assert settings.by_shard == (settings,)
     with pytest.raises(SettingsError, match=r'--shard: "5/4" -> expected "1/4" to "4/4", as there are 4 shards'):
         settings.of_shard("5/4")
-    with pytest.raises(
-        SettingsError, match=r'stream\.shard: "two" -> expected a shard such as "2/4", the second of four'
-    ):
-        parse_settings(document(stream__shard="two"))
+    with pytest.raises(SettingsError, match=r'--shard: "two" -> expected a shard such as "2/4", the second of four'):
+        settings.of_shard("two")
