@@ -53,7 +53,7 @@ def _run() -> ExitCode:
 def _on_cluster(app: App) -> Iterator[None]:
     """Refuse to run only on the driver, slowly, while paid workers idle."""
     if needs_spark(app.settings):
-        check_cluster(spark_session(app).sparkContext.master, app.settings.spark.master)
+        check_cluster(spark_session(app).sparkContext.master, app.settings.spark.conf.get("spark.master", ""))
     yield
 
 

@@ -69,7 +69,6 @@ class Home:
             "output": {
                 "target_file_bytes": self.target_file_bytes,
                 "partition_by": list(self.partition_by),
-                "max_partitions": 500,
             },
             "table": {"catalog": "sql", "uri": self.place.uri, "warehouse": self.place.warehouse, "name": NAME},
             "stream": {"source": "listing"},

@@ -114,7 +114,7 @@ def settings_at(root: Path) -> Settings:
             "input": {"allowed_prefixes": [str(root / "raw")]},
             "stream": {"trigger_interval_seconds": 0.1},
             "metrics": {"sink": "none"},
-            "spark": {"master": "local[2]"},
+            "spark": {"conf": {"spark.master": "local[2]"}},
         }
     )
 

@@ -51,7 +51,6 @@ class Scene:
                 "aws": {"region": region, "endpoint_url": self.endpoint_url},
                 "metrics": {"environment": "demo", "sink": sink},
                 "stream": {"source": "spark" if self.with_spark else "listing"},
-                "spark": {"master": "local[*]"},
             }
         )
 

@@ -17,6 +17,7 @@ class Policy(Control):
     start_grace_seconds: float = 600.0  # longest time until the first heartbeat of a run that is RUNNING
     hang_seconds: float = 300.0  # a run is stopped if its heartbeat is older while work waits
     stall_seconds: float = STALL_SECONDS  # a run is drained if it commits nothing for this long while work waits
+    idle_stop_seconds: float = 1800.0  # with "on_work", a run is stopped after this long without work
     drain_seconds: float = 900.0  # time until a draining run is stopped
     expired_grace_seconds: float = 600.0  # time for Glue to restart an expired run by itself
     backoff_first_seconds: float = 60.0  # doubles with each failed run

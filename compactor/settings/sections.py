@@ -129,9 +129,6 @@ class Output(Section):
     partition_by: PartitionBy = _key(
         (), 'what divides the files of a date, as folders: ["event_day = day(event_time)"]; empty: nothing'
     )
-    max_partitions: int = _key(
-        1000, "most partitions of a manifest; rows of further ones are in the one without values", ge=1, le=10_000
-    )
 
 
 class Table(Section):
@@ -207,10 +204,10 @@ class Control(Section):
     dead_letter_queue_url: QueueUrl = _key("", "its dead-letter queue")
     topic_arn: TopicArn = _key("", "SNS topic for notifications")
     mode: Literal["always", "on_work", "never"] = _key(
-        "always", '"always" keeps the job running; "on_work" runs it only while work waits; "never" drains it'
+        "always",
+        '"always" keeps the job running; "on_work" runs it only while work waits, and for half an hour after; "never" drains it',
     )
     sla_seconds: Seconds = _key(900, "alert when a manifest waits longer; processing one should take less than half")
-    idle_stop_seconds: Seconds = _key(1800, 'for "on_work": stop after this long without work')
     maintenance_window: Window = _key("", "maintenance window of the Glue job, in UTC")
 
 
@@ -256,7 +253,6 @@ class Metrics(Section):
 class Spark(Section):
     """The Spark session."""
 
-    master: str = _key("", "Spark master; empty: that of spark-submit or Glue, else local[*]")
     conf: SparkConf = Field(default_factory=dict, description="Spark properties, passed through; quote names with dots")
 
 

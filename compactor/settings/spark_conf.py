@@ -91,13 +91,12 @@ def check_cluster(found: str, wanted: str) -> None:
     """
     if found.startswith("local") and not wanted.startswith("local"):
         raise SettingsError(
-            [f'spark.master: "{wanted}": Spark runs on this machine alone ({found}) -> expected a cluster, as Glue has']
+            [f"spark.conf: Spark runs on this machine alone ({found}) -> expected a cluster, as Glue has"]
         )
 
 
 def spark_properties(
     *,
-    master: str,
     conf: Mapping[str, str],
     region: str,
     endpoint_url: str,
@@ -108,11 +107,12 @@ def spark_properties(
 ) -> dict[str, str]:
     """All properties of a session.
 
-    An empty master is that of spark-submit or Glue, an empty region that of the environment, and an empty endpoint AWS.
-    Spark converts no rows if the native engine does: then it schedules tasks alone.
+    Without `spark.master` in `conf`, spark-submit or Glue decides, else it is `local[*]`. An empty region is that of
+    the environment, and an empty endpoint is AWS. Where the native engine converts the rows, Spark only schedules
+    tasks.
     """
     properties = {**_PROMISES, **_SPEED, **_LISTING[uses_s3]}
-    chosen = master or conf.get("spark.master", "")
+    chosen = conf.get("spark.master", "")
     # On a cluster these would bind the driver to an address that no executor can reach.
     if chosen.startswith("local") or not (chosen or is_master_given):
         properties |= _LOCAL

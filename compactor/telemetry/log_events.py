@@ -186,7 +186,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     "partitions.too_many": _warning(
         "too many partitions; some rows are in the partition without values",
         {"manifest_id": _MANIFEST, "rows": "such rows", "partitions": "with their own files"},
-        "choose a coarser output.partition_by, or raise output.max_partitions",
+        "choose a coarser output.partition_by",
     ),
     "partitions.unparsed": _warning(
         "values that are not times; their rows are in a partition without a time",

@@ -52,7 +52,7 @@ CATALOGUE = {
         "near OutputFiles: choose a coarser output.partition_by, or larger manifests",
     ),
     "RowsOfNoPartition": Metric(
-        "rows without a value for output.partition_by, or beyond output.max_partitions",
+        "rows without a value for output.partition_by, or beyond 1,000 partitions of a manifest",
         "rises: read partitions.* in the log",
     ),
     "ArrivalToVisibleSeconds": Metric(

@@ -11,6 +11,9 @@ from compactor.wiring.opening import grok_reader_of, spark_session
 # pyspark is slow to load, and most commands need no Spark.
 # ruff: noqa: PLC0415
 
+MAX_PARTITIONS = 1000
+"""The most partitions of a manifest with files of their own: each is a file at least, and readers open every file."""
+
 
 def engine_rules(app: App) -> EngineRules:
     """The engine rules in the settings."""
@@ -67,5 +70,5 @@ def partitioned(app: App, engine: Engine) -> Engine:
     from compactor.engines.partitioned.counting import PartitionRules
     from compactor.engines.partitioned.engine import PartitionedEngine
 
-    rules = PartitionRules(fields, output.max_partitions, output.target_file_bytes, output.compression)
+    rules = PartitionRules(fields, MAX_PARTITIONS, output.target_file_bytes, output.compression)
     return PartitionedEngine(engine=engine, store=app.store, rules=rules)

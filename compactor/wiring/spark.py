@@ -19,9 +19,7 @@ def opened(settings: Settings, *, converts_rows: bool) -> Any:
     """Start Spark with the configured properties: one that `converts_rows`, or one that only schedules tasks."""
     from compactor.adapters.spark.session import open_session
 
-    return open_session(
-        settings.spark.master, _properties(settings, converts_rows=converts_rows), uses_s3=_uses_s3(settings)
-    )
+    return open_session(_properties(settings, converts_rows=converts_rows), uses_s3=_uses_s3(settings))
 
 
 def joined(settings: Settings, session: Any) -> Any:
@@ -47,7 +45,6 @@ def running_session() -> Any | None:
 
 def _properties(settings: Settings, *, converts_rows: bool) -> dict[str, str]:
     return spark_properties(
-        master=settings.spark.master,
         conf=settings.spark.conf,
         region=settings.aws.region,
         endpoint_url=settings.aws.endpoint_url,

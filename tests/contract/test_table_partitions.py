@@ -25,6 +25,7 @@ from compactor.ops.verify.table_files import differing
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile, TableHead
 from compactor.table.standing import ListedTable
+from compactor.wiring import engines
 from tests.support.engine_workspace import schema_file
 from tests.support.extras import NATIVE, ON_SPARK
 from tests.support.iceberg_tables import NAME, client, rest_place, sql_place, written
@@ -183,14 +184,15 @@ def test_another_partition_is_a_discrepancy(table: IcebergTable, tmp_path: Path)
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """A job whose output has partitions in a table; nothing is planned."""
     NATIVE.need()
+    monkeypatch.setattr(engines, "MAX_PARTITIONS", 2)
     place = sql_place(tmp_path)
     (tmp_path / "columns.toml").write_text(schema_file({"ts": "timestamp", "who": "string"}))
     config = write_settings(
         tmp_path,
-        output={"partition_by": list(DAY_AND_BUCKET), "max_partitions": 2},
+        output={"partition_by": list(DAY_AND_BUCKET)},
         schema={"file": f"{tmp_path}/columns.toml"},
         table={"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME},
         stream={"source": "listing"},

@@ -89,7 +89,7 @@ def test_the_script_runs_the_job_on_glue(tmp_path: Path) -> None:
             }
         )
     )
-    overridden = ["--COMPACTOR_METRICS__SINK", "none", "--COMPACTOR_SPARK__MASTER", "local[2]"]
+    overridden = ["--COMPACTOR_METRICS__SINK", "none", "--COMPACTOR_SPARK__CONF", '{"spark.master": "local[2]"}']
     output = run_until(lambda: list((places["state"] / "ledger").rglob("m1/done.json")), config, overridden)
     [path] = places["output"].rglob("*.parquet")
     assert pq.read_table(path).to_pylist() == [{"id": "1", "price": "1.10"}]
@@ -122,7 +122,7 @@ def test_the_job_on_spark_plans_topics(tmp_path: Path, broker: KafkaBroker) -> N
             feed.send(1, b'{"id": "b"}', key=b"l")
         return bool(later) and are_done(2)
 
-    output = run_until(both_done, config, ["--COMPACTOR_SPARK__MASTER", "local[2]"])
+    output = run_until(both_done, config, ["--COMPACTOR_SPARK__CONF", '{"spark.master": "local[2]"}'])
     rows = [row for path in (tmp_path / "o").rglob("*.parquet") for row in pq.read_table(path).to_pylist()]
     found = sorted((row["id"], row["_kafka_key"], row["_kafka_offset"]) for row in rows)
     assert found == [("a", "k", 0), ("b", "l", 0)], output

@@ -155,7 +155,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
             "schema": {"metadata_columns": []},
             "stream": {"max_attempts": 50, "trigger_interval_seconds": 0.5},
             "metrics": {"sink": "none"},
-            "spark": {"master": "local[2]"},
+            "spark": {"conf": {"spark.master": "local[2]"}},
         },
     )
     (tmp_path / "input").mkdir()

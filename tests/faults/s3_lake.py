@@ -75,7 +75,7 @@ class S3Lake:
             "stream": {"trigger_interval_seconds": 1},
             "metrics": {"sink": "none"},
             "convert": {"engine": "spark" if self.engine == PLAIN else self.engine},
-            "spark": {"master": "local[2]", "conf": {"spark.driver.memory": "1g", "spark.ui.enabled": False}},
+            "spark": {"conf": {"spark.master": "local[2]", "spark.driver.memory": "1g", "spark.ui.enabled": False}},
         }
 
     def app(self, endpoint_url: str, store: S3Store) -> App:

@@ -88,12 +88,17 @@ def test_a_worker_that_dies_at_work_costs_nothing(
     if engine == NATIVE:
         extras.NATIVE.need()
     case = TALLY.case(Kind.CLUSTER_KILLS)
-    lake.settings["spark"] = {"master": cluster.url}
+    lake.settings["spark"] = {
+        "conf": {
+            "spark.master": cluster.url,
+            "spark.executor.memory": "600m",
+            "spark.driver.memory": "1g",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+        }
+    }
     lake.use_engine(engine)
-    with lake.config.open("a") as config:
-        config.write('[spark.conf]\n"spark.executor.memory" = "600m"\n"spark.driver.memory" = "1g"\n')
-        config.write('"spark.driver.host" = "127.0.0.1"\n"spark.driver.bindAddress" = "127.0.0.1"\n')
-        config.write('"spark.ui.enabled" = "false"\n')
     lake.add_manifest(MANIFEST_ID, files=8, lines=25_000)
     steps = lake.folder / "steps"
     steps.mkdir()

@@ -76,7 +76,7 @@ class Scene:
             "stream": {"manifests_in_flight": 2},
             "metrics": {"sink": "none"},
             "convert": {"engine": self._engine_name},
-            "spark": {"master": MASTER},
+            "spark": {"conf": {"spark.master": MASTER}},
         }
         sections = dict(self.attack.sections)
         if self.attack.columns:

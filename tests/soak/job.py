@@ -75,5 +75,5 @@ class Job:
             "aws": {"region": self.where.region, "endpoint_url": url, "timeout_seconds": TIMEOUT_SECONDS},
             "metrics": {"sink": "none"},
             "convert": {"engine": "auto" if self.engine == "plain" else self.engine},
-            "spark": {"master": "local[2]", "conf": {"spark.driver.memory": "1g", "spark.ui.enabled": False}},
+            "spark": {"conf": {"spark.master": "local[2]", "spark.driver.memory": "1g", "spark.ui.enabled": False}},
         }

@@ -22,14 +22,15 @@ def spark(aws_endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """The session that every app of these tests joins."""
     assert java_fault(os.environ) is None, java_fault(os.environ)
     conf = {
+        "spark.master": MASTER,
         "spark.driver.memory": "1g",
         # Each query is new and runs once: compiling it further costs more than it saves.
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -Dlog4j2.level=ERROR",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.sql.shuffle.partitions": "2",
     }
-    properties = spark_properties(master=MASTER, conf=conf, region=REGION, endpoint_url=aws_endpoint, uses_s3=True)
-    session = open_session(MASTER, properties, uses_s3=True)
+    properties = spark_properties(conf=conf, region=REGION, endpoint_url=aws_endpoint, uses_s3=True)
+    session = open_session(properties, uses_s3=True)
     yield session
     close_session()
 

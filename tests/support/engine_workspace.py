@@ -155,7 +155,7 @@ def engine_workspace(
         "schema": {"metadata_columns": []},
         "metrics": {"sink": "none"},
         "convert": {"engine": engine},
-        "spark": {"master": MASTER},
+        "spark": {"conf": {"spark.master": MASTER}},
     }
     document = {name: {**defaults.get(name, {}), **sections.get(name, {})} for name in {**defaults, **sections}}
     app = App(parse_settings(document), on_crash_point=on_crash_point)

@@ -38,7 +38,7 @@ def s3a_jar_properties() -> dict[str, str]:
     return {"spark.jars.packages": ",".join(S3A_PACKAGES), "spark.jars.excludes": ",".join(S3A_EXCLUDES)}
 
 
-def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -> SparkSession:
+def open_session(properties: Mapping[str, str], *, uses_s3: bool) -> SparkSession:
     """Start Spark, or join the session started by spark-submit or Glue.
 
     Without a master, the environment decides, else `local[*]`. S3A is provided if the job `uses_s3`.
@@ -51,9 +51,7 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
         # The JVM reads this file as it starts, before it has any property. It silences Spark's startup messages.
         os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(quiet))
     builder = SparkSession.builder.appName("compactor")
-    if master:
-        builder = builder.master(master)
-    elif "spark.master" not in properties and "SPARK_MASTER" not in os.environ and not is_submitted(os.environ):
+    if "spark.master" not in properties and "SPARK_MASTER" not in os.environ and not is_submitted(os.environ):
         builder = builder.master("local[*]")
     jars = s3a_jar_properties() if uses_s3 else {}
     for key, value in {**jars, **properties}.items():

@@ -102,9 +102,10 @@ def test_hostile_values() -> None:
 
 
 @MAKES_FEW_FILES
-def test_too_many_partitions() -> None:
+def test_too_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those with the most rows have files of their own; all other rows are together, told of, and none is lost."""
-    harness = Harness(output={**BY_DAY, "max_partitions": 1})
+    monkeypatch.setattr(engines, "MAX_PARTITIONS", 1)
+    harness = Harness(output=BY_DAY)
     with events_logged("partitions.too_many") as told:
         compacted(harness, "m1")
     assert [(file.partition, file.rows, file.holds_others) for file in harness.commit("m1").outputs] == [
@@ -164,10 +165,11 @@ def test_files_that_no_commit_names() -> None:
     assert operating.verifier(harness.app(), deep=False).verify_manifests([ManifestKey(DAY, "m2")]).discrepancies == []
 
 
-def test_what_the_table_gets() -> None:
+def test_what_the_table_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     """The values of each file with the columns that they are from; none for rows of too many partitions."""
+    monkeypatch.setattr(engines, "MAX_PARTITIONS", 3)
     harness = Harness(
-        output={"partition_by": ["event_day = day(ts)", "bucket(who, 4)"], "max_partitions": 3},
+        output={"partition_by": ["event_day = day(ts)", "bucket(who, 4)"]},
         schema={"file": "/w/schema.toml"},
         table={},
     )

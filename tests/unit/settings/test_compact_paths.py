@@ -146,7 +146,7 @@ def test_settings_survive_being_written() -> None:
     """Any text, number, list and table comes back from TOML as it was."""
     document = {
         "input": {"allowed_prefixes": ['/a "b" \\c', "s3://lake/ünï 😀"], "max_line_bytes": 5},
-        "spark": {"conf": {"spark.ui.enabled": "false", "a b": True}, "master": ""},
+        "spark": {"conf": {"spark.ui.enabled": "false", "a b": True}},
         "aws": {"timeout_seconds": 1.5},
     }
     text = toml_of(document, ["first", ""])

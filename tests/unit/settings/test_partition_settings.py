@@ -34,7 +34,6 @@ def test_fields() -> None:
         ({"partition_by": [f"f{at} = identity(k{at})" for at in range(5)]}, "at most 4 of them"),
         ({"partition_by": ["Date = day(t)"], "folder": "date={date}"}, "another name than that of the folder of the"),
         ({"partition_by": [5]}, "output.partition_by"),
-        ({"max_partitions": 0}, "output.max_partitions: 0 -> expected"),
     ],
 )
 def test_faults(output: dict[str, Any], fault: str) -> None:

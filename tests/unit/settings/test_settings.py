@@ -400,7 +400,7 @@ def test_a_variable_overrides_its_key(variable: str, text: str, expected: Any) -
         ("INPUT__ALLOWED_PREFIXES", "s3://raw,ftp://x"),
         ("STREAM__TRIGGER_INTERVAL_SECONDS", "inf"),
         ("SPARK__CONF", "spark.x=1"),
-        ("SPARK__MASTER", "local\udcff"),
+        ("AWS__REGION", "eu-central-1\udcff"),
     ],
 )
 def test_a_fault_of_a_variable_says_so(variable: str, text: str) -> None:

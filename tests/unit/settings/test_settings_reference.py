@@ -55,7 +55,6 @@ def test_every_key_has_its_words(section: str, key: str) -> None:
         ("builder", "max_wait_seconds", "> 0, up to 316,224,000 (10 years)"),
         ("control", "mode", "`always`, `on_work` or `never`"),
         ("aws", "region", "a region such as eu-central-1, or empty"),
-        ("spark", "master", "text"),
     ],
 )
 def test_bounds_and_choices_are_told(section: str, key: str, words: str) -> None:

@@ -16,8 +16,7 @@ def properties(
 ) -> dict[str, str]:
     named = {name.replace("_", "."): value for name, value in conf.items()}
     return spark_properties(
-        master=master,
-        conf=named,
+        conf={**named, **({"spark.master": master} if master else {})},
         region="",
         endpoint_url="",
         uses_s3=uses_s3,
