@@ -8,7 +8,10 @@ from typing import Literal
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectStore
+from compactor.schema import schema_of_settings
 from compactor.settings.settings import Settings, parse_settings
+
+schema_of_settings.MAX_NEW_COLUMNS_PER_DAY = 10_000  # the widest shape is a new table with as many columns as may be
 
 DAY = "2025-12-21"
 SAMPLE_ID = "sample"
@@ -63,11 +66,7 @@ class CompactorHome:
                     "state": self.uri(self.folder / "state"),
                 },
                 "input": {"allowed_prefixes": list(map(self.uri, self.inputs)), "discovery": discovery},
-                # The widest shape is a new table with as many columns as there may be.
-                "schema": {
-                    "max_new_columns_per_day": 10_000,
-                    **({"file": str(schema_file)} if schema_file else {}),
-                },
+                "schema": {"file": str(schema_file)} if schema_file else {},
                 "convert": {"engine": engine},
                 "aws": {"region": REGION, "endpoint_url": self.s3.endpoint_url} if self.s3 else {},
             }

@@ -12,8 +12,8 @@ PartitionValues: TypeAlias = tuple[str | None, ...]
 """One value for each field: `2025-09-30` for a day, `2025-09-30-07` for an hour, a number for a bucket; or None."""
 
 EXPECTED = (
-    "day(KEY), hour(KEY), identity(KEY) or bucket(KEY, N) with 1 <= N <= 65536; a leading NAME = names the "
-    "folder; numeric times need their unit, as in day(KEY, milliseconds)"
+    "day(KEY), hour(KEY), identity(KEY) or bucket(KEY, N) with N up to 65,536; a leading NAME = names the folder; "
+    "numeric times need their unit, as in day(KEY, milliseconds)"
 )
 
 MAX_FIELDS = 4

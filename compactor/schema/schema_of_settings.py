@@ -18,6 +18,9 @@ from compactor.schema.schema import (
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.settings import Settings
 
+MAX_NEW_COLUMNS_PER_DAY = 1000
+"""So many columns a producer gone wrong may add to the table of a job before a person sees it."""
+
 
 def recorded_versions(
     settings: Settings,
@@ -28,12 +31,14 @@ def recorded_versions(
 ) -> SchemaRegistry:
     """The recorded versions; see `SchemaRegistry` for the arguments."""
     schema = settings.schema
+    # A person who compacts a folder wants the columns of all its files at once.
+    limits = ColumnLimits(schema.max_columns, *(() if settings.folder else (MAX_NEW_COLUMNS_PER_DAY,)))
     return SchemaRegistry(
         store,
         settings.layout(),
         clock,
         names=schema.names,
-        limits=ColumnLimits(schema.max_columns, schema.max_new_columns_per_day),
+        limits=limits,
         declared=declared,
         reserved=reserved,
         rescued_keys=frozenset(RECORD_KEYS.values()) if _reads_topics(settings) else (),

@@ -312,9 +312,7 @@ def is_known(prefix: str, known: Sequence[str]) -> bool:
 def _defaults(paths: CompactPaths) -> Document:
     builder = {"claims": JOURNAL_CLAIMS} if layout.is_s3(paths.home) else {}
     spark = {"conf": {"spark.ui.enabled": "false"}}
-    # A person who compacts a folder wants the columns of all its files at once.
-    schema = {"max_new_columns_per_day": 20_000}
-    return {"paths": {}, "input": {}, "schema": schema, "builder": builder, "metrics": {"sink": "none"}, "spark": spark}
+    return {"paths": {}, "input": {}, "schema": {}, "builder": builder, "metrics": {"sink": "none"}, "spark": spark}
 
 
 def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from compactor.settings.validation import Source
 
-EXPECTED = 'a table with pattern = "%{NAME:key} ...", and if needed patterns, a table of definitions, and max_steps'
+EXPECTED = 'a table with pattern = "%{NAME:key} ...", and optionally patterns (a table of definitions) and max_steps'
 
 DEFAULT_STEPS = 50_000
 _LEAST_STEPS, _MOST_STEPS = 1_000, 10_000_000

@@ -379,7 +379,7 @@ def _with_streams(common: Settings, source: Source, entries: list[Entry], faults
 def _faults_of_logs(settings: Settings) -> Iterator[str]:
     """The faults of topics and streams that the job lands."""
     if settings.kafka.values == "lines" and "offset" not in settings.kafka.record_columns:
-        yield 'kafka.values: "lines" -> expected "offset" in kafka.record_columns, so that rows tell their record'
+        yield 'kafka.values: "lines" -> expected "offset" in kafka.record_columns, so that each row has its record'
     for log in settings.logs if settings.control.mode == "on_work" else ():
         because = f"because only a running job lands {log}, which input.allowed_prefixes names"
         yield f'control.mode: "on_work" -> expected "always", {because}'
@@ -522,7 +522,7 @@ def _check_emr(source: Source) -> None:
     conf = given.get("spark_conf", {})
     for key, value in conf.items() if isinstance(conf, dict) else ():
         if any(character.isspace() or character in "\"'\\" for character in f"{key}{value}"):
-            source.fault(f"emr.spark_conf.{key}", value, "neither spaces nor quotes, as it becomes an option")
+            source.fault(f"emr.spark_conf.{key}", value, "neither spaces nor quotes, because it becomes an option")
 
 
 _EMR_FILES = ("entry_point", "archive")

@@ -33,16 +33,17 @@ OWN_KEYS: Mapping[str, frozenset[str]] = {
 class OneStream(sections.Section):
     """One of several streams in a deployment. Below it, `[streams.input]` and the like set keys for it alone."""
 
-    name: StreamName = Field(description="name of the stream, part of its places; a dimension of its metrics")
+    name: StreamName = Field(description="name of the stream: part of its places, and a dimension of its metrics")
     weight: int = Field(
-        default=1, ge=1, le=1000, description="share of the common job, in proportion to the weights of others"
+        default=1, ge=1, le=1000, description="share of the shared job, in proportion to the weights of other streams"
     )
     job: Literal["shared", "own"] = Field(
-        default="shared", description='"shared" has one job with the other streams; "own" has a job for this one'
+        default="shared", description='"shared": one job works on all such streams; "own": a job for this stream alone'
     )
     canary: bool = Field(
         default=False,
-        description='take a new release before the others, by `make deploy CANARY=1`; one stream with job = "own" may',
+        description="true: `make deploy CANARY=1` gives this stream a new release first; "
+        'for one stream at most, with job = "own"',
     )
 
 

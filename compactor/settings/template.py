@@ -80,8 +80,8 @@ _ON_AWS = {"metrics.sink": "cloudwatch", "metrics.environment": "dev"}
 """Values set in a file for S3, whose defaults suit a laptop."""
 
 _AWS_NOTES = {
-    "builder": 'a DynamoDB table (string key pk, time to live expires_at), or "@journal" for back-fills only',
-    "control": "for the control plane: the Glue job, queues and topic that deploy/ creates",
+    "builder": 'claims: a DynamoDB table (string key pk, time to live expires_at), or "@journal" for back-fills only',
+    "control": "for the control plane: the Glue job, the queues and the topic that deploy/ creates",
 }
 _TITLE = "# Settings of the compactor. A commented key has its default; remove the # to set it."
 

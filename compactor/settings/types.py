@@ -110,7 +110,7 @@ def _exclusions(values: tuple[str, ...]) -> tuple[str, ...]:
     try:
         exclusion(values)
     except re.error as exc:
-        raise ValueError(f"patterns of the shell ({exc})") from exc
+        raise ValueError(f"valid shell patterns ({exc})") from exc
     if any("/" in each and not layout.canonical(each).startswith(("/", "s3://")) for each in values):
         raise ValueError(EXCLUDED_EXPECTED)
     return values
@@ -128,7 +128,7 @@ def _partition_by(texts: tuple[str, ...]) -> tuple[str, ...]:
     if len(names) > partitions.MAX_FIELDS:
         raise ValueError(f"at most {partitions.MAX_FIELDS} of them")
     if len(set(names)) < len(names) or METADATA_NAMES.intersection(names):
-        raise ValueError(f"names of folders that differ, none of them {', '.join(sorted(METADATA_NAMES))}")
+        raise ValueError(f"a different folder name for each, none of them {', '.join(sorted(METADATA_NAMES))}")
     return texts
 
 
@@ -163,9 +163,9 @@ def _source_name(name: str) -> str:
 def _cluster_properties(properties: dict[str, str]) -> dict[str, str]:
     for key, value in properties.items():
         if not _CLUSTER_PROPERTY.fullmatch(key):
-            raise ValueError(f"properties of the connection only, such as security.protocol, and not {key}")
+            raise ValueError(f"connection properties only, such as security.protocol, not {key}")
         if key in _RUNS_CODE:
-            raise ValueError(f"properties that run no code, and not {key}")
+            raise ValueError(f"properties that run no code, not {key}")
         if _SECRET.search(key) and not _REFERENCE.fullmatch(value):
             raise ValueError(f"{key} as a reference: env:NAME, file:/path or secretsmanager:ARN")
     if not properties.get("bootstrap.servers"):
@@ -176,7 +176,7 @@ def _cluster_properties(properties: dict[str, str]) -> dict[str, str]:
 def _source_keys(keys: dict[str, str]) -> dict[str, str]:
     for key, value in keys.items():
         if key not in _SOURCE_KEYS:
-            raise ValueError(f"some of {', '.join(_SOURCE_KEYS)}, and not {key}")
+            raise ValueError(f"only {', '.join(_SOURCE_KEYS)}, not {key}")
         expected, pattern = _SOURCE_KEYS[key]
         if value and not re.fullmatch(pattern, value):
             raise ValueError(f"{key} as {expected}")
@@ -203,7 +203,7 @@ _ARN = r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+
 _REFERENCE = re.compile(rf"env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|secretsmanager:{_ARN}(?:#.+)?")
 _SECRET = re.compile(r"password|secret|passphrase|key\.pem$|oauthbearer\.config$")
 _RUNS_CODE = frozenset({"sasl.kerberos.kinit.cmd", "ssl.engine.location"})
-_NAME_EXPECTED = "1 to 32 lower-case letters, digits or '-', which begin with a letter"
+_NAME_EXPECTED = "1 to 32 lower-case letters, digits or '-', beginning with a letter"
 _FILE_EXPECTED = "s3://bucket/key, file:///file or a path, or empty"
 
 OwnPlace = Annotated[str, AfterValidator(places.parse_own_place), Expected(places.EXPECTED)]
@@ -219,20 +219,20 @@ Exclusions = Annotated[
     tuple[str, ...],
     Field(strict=False),
     AfterValidator(_exclusions),
-    Expected(f"a list of patterns, each {EXCLUDED_EXPECTED}; or an empty one"),
+    Expected(f"a list of patterns, each {EXCLUDED_EXPECTED}; may be empty"),
 ]
 FilePlace = Annotated[str, AfterValidator(_file_place), Expected(_FILE_EXPECTED)]
 MetadataColumns = Annotated[
     tuple[Literal["_source_file", "_processed_at", "_manifest_id", "file_date"], ...],
     Field(strict=False),
     AfterValidator(_no_repeats),
-    Expected("a list of `_source_file`, `_processed_at`, `_manifest_id` and `file_date`, each once; or an empty one"),
+    Expected("a list of `_source_file`, `_processed_at`, `_manifest_id` and `file_date`, each once; may be empty"),
 ]
 PartitionBy = Annotated[
     tuple[str, ...],
     Field(strict=False),
     AfterValidator(_partition_by),
-    Expected(f"a list of {partitions.EXPECTED}; or an empty one"),
+    Expected(f"a list of {partitions.EXPECTED}; may be empty"),
 ]
 FolderTemplate = Annotated[str, AfterValidator(_folder_template), Expected("a folder such as merged-parquet-{date}")]
 SparkConf = Annotated[
@@ -250,13 +250,13 @@ RecordColumns = Annotated[
     tuple[RecordColumn, ...],
     Field(strict=False),
     AfterValidator(_no_repeats),
-    Expected("a list of `key`, `timestamp`, `headers` and `offset`, each once; or an empty one"),
+    Expected("a list of `key`, `timestamp`, `headers` and `offset`, each once; may be empty"),
 ]
 KinesisSources = Annotated[
     dict[Annotated[str, AfterValidator(_source_name)], Annotated[dict[str, str], AfterValidator(_source_keys)]],
     Expected("a table of sources, each with a table of keys"),
 ]
-GrokTable = Annotated[dict[str, Any], AfterValidator(grok.checked_table), Expected(f"{grok.EXPECTED}; or an empty one")]
+GrokTable = Annotated[dict[str, Any], AfterValidator(grok.checked_table), Expected(f"{grok.EXPECTED}; may be empty")]
 Window = Annotated[str, AfterValidator(_window_or_empty), Expected("a day and an hour as in Sun:10, or empty")]
 Seconds = Annotated[float, Field(gt=0, le=10 * 366 * 86400, allow_inf_nan=False)]
 TableName = Annotated[
@@ -274,7 +274,7 @@ CatalogName = Annotated[
     ),
 ]
 CatalogUri = Annotated[str, Matching("a URL such as https://host/path, or empty", r"[a-z][a-z0-9+.-]*://[^\s]+")]
-Warehouse = Annotated[str, Matching("text without blanks, or empty", r"[^\s]+")]
+Warehouse = Annotated[str, Matching("text without spaces, or empty", r"[^\s]+")]
 Region = Annotated[str, Matching("a region such as eu-central-1, or empty", r"[a-z]{2,}(-[a-z0-9]+)+")]
 Endpoint = Annotated[str, Matching("http://host:port or https://host, or empty", r"https?://[^\s/?#]+/?")]
 QueueUrl = Annotated[str, Matching("an SQS queue URL, or empty", r"https?://[^\s?#]+/[A-Za-z0-9_-]{1,80}(\.fifo)?")]

@@ -168,7 +168,7 @@ def in_words(places: Sequence[SourcePlace]) -> str:
     return " ".join(texts[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
-EXCLUDED_EXPECTED = "a name or a whole path, optionally with wildcards, such as *.csv or /logs/old/**"
+EXCLUDED_EXPECTED = "a file name or a whole path, optionally with wildcards, such as *.csv or /logs/old/**"
 
 
 @cache

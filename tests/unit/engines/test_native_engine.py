@@ -16,6 +16,7 @@ from compactor.engines.native import engine as native_engine
 from compactor.engines.native.bin_task import BinResult, BinTask
 from compactor.engines.native.engine import LEEWAY, bins_of
 from compactor.ledger.sizing import leeway, planned_files
+from compactor.schema import schema_of_settings
 from compactor.wiring import engines, operating, streaming
 from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio
@@ -224,9 +225,10 @@ def test_a_full_schema_without_rescued_data_gets_it():
 
 
 @pytest.mark.parametrize("max_columns", [3, pytest.param(2000, marks=pytest.mark.full)])
-def test_a_flood_of_keys_takes_no_neighbour_along(max_columns):
+def test_a_flood_of_keys_takes_no_neighbour_along(max_columns, monkeypatch):
     """Two files with 11,000 keys each beside a good one: all lines are rows, and no value is lost."""
-    harness = Harness(schema={"max_columns": max_columns, "max_new_columns_per_day": 2000})
+    monkeypatch.setattr(schema_of_settings, "MAX_NEW_COLUMNS_PER_DAY", 2000)
+    harness = Harness(schema={"max_columns": max_columns})
     floods = [{f"{letter}{at}": str(at) for at in range(11_000)} for letter in "xy"]
     commit, _ = compact(harness, "m", *map(orjson.dumps, floods), b'{"id":1}\n')
     assert rows(harness, commit) == sorted([*floods, {"id": "1"}], key=repr)
@@ -239,9 +241,7 @@ def test_a_flood_of_keys_takes_no_neighbour_along(max_columns):
 
 def test_a_new_key_a_line_behind_all_columns_leaves_whole_rows():
     """The keys become too many while rows of the file are written; the next file has no record, the last is good."""
-    harness = Harness(
-        schema={"max_columns": 8, "max_new_columns_per_day": 2000}, output={"target_file_bytes": 1024 * 1024}
-    )
+    harness = Harness(schema={"max_columns": 8}, output={"target_file_bytes": 1024 * 1024})
     full = {f"c{at}": str(at) for at in range(8)}
     late = [{"id": str(at), f"late{at}": "x" * 300} for at in range(11_000)]
     files = (orjson.dumps(full), b"\n".join(map(orjson.dumps, late)), b"\n", b'{"id":"good"}\n')

@@ -7,6 +7,7 @@ import pytest
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.control.diagnosis.health import Condition
 from compactor.engines.engine import Engine
+from compactor.schema import schema_of_settings
 from compactor.wiring import engines, operating
 from tests.support.engines import NATIVE, engines_without_spark
 from tests.support.harness import Harness
@@ -40,9 +41,10 @@ def compact(harness: Harness, engine_name: str, manifest_id: str, *keys: str) ->
     return [column.key for column in app.registry.latest().columns]
 
 
-def test_a_manifest_and_a_day_add_so_many_columns(engine_name: str) -> None:
+def test_a_manifest_and_a_day_add_so_many_columns(engine_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first manifest has the limit of the day; the others add two each and three a day; all values stay."""
-    harness = Harness(schema={"max_new_columns_per_day": 3})
+    monkeypatch.setattr(schema_of_settings, "MAX_NEW_COLUMNS_PER_DAY", 3)
+    harness = Harness()
     first = ["a", "b", "c"]
     assert compact(harness, engine_name, "m1", *first, "d") == [*first, None]
     assert harness.commit("m1").refused_keys == 1
@@ -58,9 +60,10 @@ def test_a_manifest_and_a_day_add_so_many_columns(engine_name: str) -> None:
     assert harness.commit("m5").refused_keys == 0
 
 
-def test_no_new_columns_at_all(engine_name: str) -> None:
+def test_no_new_columns_at_all(engine_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a day that has its columns the table stays as it is."""
-    harness = Harness(schema={"max_new_columns_per_day": 1})
+    monkeypatch.setattr(schema_of_settings, "MAX_NEW_COLUMNS_PER_DAY", 1)
+    harness = Harness()
     assert compact(harness, engine_name, "m1", "a") == ["a"]
     assert compact(harness, engine_name, "m2", "a", "b") == ["a", None]
 

@@ -9,6 +9,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import SettingsError
 from compactor.engines.engine import Engine
 from compactor.engines.native import engine as native_engine
+from compactor.schema import schema_of_settings
 from compactor.schema.schema import RESCUED_COLUMN
 from compactor.wiring import engines, operating, streaming
 from compactor.wiring.app import App
@@ -104,14 +105,16 @@ def test_a_column_is_retired_while_a_manifest_has_it(engine_name: str) -> None:
         assert {file.schema_version for file in harness.commit("m2").outputs} >= {1, None}
 
 
-def test_a_key_that_was_rescued_gets_its_column_during_the_same_manifest() -> None:
+def test_a_key_that_was_rescued_gets_its_column_during_the_same_manifest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of an older version has it rescued, the commit's version has a column: both are verified."""
-    harness = Harness(schema={"max_new_columns_per_day": 1})
+    monkeypatch.setattr(schema_of_settings, "MAX_NEW_COLUMNS_PER_DAY", 1)
+    harness = Harness()
     engine_name = NATIVE if engines_without_spark()[0] == NATIVE else "plain"
     compact(harness, engine_name, "m1", b'{"id":1}')
     compact(harness, engine_name, "m2", b'{"id":1,"other":2}')
     commit = harness.commit("m2")
     assert commit.schema_version == 2
+    monkeypatch.undo()
     app = Harness(store=harness.store).app()
     job_registry(app).covering({"other": "/w/raw/x"}, "m3")
     newer = commit.model_copy(

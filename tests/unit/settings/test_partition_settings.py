@@ -29,8 +29,8 @@ def test_fields() -> None:
     ("output", "fault"),
     [
         ({"partition_by": ["month(t)"]}, r"output.partition_by: .*month\(t\).* -> expected day\(KEY\)"),
-        ({"partition_by": ["day(t)", "t_day = hour(t)"]}, "names of folders that differ"),
-        ({"partition_by": ["file_date = day(t)"]}, "names of folders that differ, none of them"),
+        ({"partition_by": ["day(t)", "t_day = hour(t)"]}, "a different folder name for each"),
+        ({"partition_by": ["file_date = day(t)"]}, "a different folder name for each, none of them"),
         ({"partition_by": [f"f{at} = identity(k{at})" for at in range(5)]}, "at most 4 of them"),
         ({"partition_by": ["Date = day(t)"], "folder": "date={date}"}, "another name than that of the folder of the"),
         ({"partition_by": [5]}, "output.partition_by"),

@@ -93,7 +93,7 @@ def test_sources(tmp_path: Path) -> None:
         ({"strays": "both"}, "strays as keep or drop"),
         ({"consumer": "a b"}, "consumer as the name of a registered consumer"),
         ({"endpoint_url": "localhost"}, "endpoint_url as http"),
-        ({"landing": "s3://b"}, "some of region, consumer, strays, endpoint_url, and not landing"),
+        ({"landing": "s3://b"}, "only region, consumer, strays, endpoint_url, not landing"),
     ],
 )
 def test_faults(tmp_path: Path, source: dict[str, Any], expected: str) -> None:
