@@ -19,7 +19,8 @@ def main() -> None:
     if engine == "spark":
         from compactor.adapters.spark.session import open_session  # noqa: PLC0415 - the native engine needs no Spark
 
-        open_session("local[2]", {"spark.driver.memory": "4g", "spark.ui.enabled": "false"}, uses_s3=False)
+        properties = {"spark.master": "local[2]", "spark.driver.memory": "4g", "spark.ui.enabled": "false"}
+        open_session(properties, uses_s3=False)
     for line in sys.stdin:
         source, output, schema = json.loads(line)
         print(json.dumps(_answer(engine, source, Path(output), schema)), flush=True)

@@ -278,7 +278,7 @@ class Settings:
         """
         if self.has_table:
             return {"timestamp_ns": "no table.name"}
-        return {"timestamp_ns": 'another convert.engine than "spark"'} if self.convert.engine == "spark" else {}
+        return {"timestamp_ns": 'a convert.engine other than "spark"'} if self.convert.engine == "spark" else {}
 
     def require_claims(self) -> None:
         """Check that claims have a place. Only planning needs one.
@@ -484,16 +484,14 @@ def _check_partitions(source: Source) -> None:
     taken = {name.lower() for name in path_columns(f"/{folder}/file")} if isinstance(folder, str) else set()
     for text, field in _partition_fields(source):
         if field.name.lower() in taken:
-            source.fault("output.partition_by", text, "another name than that of the folder of the date")
+            source.fault("output.partition_by", text, "a name other than that of the folder of the date")
 
 
 def _check_table_partitions(source: Source) -> None:
     """Record what a table lacks: it finds the columns of its partitions by the schema file, which types them."""
     if _has_table(source) and source.values.get("schema", {}).get("file", "") == "":
         for text, _ in _partition_fields(source):
-            source.fault(
-                "output.partition_by", text, "none without a schema file that has its key, because table.name is set"
-            )
+            source.fault("output.partition_by", text, "a schema file that declares its key, because table.name is set")
 
 
 def _partition_fields(source: Source) -> Iterator[tuple[str, PartitionField]]:
@@ -535,7 +533,7 @@ _EMR_NEEDS = {
 
 
 def _apart_from(key: str, place: str) -> str:
-    return f"a place apart from {key} ({place}): neither inside the other"
+    return f"a place that does not overlap {key} ({place})"
 
 
 def _parsed(text: object, parse: Callable[[str], str]) -> str | None:

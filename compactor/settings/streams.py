@@ -150,7 +150,7 @@ def _named_as_shards(streams: Sequence[Any], common: Any) -> Iterator[str]:
     jobs = {f"{common.control.job_name}-shard-{number}" for number in range(2, common.control.shards + 1)}
     for each in streams:
         if each.control.job_name in jobs:
-            yield f"streams.{each.name}.name: its job has the name of a shard -> expected another name"
+            yield f"streams.{each.name}.name: its job would have the name of a shard -> expected a different name"
 
 
 def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
@@ -170,21 +170,22 @@ def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
         others |= {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(common.input.allowed_prefixes)}
         for other, place in others.items():
             if places.overlap(each.paths.output, place):
-                yield f"{key}.paths.output: {each.paths.output} -> expected a place apart from {other} ({place})"
+                expected = f"a place that does not overlap {other} ({place})"
+                yield f"{key}.paths.output: {each.paths.output} -> expected {expected}"
     yield from _named_as_shards(streams, common)
     for one, other in combinations(streams, 2):
         key, rival = f"streams.{other.name}", f"streams.{one.name}"
         for prefix in sorted({*one.input.allowed_prefixes} & {*other.input.allowed_prefixes}):
-            yield f"{key}.input.allowed_prefixes: {prefix} is of {rival}, too -> expected it in one stream"
+            yield f"{key}.input.allowed_prefixes: {prefix} belongs to {rival}, too -> expected it in one stream only"
         if places.overlap(one.paths.output, other.paths.output):
-            apart = f"a place apart from {rival} ({one.paths.output})"
+            apart = f"a place that does not overlap {rival} ({one.paths.output})"
             yield f"{key}.paths.output: {other.paths.output} -> expected {apart}"
         if one.schema.table and one.schema.table == other.schema.table:
-            yield f"{key}.schema.table: {other.schema.table} is of {rival}, too -> expected a table for each stream"
+            yield f"{key}.schema.table: {other.schema.table} belongs to {rival}, too -> expected one for each stream"
         yield from _of_one_table(key, rival, one, other)
 
 
 def _of_one_table(key: str, rival: str, one: Any, other: Any) -> Iterator[str]:
     """Two streams whose files one table would list: its fence would say that it has the batches of both."""
     if one.table.name and one.table.name == other.table.name:
-        yield f"{key}.table.name: {other.table.name} is of {rival}, too -> expected a table for each stream"
+        yield f"{key}.table.name: {other.table.name} belongs to {rival}, too -> expected one for each stream"

@@ -141,7 +141,7 @@ def read_answer(name: str, text: str, others: Mapping[str, str]) -> str:
         raise ValueError("a name in UTF-8")
     for other in () if name == "input" else others.values():
         if overlap(place, other):
-            raise ValueError(f"a place apart from {other}: neither inside the other")
+            raise ValueError(f"a place that does not overlap {other}")
     output = others.get("output")
     if name == "state" and output and is_s3(place) != is_s3(output):
         raise ValueError(f"a place on {'S3' if is_s3(output) else 'a local disk'}, as {output} is")

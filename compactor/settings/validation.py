@@ -99,7 +99,7 @@ def read_environment(env: Mapping[str, str], sections: Sections, source: Source)
             source.faults.append(f"{shown_name}: unknown key {name}.{_name(key)} -> expected {_one_of(key, known)}")
             continue
         if other := source.origins.get(f"{name}.{key}"):
-            source.faults.append(f"{shown_name}: sets {name}.{key}, as {_name(other)} does -> expected one of them")
+            source.faults.append(f"{shown_name}: sets {name}.{key}, as {_name(other)} does -> expected only one")
             continue
         source.origins[f"{name}.{key}"] = variable
         if _SURROGATE.search(env[variable]):

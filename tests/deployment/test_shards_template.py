@@ -110,7 +110,7 @@ def test_streams_that_share_the_jobs_keep_theirs() -> None:
 
 def test_a_stream_may_not_take_the_name_of_a_shard() -> None:
     """Both would be one job."""
-    with pytest.raises(SettingsError, match="has the name of a shard"):
+    with pytest.raises(SettingsError, match="would have the name of a shard"):
         settings(2, **streams(**{"shard-2": "own"}))
     assert settings(1, **streams(**{"shard-2": "own"})).streams
 

@@ -102,7 +102,10 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
         ([], ["--input PLACE", "--output PLACE", "--state PLACE"]),
         (["--input", "/raw"], ["--output PLACE", "--state PLACE"]),
         (["--output", "/lake", "--state", "/own"], ["--input PLACE"]),
-        (flags(("ftp://x", "/lake", "/lake/own")), ["--input ftp://x", "--state /lake/own: expected a place apart"]),
+        (
+            flags(("ftp://x", "/lake", "/lake/own")),
+            ["--input ftp://x", "--state /lake/own: expected a place that"],
+        ),
         (flags(("/raw", "/raw/out", "/own*")), ["--output /raw/out", "--state /own*"]),
         (flags(("/raw", "s3://lake", "/own")), ["--state /own: expected a place on S3, as s3://lake is"]),
         (["s3://own/c.toml", *flags(PLACES["local"])], ["expected a local file"]),
@@ -133,7 +136,7 @@ def test_a_bad_answer_is_asked_again(tmp_path: Path) -> None:
     result = call(str(path), text="~/raw\n/raw\n/raw/out\n/lake\ns3://own\n/lake\n/own\n")
     assert result.exit_code == 0, result.output
     assert "~ is not expanded" in result.stderr
-    assert result.stderr.count("expected a place apart from") == 2
+    assert result.stderr.count("expected a place that does not overlap") == 2
     assert "expected a place on a local disk, as /lake is" in result.stderr
     assert load_settings(path, {}).paths.output == "/lake"
 

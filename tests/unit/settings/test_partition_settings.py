@@ -32,7 +32,7 @@ def test_fields() -> None:
         ({"partition_by": ["day(t)", "t_day = hour(t)"]}, "a different folder name for each"),
         ({"partition_by": ["file_date = day(t)"]}, "a different folder name for each, none of them"),
         ({"partition_by": [f"f{at} = identity(k{at})" for at in range(5)]}, "at most 4 of them"),
-        ({"partition_by": ["Date = day(t)"], "folder": "date={date}"}, "another name than that of the folder of the"),
+        ({"partition_by": ["Date = day(t)"], "folder": "date={date}"}, "a name other than that of the folder of the"),
         ({"partition_by": [5]}, "output.partition_by"),
     ],
 )
@@ -44,5 +44,5 @@ def test_faults(output: dict[str, Any], fault: str) -> None:
 
 def test_a_table_needs_the_types_of_its_partitions() -> None:
     """They come from the schema file."""
-    with pytest.raises(SettingsError, match="a schema file that has its key, because table"):
+    with pytest.raises(SettingsError, match="a schema file that declares its key, because table"):
         parse_settings({**PATHS, "output": {"partition_by": ["day(t)"]}, "table": TABLE})

@@ -29,7 +29,7 @@ def test_a_comment_follows_the_code() -> None:
     text = '# mine\n[output]\ncompression = "zstd"\ntarget_file_bytes = 1_048_576  # small\n'
     assert with_comments(text) == (
         '# mine\n[output]\ncompression = "zstd"  # Parquet codec\n'
-        "target_file_bytes = 1_048_576  # 1 MiB: target size of an output file\n"
+        "target_file_bytes = 1_048_576  # 1 MiB: target size of a Parquet file\n"
     )
 
 
