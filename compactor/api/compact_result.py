@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from compactor.core.documents.counts import are_few_rows
 from compactor.core.errors import ExitCode
-from compactor.core.results import as_document
+from compactor.core.results import as_document, printed
 from compactor.core.text.formatting import count
 from compactor.engines.engine import EngineName
 from compactor.job.report import RunReport
@@ -34,7 +34,11 @@ FEW_ROWS = "under half of the lines are rows; expected NDJSON: one JSON object a
         *("is_unfinished", "needs_operator"),
     ),
 )
-@dataclass(frozen=True, slots=True)
+@printed(
+    *("complete", "dry_run", "output", "new_files", "new_bytes", "rows", "rejected_lines", "outputs"),
+    *("engine", "seconds", "problems"),
+)
+@dataclass(frozen=True, slots=True, repr=False)
 class CompactResult:
     """What one call of `compact` did. With `--dry-run` nothing is written.
 
@@ -253,10 +257,6 @@ class CompactResult:
         yield from (f"{each.uri}: {each.words}" for each in self.doubtful_envelopes)
         yield from (f"{each.uri}: {each.reason}: {each.detail}" for each in self.left_out)
         if self.verified is not None:
-            yield from (f"{each.uri}: {each.status}: {each.detail}" for each in self.quarantined_files)
-            for letter in self.verified.open_letters:
-                yield f"manifest {letter.manifest_id}: {letter.reason}: {letter.message}"
-            for each in self.verified.discrepancies:
-                yield f"{each.where}: expected {each.expected}, found {each.found}"
+            yield from self.verified.problems
             if self.has_few_rows:
                 yield FEW_ROWS

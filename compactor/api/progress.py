@@ -8,7 +8,7 @@ from threading import RLock, get_ident
 from typing import Literal, Protocol
 
 from compactor.adapters.stores import StoreSpec, WatchedReads
-from compactor.api.pace import LEAST_SECONDS, Pace, shown
+from compactor.api.pace import LEAST_SECONDS, paced
 from compactor.core.documents.changes import Commit
 from compactor.core.meter import Meter
 from compactor.core.ports import ObjectStore
@@ -103,7 +103,7 @@ class ProgressDisplay:
     def step(self, name: Step, meter: Meter) -> Iterator[None]:
         """Tell that a step begins, and how far its meter has come."""
         self._tell(replace(self._now, step=name, message=name))
-        with shown(meter, Pace(meter, name, lambda text: self._tell(replace(self._now, step=name, message=text)))):
+        with paced(meter, name, lambda text: self._tell(replace(self._now, step=name, message=text))):
             yield
         self._raise_error()
 

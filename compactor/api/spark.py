@@ -7,6 +7,7 @@ from typing import Any
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError, TryAgainError
 from compactor.core.extras import need
+from compactor.core.results import printed
 from compactor.job.report import RunReport
 from compactor.job.results import log_result
 from compactor.wiring import engines, streaming
@@ -41,7 +42,11 @@ class DeliveredManifests:
         """End."""
 
 
-@dataclass(frozen=True, slots=True)
+@printed(
+    *("batch_id", "run.committed", "run.dead_lettered", "run.quarantined_files", "run.records", "run.rejected_lines"),
+    *("run.failures", "run.stuck"),
+)
+@dataclass(frozen=True, slots=True, repr=False)
 class BatchResult:
     """What a micro-batch did.
 

@@ -7,10 +7,11 @@ from compactor.wiring.app import App
 
 def on_each(app: App, happens: Callable[[], object]) -> App:
     """Have something happen after each manifest that a command on these ports counts."""
-    meter = app.state.meter
+    meter, seen = app.state.meter, [0]
 
     def on_change() -> None:
-        if meter.done:
+        is_more, seen[0] = meter.done > seen[0], meter.done
+        if is_more:
             happens()
 
     meter.on_change = on_change

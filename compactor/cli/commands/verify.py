@@ -126,7 +126,7 @@ def show_verifications(found: Mapping[str, VerifyResult]) -> None:
     )
     for name, each in found.items():
         if each.needs_operator:
-            echo(f"compactor verify --stream {quoted(name)} shows what needs a person")
+            echo(f"compactor verify --stream {quoted(name)} shows what needs attention")
 
 
 def _exit_code(reports: Sequence[VerifyResult]) -> ExitCode:

@@ -114,8 +114,8 @@ def _line(files: list[QuarantinedFile]) -> str:
 
 
 _SETTLED = {
-    "removed": "was removed and is settled: it had no rows",
-    "excluded": "is excluded and is settled",
+    "removed": "was removed, which settles it: it had no rows",
+    "excluded": "is excluded, which settles it",
 }
 
 

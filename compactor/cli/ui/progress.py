@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compactor.adapters.stores import StoreSpec, WatchedReads
-from compactor.api.pace import Pace, shown
+from compactor.api.pace import paced
 from compactor.api.progress import Step
 from compactor.cli.ui.failures import say
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
@@ -110,7 +110,7 @@ def working(what: str, meter: Meter) -> Iterator[None]:
         meter: Counts it.
     """
     if not sys.stderr.isatty():
-        with shown(meter, Pace(meter, what, say, SAID_SECONDS, shows_end=False)):
+        with paced(meter, what, say, least_seconds=SAID_SECONDS):
             yield
         return
     from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415 - rich is slow to load
@@ -121,7 +121,7 @@ def working(what: str, meter: Meter) -> Iterator[None]:
     begins.daemon = True
     begins.start()
     try:
-        with shown(meter, Pace(meter, what, lambda text: status.update(_in_one_line(text, console.width)))):
+        with paced(meter, what, lambda text: status.update(_in_one_line(text, console.width))):
             yield
     finally:
         begins.cancel()

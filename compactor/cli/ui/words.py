@@ -85,7 +85,7 @@ def counted_words(report: VerifyResult) -> str:
     )
     parts = [f"{number:,} {what}" for number, what in others if number]
     if not parts:
-        return f"counted in the footers of {'all ' if files > 1 else ''}{count(files, 'output file')}"
+        return f"counted in the footers of {count(files, 'output file')}"
     return f"counted in the footers of {verified:,} of {count(files, 'output file')} ({', '.join(parts)})"
 
 
@@ -94,5 +94,5 @@ def quarantined_words(report: VerifyResult) -> str:
     ever = report.quarantined_by_status.total()
     if not ever:
         return ""
-    waiting = f"{len(report.open_files):,} need a person" if len(report.open_files) != 1 else "1 needs a person"
+    waiting = f"{len(report.open_files):,} need{'s' if len(report.open_files) == 1 else ''} attention"
     return f"{waiting}; {ever:,} in all, settled or not ({by_name(report.quarantined_by_status)})"

@@ -9,7 +9,7 @@ from typing import Literal, Self
 from compactor.core.documents.records import FileReport
 from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import folder
-from compactor.core.results import as_document
+from compactor.core.results import as_document, printed
 from compactor.core.text.safe_text import quoted, visible
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
 from compactor.ledger.history.redrive_log import Fate
@@ -80,7 +80,11 @@ class TracedAttempt:
 
 
 @as_document(shows=("meaning", "needs_operator"))
-@dataclass(frozen=True, slots=True)
+@printed(
+    *("kind", "uri", "meaning", "message", "manifest_id", "date", "lines", "rows", "rejected_lines", "outputs"),
+    *("rejects", "next_moves"),
+)
+@dataclass(frozen=True, slots=True, repr=False)
 class TraceResult:
     """The known facts about a file, a manifest or an output. Texts are empty if not applicable."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from compactor.core.documents.changes import Part
 from compactor.core.documents.counts import Counts, without_zeros
-from compactor.core.results import as_document
+from compactor.core.results import as_document, printed
 from compactor.core.rules.next_steps import Cause
 from compactor.ledger.accounts.account import DeadLetterManifest, QuarantinedFile
 
@@ -66,7 +66,11 @@ class ExpiredFiles:
     ),
     omits=("redriven_by_reason",),
 )
-@dataclass(frozen=True, slots=True, kw_only=True)
+@printed(
+    *("complete", "manifests", "unfinished", "input_files", "lines", "rows", "rejected_lines", "blank_lines"),
+    *("erased_lines", "output_files", "deep", "problems", "table_error"),
+)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class VerifyResult(Counts):
     """The result of a verification of everything or of a part.
 
@@ -113,6 +117,15 @@ class VerifyResult(Counts):
     def open_dead_letters(self) -> int:
         """Dead letters that need an operator: not settled."""
         return len(self.open_letters)
+
+    @property
+    def problems(self) -> list[str]:
+        """What a person has to act on, in one line each."""
+        return [
+            *(f"{each.uri}: {each.status}: {each.detail}" for each in self.open_files),
+            *(f"manifest {each.manifest_id}: {each.reason}: {each.message}" for each in self.open_letters),
+            *(f"{each.where}: expected {each.expected}, found {each.found}" for each in self.discrepancies),
+        ]
 
     @property
     def table_error(self) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import compactor
-from compactor.api.pace import LEAST_SECONDS, Pace
+from compactor.api.pace import LEAST_SECONDS, paced
 from compactor.core.meter import Meter
 from tests.support import extras
 
@@ -14,10 +14,8 @@ from tests.support import extras
 def test_rate_and_time_left() -> None:
     """Of what was done since the work began; what comes fast is not all shown, but the end is."""
     told: list[str] = []
-    seconds, meter = [0.0], Meter()
-    meter.on_change = Pace(meter, "comparing", told.append, clock=lambda: seconds[0])
-    seconds[0] = 50.0
-    with meter.work("byte", 4_000_000_000):
+    seconds, meter = [50.0], Meter()
+    with paced(meter, "comparing", told.append, clock=lambda: seconds[0]), meter.work("byte", 4_000_000_000):
         for seconds[0], stored_bytes in [(60.0, 999_000_000), (60.0 + LEAST_SECONDS / 2, 1_000_000), (60.5, 0)]:
             meter.add("byte", stored_bytes)
         assert list(meter.each("manifest", "abc")) == ["a", "b", "c"]  # within the other work
@@ -43,8 +41,7 @@ def test_words_of_a_pace(number: int, total: int | None, seconds: float, expecte
     """Slow work has a rate by the minute; without a total there is no time left."""
     told: list[str] = []
     now, meter = [0.0], Meter()
-    meter.on_change = Pace(meter, "checking", told.append, clock=lambda: now[0])
-    with meter.work("manifest", total):
+    with paced(meter, "checking", told.append, clock=lambda: now[0]), meter.work("manifest", total):
         now[0] = seconds
         meter.add("manifest", number)
         assert told == [expected]

@@ -133,7 +133,7 @@ def test_a_stray_file_that_is_removed(raw: Path) -> None:
     said = call("compact", "raw", "rows")
     assert said.exit_code == 0
     assert re.findall("^settled +(.*)", said.output, re.MULTILINE) == [
-        f"{path} was removed and is settled: it had no rows"
+        f"{path} was removed, which settles it: it had no rows"
     ]
     assert "settled" not in call("compact", "raw", "rows").output
     assert set(codes(path).values()) == {0}
@@ -215,7 +215,7 @@ def test_a_stray_file_that_is_excluded(raw: Path) -> None:
     assert compact() == 3
     said = call("compact", "raw", "rows", "--exclude", "*.txt", "--exclude", "raw/*.csv")
     assert said.exit_code == 0
-    assert re.search(rf"^settled +{path} is excluded and is settled$", said.output, re.MULTILINE)
+    assert re.search(rf"^settled +{path} is excluded, which settles it$", said.output, re.MULTILINE)
     assert f'input.exclude = ["*.txt", "{raw}/*.csv"]' in said.output
     assert re.search(r"^skipped +b.csv \(excluded\)$", said.output, re.MULTILINE)
     put(raw / "c.csv", STRAY, days=1)
