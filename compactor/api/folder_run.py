@@ -11,6 +11,7 @@ from compactor.adapters.local.native.threads import usable_threads
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles, LocalSummarisedFiles, seen_file
 from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.adapters.source_listing import SourceListing
+from compactor.adapters.stores import WatchedReads
 from compactor.api.compact_result import CompactResult
 from compactor.api.progress import Display, StepDisplay, StopRequests
 from compactor.core.documents.changes import Commit
@@ -184,6 +185,7 @@ class FolderRun:
     _longest_rows: list[FileReport] = field(default_factory=list, init=False)
     _ended: list[ManifestKey] = field(default_factory=list, init=False)
     _types: FolderTypes = field(init=False)
+    _store: WatchedReads | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._types = FolderTypes(self.folder, self.display.step)
@@ -319,12 +321,15 @@ class FolderRun:
         is_native = installed_engine(app.settings) == "native"
         settings = folder.with_threads(usable_threads()) if is_native else folder.settings
         spark = None if is_native else _callers_session(settings)
-        store = self.display.store(app.store_spec, folder.paths.prefixes)
+        store = self._store = WatchedReads(app.store_spec, folder.paths.prefixes, self.display.on_read)
         # A call for another source of the same DST may run at the same time; neither may refuse the manifests of the
         # other.
         return App(settings, store=store, on_result=self._on_result, leave_others=True, spark=spark)
 
     def _on_result(self, result: Result) -> None:
+        if isinstance(result.outcome, Commit) and self._store is not None:
+            for file in result.outcome.files:  # what another process reads passes by this store
+                self._store.note(file.uri, file.size_bytes)
         self.display.on_result(result)
         if result.outcome is not None:
             self._ended.append(result.outcome.key)

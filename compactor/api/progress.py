@@ -1,17 +1,15 @@
 """What a call shows while it works, and what may stop it: the ports, and the progress that a callback gets."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from threading import RLock, get_ident
 from typing import Literal, Protocol
 
-from compactor.adapters.stores import StoreSpec, WatchedReads
 from compactor.api.pace import LEAST_SECONDS, paced
 from compactor.core.documents.changes import Commit
 from compactor.core.meter import Meter
-from compactor.core.ports import ObjectStore
 from compactor.core.text.formatting import count
 from compactor.job.results import Result, log_result
 
@@ -31,8 +29,8 @@ class Display(Protocol):
     def step(self, name: Step, meter: Meter) -> AbstractContextManager[None]:
         """Show a step, and how far its meter has come, while the context is open."""
 
-    def store(self, spec: StoreSpec, prefixes: Sequence[str]) -> ObjectStore:
-        """Open the store, which may tell how much is read below the prefixes."""
+    def on_read(self, length_bytes: int) -> None:
+        """Count bytes of input that were read."""
 
     def shown(self, total_bytes: int) -> AbstractContextManager[object]:
         """Show the work on this much input while the context is open."""
@@ -86,7 +84,6 @@ class ProgressDisplay:
     _told_at: float = field(default=0.0, init=False)
     _error: BaseException | None = field(default=None, init=False)
     _stop: Callable[[], None] = field(default_factory=lambda: lambda: None, init=False)
-    _store: WatchedReads | None = field(default=None, init=False)
     _lock: RLock = field(default_factory=RLock, init=False)
 
     def attach(self, stop: Callable[[], None]) -> None:
@@ -107,13 +104,6 @@ class ProgressDisplay:
             yield
         self._raise_error()
 
-    def store(self, spec: StoreSpec, prefixes: Sequence[str]) -> ObjectStore:
-        """Open the store."""
-        if self.callback is None:
-            return spec.open()
-        self._store = WatchedReads(spec, prefixes, self._on_read)
-        return self._store
-
     @contextmanager
     def shown(self, total_bytes: int) -> Iterator[None]:
         """Tell of the work on this much input."""
@@ -128,14 +118,12 @@ class ProgressDisplay:
         log_result(result)
         if not isinstance(result.outcome, Commit):
             return
-        if self._store is not None:
-            for file in result.outcome.files:  # what another process reads passes by this store
-                self._store.note(file.uri, file.size_bytes)
         with self._lock:
             rows = self._now.rows + sum(file.records for file in result.outcome.files)
             self._tell(replace(self._now, step="compacting", message=count(rows, "row"), rows=rows))
 
-    def _on_read(self, length_bytes: int) -> None:
+    def on_read(self, length_bytes: int) -> None:
+        """Tell of bytes that were read."""
         with self._lock:
             self._now = replace(self._now, bytes_read=self._now.bytes_read + length_bytes)
             if time.monotonic() - self._told_at >= LEAST_SECONDS:

@@ -4,12 +4,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compactor.adapters.stores import StoreSpec, WatchedReads
 from compactor.api.pace import paced
 from compactor.api.progress import Step
 from compactor.cli.ui.failures import say
@@ -143,7 +142,6 @@ class CompactProgress:
 
     def __init__(self) -> None:
         self._meter = Meter()
-        self._store: WatchedReads | None = None
 
     def say(self, message: str) -> None:
         """Print a line on stderr."""
@@ -153,10 +151,9 @@ class CompactProgress:
         """Show a step, and how far its meter has come."""
         return working(name, meter)
 
-    def store(self, spec: StoreSpec, prefixes: Sequence[str]) -> WatchedReads:
-        """Open the store. Reads below the prefixes are counted."""
-        self._store = WatchedReads(spec, prefixes, lambda length_bytes: self._meter.add("byte", length_bytes))
-        return self._store
+    def on_read(self, length_bytes: int) -> None:
+        """Count bytes of input."""
+        self._meter.add("byte", length_bytes)
 
     @contextmanager
     def shown(self, total_bytes: int) -> Iterator[None]:
@@ -165,8 +162,5 @@ class CompactProgress:
             yield
 
     def on_result(self, result: Result) -> None:
-        """Show that a manifest has ended, and log how."""
-        if isinstance(result.outcome, Commit) and self._store is not None:
-            for file in result.outcome.files:  # an engine in other processes reads past this store
-                self._store.note(file.uri, file.size_bytes)
+        """Log how a manifest has ended."""
         log_result(result)

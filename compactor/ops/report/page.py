@@ -24,9 +24,8 @@ from compactor.ops.report.period import DAY_SECONDS, Period, round_moments, step
 from compactor.ops.report.report import Report
 
 MIN_POINTS = 5
-"""The least buckets with data, bars or reasons for a chart; a table shows fewer."""
+"""The least buckets with data for a chart; a table shows fewer."""
 
-CHARTED_REASONS = 10
 MIN_COMPARED_BYTES = 1e9
 MIN_COMPARED_SHARE = 0.01
 """With less input or a smaller share of time at work, a price per terabyte or for the whole period misleads."""
@@ -243,8 +242,6 @@ environment.filters |= {
     "start": start,
 }
 environment.globals |= {
-    "CHARTED_REASONS": CHARTED_REASONS,
-    "MIN_POINTS": MIN_POINTS,
     "DASH": DASH,
     "DEAD_LETTER_REASONS": DEAD_LETTER_REASONS,
     "PRICES_AS_OF": AS_OF,

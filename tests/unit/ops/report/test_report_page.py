@@ -115,8 +115,6 @@ def test_charts_have_words(shown: ReadPage) -> None:
         assert each.attributes["role"] == "img"
         assert each.attributes["aria-label"]
         assert ids[each.attributes["aria-describedby"]] == 1
-    bars = [each for each in shown.named("ul") if each.attributes.get("class") == "bars"]
-    assert not bars  # four reasons are a table
     assert {"throughput", "durations", "arrivals", "rejects", "schema", "cost"} <= set(shown.tables)
     for each in shown.named("a"):
         assert str(each.attributes["href"]).removeprefix("#") in ids
@@ -178,7 +176,6 @@ def test_a_page_of_one_manifest() -> None:
     ReportDay(harness, files=1).commit("only", 5, wait_seconds=10, load=0.01, bad=0)
     shown = read_page(page(report_on(harness)))
     assert not shown.named("svg")
-    assert not [each for each in shown.elements if each.attributes.get("class") == "bars"]
     words = " ".join(shown.text.replace("\N{NO-BREAK SPACE}", " ").split())
     assert "The only manifest took" in words
     assert "The SLA is 15 min for 99 % of the files: met." in words
