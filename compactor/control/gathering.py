@@ -24,7 +24,7 @@ from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.rules.sharding import Shard
-from compactor.ledger.backlog import WaitingManifests, read_begun, waiting_manifests
+from compactor.ledger.backlog import WaitingManifests, read_started, waiting_manifests
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.landing.progress import LogWatch
 from compactor.ledger.state import State
@@ -149,7 +149,7 @@ class Sources:
         found: dict[str, datetime] = {}
         for name, state in self._states().items():
             delivered = {manifest_id for manifest_id, _ in waiting[name]}
-            found |= read_begun(state, but=delivered, until=until).left_to_jobs
+            found |= read_started(state, but=delivered, until=until).left_to_jobs
         return {manifest_id: at for manifest_id, at in found.items() if self._is_own(manifest_id)}
 
     def _states(self) -> Mapping[str, State]:

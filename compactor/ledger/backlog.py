@@ -114,7 +114,7 @@ class Begun:
     undecided: Mapping[str, datetime]
 
 
-def read_begun(state: State, *, but: Collection[str] = (), until: datetime | None = None) -> Begun:
+def read_started(state: State, *, but: Collection[str] = (), until: datetime | None = None) -> Begun:
     """Read the index of open manifests.
 
     New manifests are not read: in an outage there may be thousands, and the control plane counts them each minute. For
@@ -164,7 +164,7 @@ def read_backlog(state: State, *, allowed_prefixes: Sequence[str]) -> Backlog:
     waiting = (info for info in state.store.list(layout.manifests_folder) if is_delivery(info.uri))
     sizes = list(map_ordered(partial(_input_bytes, state, allowed_prefixes), waiting))
     own = [size for size in sizes if size is not None]
-    left = read_begun(state).left_to_jobs
+    left = read_started(state).left_to_jobs
     begun = [each for each in left if not _is_of_others(ledger.accepted(each), layout, allowed_prefixes)]
     return Backlog(
         manifests=len(own),

@@ -67,10 +67,10 @@ class Visible:
         """The change that deleted a part of a manifest; None if the part must exist."""
         whys = [why for why, parts in TAKES.items() if part in parts]
         may_be_old = self._was_asked("taken", key.date)
-        found = taken_by((each for why in whys for each in self._held(why, key.date)), part, key, generation)
+        found = expired_by((each for why in whys for each in self._held(why, key.date)), part, key, generation)
         if found is not None or not may_be_old:
             return found
-        return taken_by((each for why in whys for each in self._read(why, key.date)), part, key, generation)
+        return expired_by((each for why in whys for each in self._read(why, key.date)), part, key, generation)
 
     def has_retired_rows(self, key: ManifestKey, generation: int) -> bool:
         """Whether a rule deleted the rows of a manifest's generation, for calls that check every manifest."""
@@ -151,7 +151,7 @@ class ExpiredSeen:
 NOTHING_EXPIRED = ExpiredSeen()
 
 
-def taken_by(takings: Iterable[Taking], part: Part, key: ManifestKey, generation: int) -> Taking | None:
+def expired_by(takings: Iterable[Taking], part: Part, key: ManifestKey, generation: int) -> Taking | None:
     """The first change that deleted a part of a manifest; None if the part must exist."""
     found = [each for each in takings if each.takes(part, key, generation)]
     return min(found, key=lambda each: (each.decided_at, each.id), default=None)

@@ -28,10 +28,10 @@ def joined(settings: Settings, session: Any) -> Any:
     Raises:
         SettingsError: It is a Spark Connect session, which has no executors to send tasks to.
     """
-    from compactor.adapters.spark.session import session_beside
+    from compactor.adapters.spark.session import shared_session
 
     # The JVM is already running, so only session properties take effect.
-    return session_beside(session, _properties(settings, converts_rows=True))
+    return shared_session(session, _properties(settings, converts_rows=True))
 
 
 def running_session() -> Any | None:

@@ -69,7 +69,7 @@ def running_session() -> SparkSession | None:
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
-def session_beside(session: SparkSession, properties: Mapping[str, str]) -> SparkSession:
+def shared_session(session: SparkSession, properties: Mapping[str, str]) -> SparkSession:
     """A session on the same Spark, with its own properties as far as sessions can differ.
 
     Raises:

@@ -9,7 +9,7 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.parameters import is_output, taken_destination
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import Field, print_fields, print_json
-from compactor.core.text.formatting import by_name, fates
+from compactor.core.text.formatting import by_name, tally
 from compactor.ops.trace.trace import TraceResult, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 
@@ -108,7 +108,7 @@ def _attempts(found: TraceResult) -> list[str]:
 def _lines(found: TraceResult) -> str:
     if found.lines is None:
         return ""
-    sums = fates(found.rows or 0, found.rejected_lines or 0, found.blank_lines or 0, found.erased_lines or 0)
+    sums = tally(found.rows or 0, found.rejected_lines or 0, found.blank_lines or 0, found.erased_lines or 0)
     return f"{found.lines:,} = {sums}"
 
 

@@ -24,7 +24,7 @@ from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import counted_words, misfit_fields, quarantined_words, unfinished
 from compactor.core.rules.next_steps import quarantined_steps
-from compactor.core.text.formatting import by_name, count, fates, size
+from compactor.core.text.formatting import by_name, count, size, tally
 from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult, result_of
 from compactor.settings.settings import Settings
@@ -141,7 +141,7 @@ def _exit_code(reports: Sequence[VerifyResult]) -> ExitCode:
 
 def _show(report: VerifyResult, suggest: Suggestions) -> None:
     sign = "=" if report.adds_up else "is not"
-    sums = fates(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines)
+    sums = tally(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines)
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""
     fields: list[Field] = [
         ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + _settled(report)),

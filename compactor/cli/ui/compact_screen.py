@@ -11,7 +11,7 @@ from compactor.core.documents.records import FileStatus
 from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import canonical, folder
 from compactor.core.rules.next_steps import left_out_cause, next_step, quarantined_steps
-from compactor.core.text.formatting import by_name, count, duration, fates, rate, size
+from compactor.core.text.formatting import by_name, count, duration, rate, size, tally
 from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ndjson.files.envelopes import Envelope
@@ -182,7 +182,7 @@ def _skipped(result: CompactResult) -> list[Field]:
 
 def _verified(verification: VerifyResult, result: CompactResult) -> list[Field]:
     sign = "=" if verification.adds_up else "!="
-    sums = fates(verification.rows, verification.rejected_lines, verification.blank_lines, verification.erased_lines)
+    sums = tally(verification.rows, verification.rejected_lines, verification.blank_lines, verification.erased_lines)
     means = counted_words(verification)
     if result.deep:
         gone = f"; {verification.inputs_gone:,} no longer exist" if verification.inputs_gone else ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from compactor.control.diagnosis.health import Condition, Finding, begun_work, columns_nearly_full, finding, is_late
+from compactor.control.diagnosis.health import Condition, Finding, columns_nearly_full, finding, is_late, started_work
 from compactor.control.diagnosis.symptoms import STALL_RESTARTS, Case
 from compactor.control.snapshot import JobRun, JobState, Source
 from compactor.core.documents.counts import are_few_rows
@@ -154,5 +154,5 @@ def _of_backlog(case: Case) -> Iterator[Finding]:
         yield finding(Condition.OLDEST_MANIFEST, f"{case.work}; the SLA is {sla}")
     if begun := case.begun(had_chance=True):
         them = "it" if len(begun) == 1 else "them"
-        had = f"{begun_work(len(begun))}, although a run had time to finish {them}: {begun[0]}"
+        had = f"{started_work(len(begun))}, although a run had time to finish {them}: {begun[0]}"
         yield finding(Condition.MANIFESTS_STUCK, had)

@@ -185,14 +185,14 @@ def most_urgent(findings: Iterable[Finding]) -> Finding:
 def waiting_work(backlog: WaitingManifests | None) -> str:
     """The work that waits for the job, in words; empty if none or unknown."""
     if backlog is None or not backlog.manifests:
-        return begun_work(backlog.begun_manifests) if isinstance(backlog, Backlog) and backlog.begun_manifests else ""
+        return started_work(backlog.begun_manifests) if isinstance(backlog, Backlog) and backlog.begun_manifests else ""
     oldest = shown_seconds(backlog.oldest_seconds)
     if backlog.manifests == 1:
         return f"1 manifest waits or is in progress, for {oldest}"
     return f"{backlog.manifests:,} manifests wait or are in progress, the oldest for {oldest}"
 
 
-def begun_work(manifests: int) -> str:
+def started_work(manifests: int) -> str:
     """The started manifests, in words."""
     return f"{count(manifests, 'manifest')} {'is' if manifests == 1 else 'are'} started and not done"
 

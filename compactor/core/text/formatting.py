@@ -13,7 +13,7 @@ def count(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
-def fates(rows: int, rejected: int, blank: int, erased: int = 0) -> str:
+def tally(rows: int, rejected: int, blank: int, erased: int = 0) -> str:
     """The results of lines, as in `2 rows + 1 reject + 0 blank`."""
     gone = f" + {erased:,} erased" if erased else ""
     return f"{count(rows, 'row')} + {count(rejected, 'reject')} + {blank:,} blank{gone}"

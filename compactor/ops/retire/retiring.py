@@ -21,7 +21,7 @@ from compactor.ledger.change_log import changed_dates, changes_about
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
-from compactor.ledger.visible import taken_by
+from compactor.ledger.visible import expired_by
 from compactor.upkeep.expiring import Expirer
 
 _NAME_CHARACTERS = 12
@@ -226,7 +226,7 @@ def _retirable(state: State, found: Unsummarised, date: str) -> Retirable | None
         fresh = {
             each.id: each.generation
             for each in closed.members(place)
-            if taken_by(records, "rows", ManifestKey(date, each.id), each.generation) is None
+            if expired_by(records, "rows", ManifestKey(date, each.id), each.generation) is None
         }
         manifests |= fresh
         sums += [closed.read(place).sums] if fresh else []

@@ -18,7 +18,7 @@ from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.later_rows import Version
 from compactor.ledger.accounts.reading import Detail, Scope, accounts, accounts_of, kept_letters
 from compactor.ledger.accounts.settling import Settling, named_versions
-from compactor.ledger.backlog import Backlog, read_begun, read_waiting_manifest
+from compactor.ledger.backlog import Backlog, read_started, read_waiting_manifest
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.housekeeping import failing_tasks
@@ -62,7 +62,7 @@ def read_waiting(state: State, now: datetime, known: Weights, *, allowed_prefixe
         (id_from_name(info.uri), info.modified_at, float(weights.get(_key(info), info.size_bytes * (per_byte or 0.0))))
         for info in infos
     ]
-    begun = read_begun(state)
+    begun = read_started(state)
     oldest_begun, begun_seconds = _oldest(begun.left_to_jobs, now)
     oldest_undecided, undecided_seconds = _oldest(begun.undecided, now)
     parts = [info.modified_at for info in state.store.list(state.layout.pending_folder)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from compactor.core.documents.changes import TAKES, Taking
 from compactor.core.layout import ManifestKey
-from compactor.ledger.visible import taken_by
+from compactor.ledger.visible import expired_by
 from compactor.upkeep.expiring import left_under
 
 DAYS = ("2026-01-02", "2026-01-03")
@@ -43,7 +43,7 @@ def test_only_what_a_record_names_expired(
         for each in found
         if each.about == date and part in TAKES[each.why] and generation <= each.manifests.get(manifest_id, 0)
     ]
-    why = taken_by(found, part, ManifestKey(date, manifest_id), generation)  # type: ignore[arg-type]
+    why = expired_by(found, part, ManifestKey(date, manifest_id), generation)  # type: ignore[arg-type]
     assert (why is not None) == bool(taking)
     assert why is None or (why in taking and why.decided_at == min(each.decided_at for each in taking))
 
