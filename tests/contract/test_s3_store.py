@@ -196,7 +196,7 @@ def test_another_range_than_was_asked_for_is_none(told: str, sent: bytes, aws_en
         assert store.read_range("s3://b/k", 2, 4) == b"23"
         for _ in range(5):
             stub.add_response("get_object", answer(told, sent))
-        with pytest.raises(StoreUnavailable, match=r"s3://b/k: asked for bytes=2-5, answered with "):
+        with pytest.raises(StoreUnavailable, match=r"s3://b/k: requested bytes=2-5, got "):
             store.read_range("s3://b/k", 2, 4)
 
 
@@ -206,7 +206,7 @@ def test_a_range_in_place_of_an_object_is_none(aws_endpoint: str) -> None:
         for _ in range(5):
             body = {"Body": StreamingBody(BytesIO(b"01"), 2), "ContentLength": 2, "ContentRange": "bytes 0-1/10"}
             stub.add_response("get_object", body)
-        with pytest.raises(StoreUnavailable, match=r"s3://b/k: asked for all bytes, answered with bytes 0-1/10"):
+        with pytest.raises(StoreUnavailable, match=r"s3://b/k: requested all bytes, got bytes 0-1/10"):
             store.read("s3://b/k")
 
 
