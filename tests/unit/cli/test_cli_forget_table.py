@@ -104,4 +104,4 @@ def test_numbers_and_objects(tmp_path: Path, key: str, value: str, rows: int) ->
     words = ("forget", "--key", key, "--value-file", str(values), "--inputs", "delete", "--yes")
     document, code = workspace.json(*words)
     assert (code, [each["rows"] for each in document["forgotten"]]) == (ExitCode.DONE, [rows] if rows else [])
-    assert (tmp_path / "raw").exists() is (rows == 0)
+    assert any((tmp_path / "raw").iterdir()) is (rows == 0)

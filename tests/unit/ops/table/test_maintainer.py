@@ -320,7 +320,7 @@ def test_a_table_of_another_ledger(world: World) -> None:
         other.maintain()
     world.table.drop()
     world.table.create("/elsewhere/", version(1))
-    with pytest.raises(OperatorError, match="of the state /elsewhere/"):
+    with pytest.raises(OperatorError, match="belongs to the state /elsewhere/"):
         world.maintain()
     assert world.contents()[2] == before[2]
 
