@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from compactor.cli.commands.run import run_job
+from compactor.cli.commands.job.run import run_job
 from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.core.errors import CompactorError
 from compactor.job.results import log_result

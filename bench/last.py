@@ -1,4 +1,4 @@
-"""Keeps the last result of the benchmark, which `compactor cost` reads."""
+"""Keeps the last result of the benchmark, which `compactor cost estimate` reads."""
 
 import os
 import platform

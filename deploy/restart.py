@@ -97,7 +97,7 @@ class Restart:
             return limit
         late = f"run {_all(left)}: still at work {shown_seconds(waited)} after it was asked to stop"
         if limit > self.policy.drain_seconds:
-            raise DeploymentError(f"{late}; read the control plane's log, and see compactor control --dry-run")
+            raise DeploymentError(f"{late}; read the control plane's log, and see compactor job check --dry-run")
         self.echo(f"{late}; the control plane has it stopped now, and the next run takes its manifests up again")
         return limit + FORCED_SECONDS
 
@@ -109,7 +109,7 @@ class Restart:
         while not (new := [beat for beat in self._known(self.runs.living) or () if beat.run_id not in old]):
             if self.seconds() - began >= longest:
                 raise DeploymentError(
-                    f"no run sent a heartbeat within {shown_seconds(longest)}; compactor control --dry-run says why, "
+                    f"no run sent a heartbeat within {shown_seconds(longest)}; compactor job check --dry-run says why, "
                     "and the job's log how the last one ended"
                 )
             self.pause(POLL_SECONDS)

@@ -25,9 +25,9 @@ RENEWED: Mapping[str, Callable[[str], str]] = {
 def out_of_date() -> Iterator[tuple[Path, str]]:
     """Yield each generated file that is not what the code says, with the text that it should have."""
     files = [(path, renew(path.read_text())) for pattern, renew in RENEWED.items() for path in ROOT.glob(pattern)]
-    for name in json_schemas.NAMES:
-        path = json_schemas.FOLDER / f"{name}.schema.json"
-        files.append((path, json_schemas.text_of(json_schemas.schema_of(name))))
+    files += [
+        (json_schemas.file_of(name), json_schemas.text_of(json_schemas.schema_of(name))) for name in json_schemas.NAMES
+    ]
     yield from ((path, text) for path, text in files if not path.exists() or path.read_text() != text)
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 
 from compactor.cli import invocation
-from compactor.cli.entry import compactor
+from compactor.cli.entry import SUMMARIES, command_of
 from compactor.core.results import members
 
 FOLDER = Path(invocation.__file__).parent / "schemas"
@@ -121,14 +121,19 @@ def schema_of(name: str) -> dict[str, Any]:
 
 def _json_options() -> dict[str, invocation.JsonOption]:
     found = {
-        name: [each for each in command.params if isinstance(each, invocation.JsonOption)]
-        for name, command in compactor.commands.items()
+        name: [each for each in command_of(name).params if isinstance(each, invocation.JsonOption)]
+        for name in SUMMARIES
     }
     return {name: options[0] for name, options in found.items() if options}
 
 
 NAMES = tuple(_json_options())
 """The commands that print a JSON document."""
+
+
+def file_of(name: str) -> Path:
+    """The shipped schema of a command."""
+    return FOLDER / invocation.schema_file(command_of(name))
 
 
 def text_of(schema: dict[str, Any]) -> str:

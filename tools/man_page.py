@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from compactor import __version__
-from compactor.cli.entry import EXAMPLES, GROUPS, compactor
+from compactor.cli.entry import EVERYDAY, EXAMPLES, GROUPS, SHORT, VERBS, command_of, compactor
 
 _FILES = (
     ("compactor.toml", "The settings of a job, which `compactor init` writes."),
@@ -33,20 +33,26 @@ def _lines() -> Iterator[str]:
     yield ".SH OPTIONS"
     yield from _options(compactor)
     yield from (".TP", f".B {_text('-h, --help')}", "Show the help of the compactor, or of a command, and exit.")
-    for title, group in GROUPS.items():
-        yield f".SH {title.upper()} COMMANDS"
-        for name in group:
-            yield from _command(name, compactor.commands[name])
+    yield ".SH EVERYDAY COMMANDS"
+    for name in EVERYDAY:
+        yield from _command(name)
+    for group, sentence in GROUPS.items():
+        yield from (f".SH {group.upper()} COMMANDS", _text(f"{sentence}."))
+        for verb in VERBS[group]:
+            yield from _command(f"{group} {verb}")
     for title, entries in (("FILES", _FILES), ("ENVIRONMENT", _ENVIRONMENT)):
         yield f".SH {title}"
         for name, meaning in entries:
             yield from (".TP", f".B {_text(name)}", _text(meaning))
 
 
-def _command(name: str, command: click.Command) -> Iterator[str]:
+def _command(name: str) -> Iterator[str]:
+    command = command_of(name)
     with click.Context(command, info_name=f"compactor {name}") as context:
         usage = " ".join(command.collect_usage_pieces(context))
-    yield from (f".SS compactor {_text(name)} {_text(usage)}",)
+    yield f".SS compactor {_text(name)} {_text(usage)}"
+    if name.rsplit(maxsplit=1)[-1] in SHORT:
+        yield from (".PP", _text(f"Short: compactor {name.rsplit(maxsplit=1)[-1]}"))
     for paragraph in _paragraphs(command):
         yield from (".PP", _text(paragraph))
     yield from _options(command)

@@ -4,6 +4,7 @@ import gc
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from typing import Any, get_args
 
@@ -15,133 +16,94 @@ from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.ui.terminal import flush_stdout, open_standard_streams
 from compactor.core.text.safe_text import visible
 
+EVERYDAY = {
+    "compact": "Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.",
+    "status": "Show the state of the job and the next action.",
+    "verify": "Prove that every line is accounted for.",
+    "trace": "Show what became of a file or manifest, or where an output came from.",
+    "rejects": "Show rejected lines: where each is, and what is wrong with it.",
+    "report": "Write a report on a period: one HTML page that needs no network.",
+    "redrive": "Process dead letters, quarantined files or rejected lines again.",
+    "rebuild": "Regenerate lost or damaged output from the same input.",
+    "dismiss": "Give up quarantined input, so that it no longer needs attention.",
+    "doctor": "Check the settings, this machine, AWS and every place.",
+    "demo": "Generate a day of events, compact it, and prove that no row is lost.",
+}
+"""The commands without a group, with the first sentence of their help: `compactor --help` loads none of them."""
+
 GROUPS = {
-    "Everyday": {
-        "compact": "Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.",
-        "status": "Show the state of the job and the next action.",
-        "verify": "Prove that every line is where the ledger says.",
-        "trace": "Show where a file, a manifest or an output is.",
-        "rejects": "Show rejected lines: where each is, and what is wrong with it.",
-        "redrive": "Process dead letters, quarantined files or rejected lines again.",
-        "dismiss": "Give up quarantined files: nothing asks for a person because of them any more.",
-        "rebuild": "Make the rows of lost or damaged files again, from the same input.",
-        "schema": "Show the schema versions and what each added; suggest, retire or publish columns.",
-        "report": "Report on a period as one page of HTML that needs no network.",
-        "demo": "Make a day of events, compact it, and prove that no row is lost.",
-    },
-    "Job": {
+    "job": "Set up, run and check the job",
+    "data": "Summarise, delete and erase stored data",
+    "schema": "Show and change the columns",
+    "table": "Keep the table of the output correct and fast to read",
+    "cost": "Price a load, or what was compacted",
+}
+
+VERBS = {
+    "job": {
         "init": "Write a commented settings file: FILE, or compactor.toml.",
+        "plan": "Write manifests for the files below PREFIX that have none.",
         "run": "Compact manifests as they arrive.",
         "stop": "Stop running jobs after the manifests in flight.",
-        "plan": "Write manifests for the files below PREFIX that are in none.",
-        "doctor": "Check settings, machine, AWS and every place.",
-        "clean": "Delete expired archives, rejects, orphans and checkpoints.",
-        "close": "Verify dates that have been quiet, and write a summary of each.",
-        "forget": "Erase the lines that have given values of a key, on request.",
-        "accept": "Accept that quarantined ranges of topics and streams are gone.",
-        "retire": "Remove the rows, the rejects and the archive of closed dates.",
-        "table": "Compare the table of the output with the ledger; rebuild a lost one; keep it fast to read.",
+        "check": "Run one check of the control plane now.",
+        "smoke-test": "Send a test file through a deployment, and follow it to its row.",
     },
-    "AWS": {
-        "control": "Run one control-plane check now.",
-        "deploy": "Check a deployment by a file that goes through everything.",
-        "cost": "Estimate the cost of a load; with settings, also show that of the latest commits.",
+    "data": {
+        "close": "Verify dates that have been quiet, and write a summary of each.",
+        "clean": "Delete expired archives, rejects, orphans and checkpoints.",
+        "expire": "Remove the rows, rejects and archive of closed dates.",
+        "erase": "Erase the lines that contain given values of a key, on request.",
+    },
+    "schema": {
+        "show": "Show the schema versions, and the columns that each added.",
+        "suggest": "Suggest a schema file for NDJSON.",
+        "retire": "Retire columns, so that other keys can take their places.",
+        "publish": "Add new columns to the table of the Glue Data Catalog.",
+    },
+    "table": {
+        "check": "Compare the table of the output with the ledger.",
+        "repair": "Recreate a lost table, and add manifests that it lacks.",
+        "maintain": "Expire snapshots, and remove metadata that nothing needs.",
+        "merge": "Merge small files of each partition into files of the target size.",
+    },
+    "cost": {
+        "estimate": "Estimate the cost of a load at list prices.",
+        "actual": "Show what the latest commits, or those of the last days, cost.",
     },
 }
-"""The commands by group, with the first sentence of their help: `compactor --help` need not load any of them."""
+"""The commands of each group, with the first sentence of their help."""
 
-SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+SHORT = ("init", "plan", "run", "stop")
+"""The commands of `compactor job` that work without `job`, too."""
+
+_SHORT_NOTES = {"job": f" {', '.join(SHORT[:-1])} and {SHORT[-1]} also work without `job`."}
+
+SUMMARIES = EVERYDAY | {f"{group} {verb}": summary for group, verbs in VERBS.items() for verb, summary in verbs.items()}
+"""The first sentence of each command, by its words."""
 
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
-    "accept": (
-        (
-            "compactor accept --dry-run --why 'retention was too short'",
-            "Show which records of topics and streams are gone.",
-        ),
-        (
-            "compactor accept --yes --why 'retention was too short' 2025-12-21-00f3a9c2",
-            "Put on record that those of one manifest are not expected.",
-        ),
-        (
-            "compactor accept --date 2025-12-21 --yes --why 'retention was too short'",
-            "Put on record that those of one day are not.",
-        ),
-    ),
-    "clean": (
-        ("compactor clean --dry-run", "Show what a clean-up would delete."),
-        ("compactor clean --archive-days 30", "Delete archived manifests after 30 days."),
-        ("compactor clean --checkpoints", "Delete the checkpoints of all stopped runs."),
-    ),
-    "close": (
-        ("compactor close", "Close what has been quiet for retention.close_after_days."),
-        ("compactor close rows", "Close dates of the folder rows."),
-        ("compactor close --json", "Give the result to a program."),
-    ),
     "compact": (
-        ("compactor compact logs rows", "Turn the NDJSON below logs into Parquet below rows."),
+        ("compactor compact logs rows", "Compact the NDJSON below logs into Parquet below rows."),
         ("compactor compact logs rows --dry-run", "Show what it would do, and write nothing."),
         ("compactor compact s3://bucket/raw s3://bucket/rows --deep", "Compare every value afterwards."),
     ),
-    "control": (
-        ("compactor control --dry-run", "Show what the next check would do."),
-        ("compactor control", "Check now, and start, drain or stop the job."),
-        ("compactor control --close-breaker", "Allow starts again after a repair."),
+    "status": (
+        ("compactor status", "Show the state of the job."),
+        ("compactor status --watch", "Repeat it every 5 seconds."),
+        ("compactor status rows --json", "Print the state of the folder rows as JSON."),
     ),
-    "cost": (
-        ("compactor cost", "Estimate the cost of the default load."),
-        ("compactor cost --files-per-hour 50000 --worker-type G.1X --workers 3", "Estimate another load and cluster."),
-        ("compactor cost --config compactor.toml", "Show also what the latest commits cost."),
+    "verify": (
+        ("compactor verify", "Check that all rows add up."),
+        ("compactor verify rows --deep", "Compare every value in the folder rows with the input."),
+        ("compactor verify --date 2025-12-21", "Verify one day."),
     ),
-    "demo": (
-        ("compactor demo", "Run the demo on 100 MB."),
-        ("compactor demo --size 1gb", "Run it on more."),
-        ("compactor demo --local /tmp/demo", "Keep the input and the output to look at."),
-    ),
-    "deploy": (
-        ("compactor deploy check dev", "Send a file through the deployment of config/dev.toml."),
-        ("compactor --config s3://bucket/compactor.toml deploy check", "Take the settings from S3."),
-        ("compactor deploy check prod --timeout 600 --json", "Give the hops to a program, after 10 minutes at most."),
-    ),
-    "dismiss": (
-        ("compactor dismiss rows logs/notes.csv --why 'not a log'", "Give up a file that is not NDJSON."),
-        ("compactor dismiss rows logs/a.gz logs/b.gz --why 'lost' --dry-run", "Show what would be given up."),
-        ("compactor dismiss s3://bucket/raw/a.gz --why 'sent again as b.gz'", "Give up a file of a job."),
-    ),
-    "doctor": (
-        ("compactor doctor", "Check this machine, and everything that the settings name."),
-        ("compactor doctor --config s3://bucket/compactor.toml --elsewhere", "Check what a job on Glue needs."),
-        ("compactor doctor --json", "Give the findings to a program."),
-    ),
-    "forget": (
-        ("compactor forget --key user_id --value-file ids.txt --dry-run", "Show what holds one of the values."),
-        ("compactor forget --key /user/id --value-file ids.txt --inputs delete", "Erase them, input files included."),
-        ("compactor forget rows --key user_id --value-file - --yes", "Erase the values on stdin from the folder rows."),
-    ),
-    "init": (
-        ("compactor init", "Ask for three places, and write compactor.toml."),
-        ("compactor init --input logs --output rows --state rows.state", "Ask nothing."),
-        ("compactor init --force other.toml", "Overwrite other.toml."),
-    ),
-    "plan": (
-        ("compactor plan s3://bucket/raw --dry-run", "Show which manifests it would write."),
-        ("compactor plan s3://bucket/raw --date 2025-12-21", "Plan one day again after a loss of events."),
-        (
-            "compactor plan --inventory s3://inventories/daily/bucket/all/2025-12-21T01-00Z/manifest.json --dry-run",
-            "Show what a back-fill from an S3 Inventory would plan, and cost.",
-        ),
-    ),
-    "rebuild": (
-        ("compactor rebuild --dry-run", "Find files that are lost or damaged."),
-        ("compactor rebuild --date 2025-12-21", "Make those of one day again."),
-        ("compactor rebuild m-0001 --force", "Make the files of one manifest again, also if they add up."),
-    ),
-    "redrive": (
-        ("compactor redrive manifests --dry-run", "Show which dead letters would be tried again."),
-        ("compactor redrive files --reason missing", "Try files again that were missing."),
-        ("compactor redrive rejects --date 2025-12-21 --yes", "Try the rejected lines of a day again."),
+    "trace": (
+        ("compactor trace logs/2025-12-21-a.ndjson --in rows", "Show what became of a file."),
+        ("compactor trace m-0001", "Show what became of a manifest."),
+        ("compactor trace s3://bucket/raw/a.ndjson --days 90", "Search 90 dates for an old file."),
     ),
     "rejects": (
-        ("compactor rejects rows", "Show rejected lines with what is wrong at which column."),
+        ("compactor rejects rows", "Show rejected lines, and what is wrong at which column."),
         ("compactor rejects rows --reason invalid_json --limit 20", "Show twenty with one reason."),
         ("compactor rejects rows --file logs/a.ndjson --raw", "Write the exact lines of one file."),
     ),
@@ -150,45 +112,103 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor report --since 2025-12-01 --until 2025-12-08 --out week.html", "Report on a week."),
         ("compactor report --no-samples", "Leave input data out of the page."),
     ),
-    "retire": (
-        ("compactor retire --before 2025-12-01 --dry-run", "Show what would be removed of the dates before December."),
-        ("compactor retire --before 2025-12-01 --yes", "Remove it without a prompt."),
-        ("compactor retire rows --before 2025-12-01", "Retire dates of the folder rows."),
+    "redrive": (
+        ("compactor redrive manifests --dry-run", "Show which dead letters would be redriven."),
+        ("compactor redrive files --reason missing --in rows", "Redrive files that were missing."),
+        ("compactor redrive rejects --date 2025-12-21 --yes", "Redrive the rejected lines of a day."),
     ),
-    "run": (
+    "rebuild": (
+        ("compactor rebuild --dry-run", "Find files that are lost or damaged."),
+        ("compactor rebuild rows --date 2025-12-21", "Regenerate those of one day."),
+        ("compactor rebuild --manifest m-0001 --force", "Regenerate the files of one manifest even if they add up."),
+    ),
+    "dismiss": (
+        ("compactor dismiss logs/notes.csv --in rows --why 'not a log'", "Give up a file that is not NDJSON."),
+        ("compactor dismiss s3://bucket/raw/a.gz --why 'sent again as b.gz' --dry-run", "Show what would be given up."),
+        (
+            "compactor dismiss 'kafka://main/orders/3?from=16&to=42' --why 'retention was too short'",
+            "Give up offsets that the brokers deleted before they were landed.",
+        ),
+    ),
+    "doctor": (
+        ("compactor doctor", "Check this machine, and everything that the settings name."),
+        ("compactor doctor --config s3://bucket/compactor.toml --elsewhere", "Check what a job on Glue needs."),
+        ("compactor doctor --json", "Print the findings as JSON."),
+    ),
+    "demo": (
+        ("compactor demo", "Run the demo on 100 MB."),
+        ("compactor demo --size 1gb", "Run it on 1 GB."),
+        ("compactor demo --local /tmp/demo", "Keep the input and the output in /tmp/demo."),
+    ),
+    "job init": (
+        ("compactor init", "Ask for three places, and write compactor.toml."),
+        ("compactor init --input logs --output rows --state rows.state", "Ask nothing."),
+    ),
+    "job plan": (
+        ("compactor plan s3://bucket/raw --dry-run", "Show which manifests it would write."),
+        ("compactor plan s3://bucket/raw --date 2025-12-21", "Plan one day again after events were lost."),
+        (
+            "compactor plan --inventory s3://inventories/daily/bucket/all/2025-12-21T01-00Z/manifest.json --dry-run",
+            "Show what a back-fill from an S3 Inventory would plan, and cost.",
+        ),
+    ),
+    "job run": (
         ("compactor run", "Compact manifests as they arrive."),
-        ("compactor run --once", "Compact what is waiting, and end."),
-        ("compactor --log-format json run", "Log in JSON lines on a terminal, too."),
+        ("compactor run --once", "Compact the waiting manifests, and exit."),
     ),
-    "schema": (
-        ("compactor schema", "Show the columns and the versions that added them."),
-        ("compactor schema suggest logs", "Suggest a schema file for the NDJSON below logs."),
-        ("compactor schema retire junk_1 junk_2", "Free the places of two columns."),
-    ),
-    "status": (
-        ("compactor status", "Show the state of the job."),
-        ("compactor status --watch", "Show it again every 5 seconds."),
-        ("compactor status --json", "Give it to a program."),
-    ),
-    "stop": (
+    "job stop": (
         ("compactor stop", "Ask all jobs to stop."),
         ("compactor stop --wait 600", "Wait up to 10 minutes for them."),
-        ("compactor stop --json", "Give the result to a program."),
     ),
-    "table": (
-        ("compactor table", "Compare the files of the table with the ledger."),
-        ("compactor table rebuild", "Make a lost table again, and add what is in no batch."),
-        ("compactor table maintain --dry-run", "Show which snapshots and files of metadata would go."),
+    "job check": (
+        ("compactor job check --dry-run", "Show what the control plane would do now."),
+        ("compactor job check", "Check now, and start, drain or stop the job."),
+        ("compactor job check --close-breaker", "Allow starts again after a repair."),
     ),
-    "trace": (
-        ("compactor trace logs/2025-12-21-a.ndjson", "Show what became of a file."),
-        ("compactor trace m-0001", "Show what became of a manifest."),
-        ("compactor trace s3://bucket/raw/a.ndjson --days 90", "Search 90 dates for an old file."),
+    "job smoke-test": (
+        ("compactor job smoke-test config/dev.toml", "Send a file through the deployment of config/dev.toml."),
+        ("compactor job smoke-test --timeout 600 --json", "Print the hops as JSON, after 10 minutes at most."),
     ),
-    "verify": (
-        ("compactor verify", "Prove that all rows add up."),
-        ("compactor verify --deep", "Compare every value with the input."),
-        ("compactor verify --date 2025-12-21", "Verify one day."),
+    "data close": (("compactor data close", "Close dates that have been quiet for retention.close_after_days."),),
+    "data clean": (
+        ("compactor data clean --dry-run", "Show what it would delete."),
+        ("compactor data clean --checkpoints", "Delete the checkpoints of all stopped runs."),
+    ),
+    "data expire": (
+        ("compactor data expire --before 2025-12-01 --dry-run", "Show what would be removed."),
+        ("compactor data expire rows --before 2025-12-01", "Expire dates of the folder rows."),
+    ),
+    "data erase": (
+        ("compactor data erase --key user_id --value-file ids.txt --dry-run", "Show what holds one of the values."),
+        ("compactor data erase rows --key /user/id --value-file -", "Erase the values on stdin from the folder rows."),
+    ),
+    "schema show": (("compactor schema show rows", "Show the columns of the folder rows."),),
+    "schema suggest": (
+        ("compactor schema suggest logs", "Suggest a schema file for the NDJSON below logs."),
+        ("compactor schema suggest --in rows", "Suggest one for the input of the folder rows."),
+    ),
+    "schema retire": (("compactor schema retire junk_1 junk_2 --in rows", "Retire two columns of the folder rows."),),
+    "schema publish": (("compactor schema publish", "Add new columns to the table of the Glue Data Catalog."),),
+    "table check": (("compactor table check", "Compare the table with the ledger."),),
+    "table repair": (("compactor table repair", "Recreate a lost table, and add manifests that it lacks."),),
+    "table maintain": (
+        ("compactor table maintain --dry-run", "Show which snapshots and metadata files would be removed."),
+        ("compactor table maintain --keep-days 3", "Expire snapshots 3 days after the next one."),
+    ),
+    "table merge": (
+        ("compactor table merge --dry-run", "Show which small files would be merged."),
+        ("compactor table merge --date 2025-12-21", "Merge the files of one day."),
+    ),
+    "cost estimate": (
+        ("compactor cost estimate", "Estimate the cost of the default load."),
+        (
+            "compactor cost estimate --files-per-hour 50000 --worker-type G.1X --workers 3",
+            "Estimate another load and cluster.",
+        ),
+    ),
+    "cost actual": (
+        ("compactor cost actual", "Show what the latest commits cost."),
+        ("compactor cost actual --days 30", "Show what the last 30 days cost."),
     ),
 }
 """By command: calls, and what each does. The help and the manual page show them."""
@@ -212,27 +232,35 @@ def _complete_places(command: click.Command) -> None:
             each.type = _Place()
 
 
+@cache
+def command_of(words: str) -> click.Command:
+    """The command with these words, such as `job run`. Its module is loaded when it is first used."""
+    place = words.replace(" ", ".").replace("-", "_")
+    command: click.Command = getattr(import_module(f"compactor.cli.commands.{place}"), place.rpartition(".")[2])
+    command.epilog = _examples(words)
+    _complete_places(command)
+    return command
+
+
 class _Commands(Mapping[str, click.Command]):
-    """The commands by name. The module of a command is loaded when it is first used."""
+    """The commands of a group by name, each loaded when it is first used. `places` has the words of each."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self.places = places
 
     def __getitem__(self, name: str) -> click.Command:
-        if name not in SUMMARIES:
-            raise KeyError(name)
-        command: click.Command = getattr(import_module(f"compactor.cli.commands.{name}"), name)
-        command.epilog = _examples(name)
-        _complete_places(command)
-        return command
+        return _group(name) if self.places[name] in GROUPS else command_of(self.places[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(SUMMARIES)
+        return iter(self.places)
 
     def __len__(self) -> int:
-        return len(SUMMARIES)
+        return len(self.places)
 
 
-def _examples(name: str) -> str:
+def _examples(words: str) -> str:
     """The examples of a command as a paragraph that click prints as it is."""
-    return "\n".join(["\b", "Examples:", *(f"  {call}\n      {meaning}" for call, meaning in EXAMPLES[name])])
+    return "\n".join(["\b", "Examples:", *(f"  {call}\n      {meaning}" for call, meaning in EXAMPLES[words])])
 
 
 @contextmanager
@@ -241,11 +269,22 @@ def _safely_shown() -> Iterator[None]:
     try:
         yield
     except click.ClickException as exc:
-        exc.message = visible(exc.message)  # type: ignore[misc]  # it stays the same message
+        if not isinstance(exc, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # the help, of newer versions
+            exc.message = visible(exc.message)  # type: ignore[misc]  # it stays the same message
         raise
 
 
 class _Group(click.Group):
+    """Lists its commands without loading them.
+
+    Attributes:
+        sections: By title, what is listed, with a sentence on each.
+    """
+
+    def __init__(self, *declared: Any, sections: Mapping[str, Mapping[str, str]], **options: Any) -> None:
+        super().__init__(*declared, **options)
+        self.sections = sections
+
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         with _safely_shown():
             return super().make_context(*arguments, **options)
@@ -255,12 +294,32 @@ class _Group(click.Group):
             return super().invoke(ctx)
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, group in GROUPS.items():
+        for title, listed in self.sections.items():
             with formatter.section(title):
-                formatter.write_dl(list(group.items()))
+                formatter.write_dl(list(listed.items()))
 
 
-@click.group(cls=_Group, commands=_Commands(), context_settings={"help_option_names": ["-h", "--help"]})
+@cache
+def _group(name: str) -> _Group:
+    verbs = VERBS[name]
+    commands = _Commands({verb: f"{name} {verb}" for verb in verbs})
+    return _Group(
+        name, commands=commands, sections={"Commands": verbs}, help=f"{GROUPS[name]}.{_SHORT_NOTES.get(name, '')}"
+    )
+
+
+_LISTED = {
+    name: f"{sentence}: {', '.join(VERBS[name])}.{_SHORT_NOTES.get(name, '')}" for name, sentence in GROUPS.items()
+}
+_PLACES_OF_ALL = {name: name for name in (*EVERYDAY, *GROUPS)} | {verb: f"job {verb}" for verb in SHORT}
+
+
+@click.group(
+    cls=_Group,
+    commands=_Commands(_PLACES_OF_ALL),
+    sections={"Everyday": EVERYDAY, "Groups": _LISTED},
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, "-V", "--version", prog_name="compactor", message="%(prog)s %(version)s")
 @click.option("--config", metavar="FILE", help=CONFIG_HELP)
 @click.option(
@@ -268,14 +327,14 @@ class _Group(click.Group):
     type=click.Choice(get_args(LogFormat)),
     default="auto",
     show_default=True,
-    help="Format of the log on stderr. auto: warnings as text; of `run` without a terminal, everything as JSON lines.",
+    help="Format of the log on stderr. auto: warnings as text; for `run` without a terminal, everything as JSON lines.",
 )
 @click.pass_context
 def compactor(context: click.Context, config: str | None, log_format: LogFormat) -> None:
     """Turn many small NDJSON objects into few, right-sized Parquet files.
 
-    Exit codes: 0 done; 1 failed, try again or see the log; 2 wrong usage or settings; 3 done, but an operator has to
-    act.
+    Exit codes: 0 done; 1 failed, try again or see the log; 2 wrong usage or settings; 3 done, but something needs
+    attention.
     """
     if not gc.isenabled():  # `compactor.__main__` disabled it while modules load
         gc.freeze()  # no collection goes through what they made

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 LogFormat = Literal["auto", "text", "json"]
 CONFIG_HELP = (
-    "Read the settings (TOML) from this file or s3://bucket/key; default: those of DST, else $COMPACTOR_CONFIG, "
-    "else ./compactor.toml."
+    "Read the settings (TOML) from this file or s3://bucket/key. Default: the settings of DST, else "
+    "$COMPACTOR_CONFIG, else ./compactor.toml."
 )
 
 DESTINATION = "settings_of"
-"""The name of the parameter DST, which no command has for something else."""
+"""The name of the parameter of DST or `--in`, which no command has for something else."""
 
 STREAM = "stream_named"
 """The name of the parameter of `--stream`."""
@@ -90,7 +90,7 @@ class Invocation:
             click.UsageError: A settings file is named as well.
         """
         if self.config is not None:
-            raise click.UsageError(f"give DST ({destination}) or --config, not both")
+            raise click.UsageError(f"give the destination {destination} or --config, not both")
         return replace(self, destination=destination)
 
     def settings(self, **patience: Any) -> "Settings":
@@ -115,8 +115,8 @@ def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
     """Make a function the body of a command.
 
     The function takes the invocation and its own options, and returns the exit code, or nothing for a normal end. Its
-    errors become exit codes. `--config` works after the command's name as well as before it. An argument `[DST]` (see
-    `compactor.cli.parameters`) says where the settings are.
+    errors become exit codes. `--config` works after the command's name as well as before it. DST, the argument or that
+    of `--in` (see `compactor.cli.parameters`), says where the settings are.
     """
 
     @click.option("--config", metavar="FILE", help=CONFIG_HELP)
@@ -138,13 +138,13 @@ def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
 
 def stream_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `--stream`; put it above `body`, which takes it."""
-    about = "Work on this stream, of settings with several ([[streams]])."
+    about = "Work on this stream, if the settings have several ([[streams]])."
     return click.option("--stream", STREAM, metavar="NAME", help=about)(command)
 
 
 def shard_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `--shard`, for the argument `shard`."""
-    about = "Work on the job of shard K of N, such as 2/4, where several jobs share the manifests."
+    about = "Work on shard K of N, such as 2/4, if several jobs share the manifests."
     return click.option("--shard", metavar="K/N", help=about)(command)
 
 
@@ -183,8 +183,19 @@ def json_option(*prints: type, has_streams: bool = False) -> Callable[[Callable[
     return lambda command: as_json(schema(command))
 
 
+def reporting(*prints: type, has_streams: bool = False) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Make a function the body of a command that prints one of these types, of one stream, or of each."""
+    with_json = json_option(*prints, has_streams=has_streams)
+    return lambda function: with_json(stream_option(body(function)))
+
+
+def schema_file(command: click.Command) -> str:
+    """The name of the shipped schema of a command's documents."""
+    return f"{str(command.name).replace(' ', '-')}.schema.json"
+
+
 def _print_schema(context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
     if is_wanted:
-        file = files("compactor.cli") / "schemas" / f"{context.command.name}.schema.json"
+        file = files("compactor.cli") / "schemas" / schema_file(context.command)
         write_out(file.read_text(), nl=False)
         context.exit()

@@ -1,4 +1,4 @@
-"""Parameters that several commands have: DST, whose folder has the settings, and numbers, days and times."""
+"""Parameters that several commands have: DST, whose folder has the settings, manifests, numbers, days and times."""
 
 import math
 import os
@@ -41,7 +41,7 @@ def calendar_day(_context: click.Context, _option: click.Parameter, value: str |
     return value
 
 
-date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=calendar_day, help="Take only this day.")
+date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=calendar_day, help="Only this day.")
 
 
 def destination_argument(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,35 +49,37 @@ def destination_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument(DESTINATION, required=False, metavar="[DST]")(command)
 
 
-def is_output(word: str) -> bool:
-    """Return whether a word is the local DST of an earlier `compact`, whose settings are there."""
-    from compactor.wiring.settings_files import is_output as has_settings  # noqa: PLC0415 - pydantic is slow
+def destination_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command with other arguments `--in DST`."""
+    return click.option(
+        "--in", DESTINATION, metavar="DST", help="Use the settings of DST, the output of an earlier `compact`."
+    )(command)
 
-    return has_settings(word, os.environ)
+
+def manifest_option(*, multiple: bool, about: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command `--manifest ID`, for the argument `manifest_ids`, or `manifest_id` if it takes a single one."""
+    name = "manifest_ids" if multiple else "manifest_id"
+    return click.option("--manifest", name, metavar="ID", multiple=multiple, callback=_manifests, help=about)
 
 
-def taken_destination(
-    invocation: Invocation, words: tuple[str, ...], *, most: int | None = None
-) -> tuple[Invocation, tuple[str, ...]]:
-    """Take DST off the words of a command, if they begin with it.
-
-    Args:
-        invocation: With `--config`, no word is DST.
-        words: What the user wrote behind the command.
-        most: How many words the command may have beside DST; None for any number.
+def refuse_destination(invocation: Invocation, word: str, expected: str) -> None:
+    """Refuse an argument that is the local DST of an earlier `compact`, unless `--in` names one.
 
     Raises:
-        click.UsageError: There are too many words.
+        click.UsageError: It is, so it was meant for `--in`.
     """
-    from compactor.wiring.settings_files import is_destination  # noqa: PLC0415 - pydantic is slow to load
+    from compactor.settings.compact_paths import HOME_SUFFIX, SETTINGS_NAME  # noqa: PLC0415 - pydantic is slow to load
 
-    if most is not None and len(words) > most + 1:
-        raise click.UsageError(f"{words[-1]}: expected at most DST and {most} more")
-    if words and (most is not None and len(words) > most):
-        return invocation.at(words[0]), words[1:]
-    if not words or invocation.config is not None:
-        return invocation, words
-    # Without any other settings, the word can only be meant as DST.
-    if is_destination(words[0], os.environ) or not invocation.has_settings:
-        return invocation.at(words[0]), words[1:]
-    return invocation, words
+    if invocation.destination is None and os.access(f"{word.rstrip('/')}{HOME_SUFFIX}/{SETTINGS_NAME}", os.F_OK):
+        raise click.UsageError(
+            f"{word} is an output of `compact` -> expected {expected}; name the output by --in {word}"
+        )
+
+
+def _manifests(_context: click.Context, _option: click.Parameter, value: Any) -> Any:
+    from compactor.api.arguments import manifest_id_fault  # noqa: PLC0415 - pydantic is slow to load
+
+    for each in [value] if isinstance(value, str) else value or ():
+        if fault := manifest_id_fault(each):
+            raise click.BadParameter(fault)
+    return value

@@ -185,7 +185,7 @@ def show_end(made: InventoryPlan, *, dry_run: bool) -> None:
     claims = cost.claims_written + cost.claims_read + cost.claims_kept
     echo(
         f"Planning {verb} about ${cost.dollars:,.2f} at list prices: ${claims:,.2f} for claims, "
-        f"${cost.requests:,.2f} for requests; compactor cost estimates the compaction"
+        f"${cost.requests:,.2f} for requests; compactor cost estimate prices the compaction"
     )
     if made.totals.stalled:
         echo("Ended early: the job finished no manifest, or was late all the time; compactor status says why")

@@ -131,7 +131,7 @@ def _reasons_not_to_start(case: Case) -> Iterator[str]:
     cooldown = timedelta(seconds=policy.breaker_cooldown_seconds)
     if breaker.opened_at and case.now < (trial := breaker.opened_at + cooldown):
         failed = f"the breaker is open, because {breaker.failures} runs failed in a row"
-        otherwise = "at once after a deployment or `compactor control --close-breaker`"
+        otherwise = "at once after a deployment or `compactor job check --close-breaker`"
         yield f"{failed}; one trial {_in(trial, case)}, or {otherwise}"
     next_start = case.next_start_at()
     if next_start and case.now < next_start and not breaker.opened_at:

@@ -180,7 +180,7 @@ class TableHeldBack(StuckError):
     """The catalog keeps refusing a manifest's files on their own: it is held back from the table, and not done."""
 
     next_move = (
-        "fix the reported cause, then `compactor table rebuild` adds it again; or `compactor rebuild` with its id "
+        "fix the reported cause, then `compactor table repair` adds it again; or `compactor rebuild` with its id "
         "rewrites its files"
     )
 

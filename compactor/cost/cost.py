@@ -230,18 +230,13 @@ class Estimate(HourlyCost):
 @as_document(inlines={"estimate": ()}, shows=("compared", "not_counted"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostReport:
-    """The cost of a load, at list prices, and of the latest commits or those of a period."""
+    """The cost of a load, at list prices."""
 
     estimate: Estimate
     region: str  # the requested region
     has_prices_of_region: bool  # whether its prices are known; if not, those of us-east-1 are used
     prices: Mapping[str, Price]  # the price table, by name
     jobs: int = 1  # number of jobs that share these workers; 1 unless streams have their own
-    # The cost of the latest commits, or with --from-ledger of the whole period, on these workers; null without settings
-    # or commits
-    measured: MeasuredCost | None = None
-    streams: Sequence[StreamCost] = ()  # the share of each of several streams; empty without streams
-    dollars_of_ledger: float | None = None  # cost of the period, for all services; null without --from-ledger
     needed: Needed | None = None  # workers needed for the load; null without a benchmark
 
     @property
@@ -253,6 +248,27 @@ class CostReport:
     def not_counted(self) -> list[str]:
         """The items missing from the estimate, in words."""
         return NOT_COUNTED.split(", ")
+
+
+@as_document(shows=("dollars",))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActualCost:
+    """What the latest commits, or with `--days` those of the last days, cost at list prices."""
+
+    job: PricedJob  # workers that are assumed to have made the commits
+    jobs: int  # number of jobs that have these workers together; 1 unless streams have their own
+    region: str  # region whose prices were asked for
+    has_prices_of_region: bool  # whether they are on file; if not, those of us-east-1 count
+    measured: MeasuredCost | None  # what the workers cost; null without commits
+    streams: Sequence[StreamCost] = ()  # share of each of several streams; empty without streams
+    estimate: Estimate | None = None  # what the mean load of the days costs, all services; null without --days
+
+    @property
+    def dollars(self) -> float | None:
+        """Cost of the days, all services; null without `--days`."""
+        if self.estimate is None or self.measured is None:
+            return None
+        return self.estimate.dollars_per_hour * self.measured.elapsed_seconds / HOUR_SECONDS
 
 
 def estimate(

@@ -87,7 +87,7 @@ class StreamCost:
     input_bytes: int  # stored size of the compacted files
     at_work_seconds: float  # time with at least one of its commits in progress
     share_of_input: float  # its share of all streams' input, from 0 to 1
-    dollars: float  # its share of the whole cost: of the period with --from-ledger, else of the latest commits
+    dollars: float  # its share of the whole cost: all services with --days, else the workers
 
 
 def together(found: Sequence[MeasuredCost], dollars_per_hour: float) -> MeasuredCost:

@@ -108,7 +108,7 @@ class Publisher:
         except AccessError as exc:
             raise StuckError(
                 f"manifest {commit.manifest_id}: {exc}; expected permission to delete the files that its rebuild "
-                f"replaces; `compactor rebuild {quoted(commit.manifest_id)}` with that permission finishes it"
+                f"replaces; with it, `compactor rebuild --manifest {quoted(commit.manifest_id)}` finishes it"
             ) from exc
 
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
@@ -141,8 +141,8 @@ class Publisher:
             found = "nothing" if published is None else f"{published.size_bytes} bytes"
             raise StagingLost(
                 f"manifest {commit.manifest_id} is committed, but {file.staged} disappeared before it was "
-                f"published: found {found} at {file.final}, expected {file.size_bytes} bytes; `compactor rebuild "
-                f"{quoted(commit.manifest_id)}` recreates its rows from the input"
+                f"published: found {found} at {file.final}, expected {file.size_bytes} bytes; "
+                f"`compactor rebuild --manifest {quoted(commit.manifest_id)}` recreates its rows from the input"
             )
         return True
 

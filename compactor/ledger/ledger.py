@@ -178,7 +178,7 @@ class Ledger:
         return [(info.uri, self._layout.opened_generation(info.uri), info.modified_at) for info in found]
 
     def mark_unsummarised(self, outcome: Commit | DeadLetter) -> None:
-        """Mark a finished manifest for the next summary of its date. Call it before `close`."""
+        """Mark a finished manifest for the next summary of its date. Call it before `data close`."""
         key = outcome.key
         is_commit = isinstance(outcome, Commit)
         mark = COMMIT_MARK if is_commit else OpenMarker(manifest_id=key.id, date=key.date).to_json()

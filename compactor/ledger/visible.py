@@ -55,13 +55,13 @@ class Visible:
     # Created eagerly: from Python 3.12 on, threads that race for a `cached_property` may create one each.
     _held: Callable[[Why, str], tuple[Taking, ...]] = field(init=False)
     _held_parts: Callable[[str], Mapping[str, Sequence[Moved]]] = field(init=False)
-    _retired_dates: Callable[[], frozenset[str]] = field(init=False)
+    _expired_dates: Callable[[], frozenset[str]] = field(init=False)
     _asked: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_held", lru_cache(maxsize=_DATES_HELD)(self._read))
         object.__setattr__(self, "_held_parts", lru_cache(maxsize=_MERGED_DATES_HELD)(self._read_parts))
-        object.__setattr__(self, "_retired_dates", lru_cache(maxsize=1)(self._read_retired_dates))
+        object.__setattr__(self, "_expired_dates", lru_cache(maxsize=1)(self._read_expired_dates))
 
     def taken(self, part: Part, key: ManifestKey, generation: int = 1) -> Taking | None:
         """The change that deleted a part of a manifest; None if the part must exist."""
@@ -72,9 +72,9 @@ class Visible:
             return found
         return expired_by((each for why in whys for each in self._read(why, key.date)), part, key, generation)
 
-    def has_retired_rows(self, key: ManifestKey, generation: int) -> bool:
+    def has_expired_rows(self, key: ManifestKey, generation: int) -> bool:
         """Whether a rule deleted the rows of a manifest's generation, for calls that check every manifest."""
-        return key.date in self._retired_dates() and self.taken("rows", key, generation) is not None
+        return key.date in self._expired_dates() and self.taken("rows", key, generation) is not None
 
     def moved(self, date: str, uri: str) -> Moved | None:
         """The place of a file's rows in an existing merged file; None if there is none.
@@ -102,7 +102,7 @@ class Visible:
         latest_first = sorted(found, key=lambda each: each.file.uri, reverse=True)
         return next((each for each in latest_first if self.state.store.stat(each.file.uri) is not None), None)
 
-    def _read_retired_dates(self) -> frozenset[str]:
+    def _read_expired_dates(self) -> frozenset[str]:
         whys = [why for why, parts in TAKES.items() if "rows" in parts]
         return frozenset(date for why in whys for date, _, _ in changed_dates(self.state, why))
 
@@ -129,7 +129,7 @@ class Visible:
 class ExpiredKind:
     """What is recorded as expired under one kind of rule."""
 
-    kind: Rule  # rule: retired dates, or the age of archived manifests, redriven lines or rejects
+    kind: Rule  # rule: expired dates, or the age of archived manifests, redriven lines or rejects
     dates: int  # dates with expired data
     first_date: str  # the earliest of them
     last_date: str  # the latest of them
@@ -140,7 +140,7 @@ class ExpiredKind:
 class ExpiredSeen:
     """What is recorded as expired, in a few figures."""
 
-    retired_dates: int = 0  # dates deleted by `compactor retire`
+    expired_dates: int = 0  # dates deleted by `compactor data expire`
     expiring: int = 0  # records of expired data whose deletion is unfinished
     kinds: tuple[ExpiredKind, ...] = ()  # by kind of rule, if any record exists
 
@@ -165,7 +165,7 @@ def expired_seen(state: State) -> ExpiredSeen:
             dates = {date for date, _, _ in found}
             kinds.append(ExpiredKind(why, len(dates), min(dates), max(dates), max(at for _, _, at in found)))
     return ExpiredSeen(
-        retired_dates=sum(each.dates for each in kinds if each.kind is Why.RETIRED),
+        expired_dates=sum(each.dates for each in kinds if each.kind is Why.DATE),
         expiring=count_unfinished(state, TAKES),
         kinds=tuple(kinds),
     )

@@ -242,14 +242,14 @@ class Emr(Section):
 
 
 class Retention(Section):
-    """When old objects are deleted, by the job once a day or by `compactor clean`, and when dates are closed."""
+    """When old objects are deleted, by the job once a day or by `compactor data clean`, and when dates are closed."""
 
     archive_days: int = _key(
         30, "age in days at which archived manifests, redriven lines and landed records are deleted", ge=1, le=36_600
     )
     rejects_days: int = _key(0, "age in days at which rejects are deleted; 0: never", ge=0, le=36_600)
     close_after_days: int = _key(
-        2, "days without a new record after which `compactor close` closes a date", ge=1, le=3660
+        2, "days without a new record after which `compactor data close` closes a date", ge=1, le=3660
     )
 
 

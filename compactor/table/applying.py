@@ -128,7 +128,7 @@ class Applier:
         """Raise a batch's error if holding back its manifest would exceed the limit."""
         if len(batch.manifests) == 1 and self.batches.refused.due() >= MAX_HELD:
             raise type(error)(
-                f"{error}; {MAX_HELD} manifests are already held back, so all others wait: see `compactor table`"
+                f"{error}; {MAX_HELD} manifests are already held back, so all others wait: see `compactor table check`"
             ) from error
 
 

@@ -29,21 +29,21 @@ class Changes:
 
     Attributes:
         schema_of: Returns a registry version by its number.
-        is_retired: Whether a rule deleted the rows of a manifest's generation, so that they are omitted.
+        is_expired: Whether a rule deleted the rows of a manifest's generation, so that they are omitted.
         is_moved: Whether a date's file was deleted after a merge: its rows come with the merged file.
     """
 
     state: State
     schema_of: Callable[[int], SchemaVersion]
-    is_retired: Callable[[ManifestKey, int], bool] = lambda _key, _generation: False
+    is_expired: Callable[[ManifestKey, int], bool] = lambda _key, _generation: False
     is_moved: Callable[[str, str], bool] = lambda _date, _uri: False
 
     def made_again(self) -> "Changes":
         """The same for a batch of a table that may be rebuilt, considering later removals."""
         visible = Visible(self.state)
-        # guard: a rebuild of the table does without rows that were retired
+        # guard: a repair of the table does without rows that expired
         # guard: a table that is made again waits for the merged file that has the rows
-        return replace(self, is_retired=visible.has_retired_rows, is_moved=visible.is_moved)
+        return replace(self, is_expired=visible.has_expired_rows, is_moved=visible.is_moved)
 
     def of(self, batch: TableBatch, schema_version: int, live: LiveFiles) -> TableChange:
         """The change of one batch.
@@ -126,7 +126,7 @@ class Changes:
         held = {uri for each in looked_up(self.state, listed, skips_damaged=True) for uri in each.uris}
         return any(
             part.uri not in held
-            and not self.is_retired(part.key, part.generation)
+            and not self.is_expired(part.key, part.generation)
             and not ledger.is_superseded(part.key, part.generation)
             for part in parts
         )
@@ -158,7 +158,7 @@ class Changes:
         if self.state.store.stat(part.uri) is None:
             raise RecordUnreadable(
                 f"{part.uri}: missing, and its rows are in a merged file that must be removed; expected the file: "
-                f"`compactor rebuild {quoted(part.manifest_id)}`"
+                f"`compactor rebuild --manifest {quoted(part.manifest_id)}`"
             )
         return TableFile(part.uri, part.size_bytes, part.rows, part.date, self._partition_of(part))
 
@@ -200,7 +200,7 @@ class Changes:
         is_superseded = bool(commit.outputs) and ledger.is_superseded(commit.key, commit.generation)
         if is_superseded and not ledger.is_done(commit.key, commit.generation):
             return  # the later generation has its rows; the catalog may have refused these files
-        if commit.outputs and self.is_retired(commit.key, commit.generation):
+        if commit.outputs and self.is_expired(commit.key, commit.generation):
             return
         columns = self._columns(commit)
         for file in commit.outputs:

@@ -2,7 +2,7 @@
 
 A batch is recorded before it takes effect, and its record never changes. Batch n + 1 is recorded only after the table
 has batch n. So at most one recorded batch is missing from the table, and every process applies that one first. If more
-are missing, the table was lost: only `table rebuild` applies them, and every other process waits for it.
+are missing, the table was lost: only `table repair` applies them, and every other process waits for it.
 
 A batch's change asserts the snapshot at which the fence was read, so that it takes effect once even if it is sent twice
 or lands late. A response proves nothing: only a later read of the fence shows whether a batch took effect.
@@ -232,7 +232,7 @@ class Committer:
         """The head, and the recorded batch that is missing from the table, if any.
 
         Raises:
-            OperatorError: Also if the table lacks more than one, and this is not `table rebuild`.
+            OperatorError: Also if the table lacks more than one, and this is not `table repair`.
         """
         head = self._head()
         for _ in range(_PATIENCE):
@@ -254,8 +254,8 @@ class Committer:
         return OperatorError(
             f"the table's last batch is {fence}, but batch {fence + 2} is on record at "
             f"{self.state.layout.table_batch(fence + 2)}: the table was dropped or restored, and its rebuild is "
-            "unfinished; expected a running `compactor table rebuild` to finish; if none is running: `compactor "
-            "stop`, then `compactor table rebuild`"
+            "unfinished; expected a running `compactor table repair` to finish; if none is running: `compactor "
+            "stop`, then `compactor table repair`"
         )
 
     def _head(self) -> TableHead:
@@ -367,7 +367,7 @@ class Committer:
             return StuckError(
                 f"manifest {placed.key.id}: {moved} has its rows and is not in the table, so another program may "
                 "have rewritten them to another file; expected the files of its earlier generation in the table: "
-                "drop the table in its catalog, but not its files, then `compactor table rebuild` recreates it"
+                "drop the table in its catalog, but not its files, then `compactor table repair` recreates it"
             )
         own, store = self.changes.replaced(placed.key, placed.generation), self.state.store
         files = [each for each in replaced.merged_files_with(own) if not is_released(self.state, each.date, each.uri)]

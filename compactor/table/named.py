@@ -87,7 +87,7 @@ class NamedManifests:
         if fence < self._finished:  # guard: a table that was made again takes nothing before a person says so
             raise OperatorError(
                 f"the table's last batch is {fence}, but it had batch {self._finished}: it was dropped, recreated "
-                "or restored; expected the table that took all batches, or `compactor table rebuild`"
+                "or restored; expected the table that took all batches, or `compactor table repair`"
             )
         if 0 < refused == fence:  # guard: what the table passed over is on record before anything else
             self.batches.refused.record(self._batch(fence, fence), UNTOLD)

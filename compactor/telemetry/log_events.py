@@ -222,7 +222,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     "retention.failed": _warning(
         "staging or checkpoints of dead runs not deleted; the job retries",
         {"error": _ERROR},
-        "if it fails for days, fix the reported cause; `compactor clean`",
+        "if it fails for days, fix the reported cause; `compactor data clean`",
     ),
     "task.failed": _warning(
         "a recurring task failed; the job continues and retries",
@@ -232,7 +232,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
             "pause_seconds": _PAUSE,
             "error": _ERROR,
         },
-        "if it repeats, fix the reported cause; its command, such as `compactor clean`, retries at once",
+        "if it repeats, fix the reported cause; its command, such as `compactor data clean`, retries at once",
     ),
     "date.not_closed": _warning(
         "a date has inconsistencies and stays open",
@@ -287,7 +287,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     "table.refused": _warning(
         "the catalog permanently refuses a batch; the job finds the manifest at fault and holds it back",
         {"batch": "number", "manifests": "its manifests", "error": _ERROR},
-        "fix what manifest.stuck reports, then `compactor table rebuild`",
+        "fix what manifest.stuck reports, then `compactor table repair`",
     ),
     # Planning, building and sealing.
     "messages.built": _info(
@@ -325,7 +325,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     "landing.gap": _warning(
         "retention removed records of a topic, or possibly of a stream, before landing",
         {"log": _LOG, "gap": "the gap, as in the manifest that quarantines it"},
-        "compare with the producer; land more often, or raise the retention; `compactor accept`",
+        "compare with the producer; land more often, or raise the retention; `compactor dismiss`",
     ),
     "landing.landed": _info(
         "the job landed records of a topic or stream",

@@ -75,7 +75,7 @@ CATALOGUE = {
     ),
     "ColumnsUsedPercent": Metric(
         "key columns, divided by schema.max_columns",
-        "from 90 on: `compactor schema` shows the files that added them; `compactor schema retire` makes room",
+        "from 90 on: `compactor schema show` shows the files that added them; `compactor schema retire` makes room",
         "Percent",
     ),
     "Attempts": Metric("attempts of the batch", "above ManifestsCommitted: read the attempt records"),
@@ -101,7 +101,7 @@ CATALOGUE = {
     ),
     "JobState": Metric(
         "state of the Glue job: 2 running, 1 starting or stopping, 0 no run, -1 no run and breaker open",
-        "below 2 for long: `compactor control --dry-run`; -1: fix the cause, close the breaker",
+        "below 2 for long: `compactor job check --dry-run`; -1: fix the cause, close the breaker",
     ),
     "Restarts": Metric("runs started by the control plane", "rises: read the reasons in its notifications"),
     "QueueDepth": Metric("S3 events in the queue, in flight or not", "grows: the builder is too slow"),
@@ -169,7 +169,7 @@ CATALOGUE = {
     ),
     "EstimatedDollarsPerHour": Metric(
         "list price of the running job's workers; with auto scaling, of its maximum",
-        "compare with `compactor cost`",
+        "compare with `compactor cost estimate`",
         "None",
     ),
     "EstimatedDollarsPerTerabyte": Metric(

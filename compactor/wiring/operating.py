@@ -108,14 +108,14 @@ def close_quiet_dates(app: App) -> None:
         made.close()
 
 
-def retiring_expirer(app: App, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_crash_point) -> Expirer:
-    """Create the expirer for retired dates, which records the given operator.
+def date_expirer(app: App, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_crash_point) -> Expirer:
+    """Create the expirer for expired dates, which records the given operator.
 
     Raises:
         SettingsError: A table lists the files to be deleted.
     """
     if app.settings.has_table:
-        because = "because the table would continue to list the files of retired dates"
+        because = "because the table would continue to list the files of expired dates"
         raise SettingsError([f'table.name: "{app.settings.table.name}" -> expected none, {because}'])
     return Expirer(app.state, who, on_crash_point)
 

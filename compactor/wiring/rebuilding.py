@@ -14,12 +14,12 @@ from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.ledger.visible import Visible
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, scratch_bytes
-from compactor.ops.forget.erasing_stager import ErasingStager
-from compactor.ops.forget.forgetter import Forgetter
-from compactor.ops.forget.inputs import InputEraser
-from compactor.ops.forget.scan import ForgetScanner
-from compactor.ops.forget.search import RowSearch
-from compactor.ops.forget.wanted import Wanted, compared_type, path_of
+from compactor.ops.erase.eraser import Eraser
+from compactor.ops.erase.erasing_stager import ErasingStager
+from compactor.ops.erase.inputs import InputEraser
+from compactor.ops.erase.scan import EraseScanner
+from compactor.ops.erase.search import RowSearch
+from compactor.ops.erase.wanted import Wanted, compared_type, path_of
 from compactor.ops.rebuild.rebuilder import Rebuilder, Stage
 from compactor.ops.rebuild.replacing import Replacer
 from compactor.ops.table.maintainer import erase_metadata
@@ -94,12 +94,12 @@ def replacer(app: App, new_engine: NewEngine | None = None) -> Replacer:
     return Replacer(state=app.state, rebuilder=rebuilder(app, new_engine), claimer=planning.claimer(app))
 
 
-def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: str) -> Forgetter:
+def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: str) -> Eraser:
     """Create the eraser of lines with some values. It starts no engine.
 
     Args:
         app: The ports.
-        key: The values' key; see `compactor.ops.forget.wanted.path_of`.
+        key: The values' key; see `compactor.ops.erase.wanted.path_of`.
         values: The values.
         inputs: How to handle input files.
         by: The requester.
@@ -136,9 +136,9 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
         return kept
 
     limits = Limits.of(settings)
-    return Forgetter(
+    return Eraser(
         state=app.state,
-        scanner=ForgetScanner(state=app.state, search=search),
+        scanner=EraseScanner(state=app.state, search=search),
         inputs=InputEraser(state=app.state, wanted=wanted, limits=limits, inputs=inputs, decoder_of=NativeGrok),
         rebuilder_for=rebuilder_for,
         key=key,

@@ -13,7 +13,7 @@ from typing import NoReturn
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
 from compactor.core.inputs.source_places import SourcePlace
-from compactor.core.layout import MANIFEST_ID, folder, is_s3
+from compactor.core.layout import folder, is_s3
 from compactor.core.ports import ObjectStore
 from compactor.settings.compact_paths import HOME_SUFFIX, SETTINGS_NAME
 from compactor.settings.places import parse_own_place, real_place
@@ -116,21 +116,6 @@ def settings_place(config: str | None, destination: str | None, env: Mapping[str
     found = f"no settings: no DST, no --config, no $COMPACTOR_CONFIG, and no {here}"
     expected = "the DST of an earlier `compactor compact`, or a settings file: run `compactor init`"
     raise SettingsError([f"{found} -> expected {expected}"])
-
-
-def is_destination(word: str, env: Mapping[str, str]) -> bool:
-    """Whether a command's word is meant as DST: it cannot be a manifest id, or there are settings."""
-    if not MANIFEST_ID.fullmatch(word):
-        return True
-    return _found(_candidates(word), env) is not None
-
-
-def is_output(word: str, env: Mapping[str, str]) -> bool:
-    """Whether a word is the local DST of an earlier `compact`, with its settings."""
-    try:
-        return not is_s3(word) and _found(_candidates(word), env) is not None
-    except SettingsError:  # a pattern, for example
-        return False
 
 
 def _of_destination(destination: str, env: Mapping[str, str]) -> str:

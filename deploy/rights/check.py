@@ -1,4 +1,4 @@
-"""What `compactor deploy check` takes: to send its file, to follow it, and to remove what became of it."""
+"""What `compactor job smoke-test` takes: to send its file, to follow it, and to remove what became of it."""
 
 from collections.abc import Iterator
 

@@ -212,7 +212,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         *_READ_ONLY,
         Grant("Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "pending", "state", "rows")),
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending", "state")),
-        Grant("RemoveRows", ("s3:DeleteObject",), ("rows",)),  # `compactor retire`, `rebuild` and `forget`
+        Grant("RemoveRows", ("s3:DeleteObject",), ("rows",)),  # `compactor data expire`, `rebuild` and `data erase`
         Grant("Claim", ("dynamodb:PutItem",), ("claims",)),
         Grant("AddColumns", ("glue:UpdateTable",), ("catalog", "database", "table")),
         Grant("RunTheJob", ("glue:StartJobRun", "glue:BatchStopJobRun"), ("job",)),
@@ -231,7 +231,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         Grant("Notify", ("sns:Publish",), ("topic",)),
         _PUT_METRICS,
     ),
-    # Apart, because a policy may not be longer: `compactor table rebuild` and `maintain`, and `forget` beside a table.
+    # Apart, because a policy may not be longer: `compactor table repair`, `maintain`, and `data erase` with a table.
     "TablePolicy": _WRITE_ICEBERG,
 }
 """The statements of each role and policy, by its name in the template."""

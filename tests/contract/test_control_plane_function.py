@@ -142,7 +142,7 @@ def test_a_changed_policy_takes_effect_at_once(deployed: Deployed) -> None:
 
 
 def control(deployed: Deployed, *options: str) -> Result:
-    return CliRunner().invoke(command, ["--config", str(deployed.config), "control", *options])
+    return CliRunner().invoke(command, ["--config", str(deployed.config), "job", "check", *options])
 
 
 def test_a_dry_run(deployed: Deployed) -> None:

@@ -222,7 +222,7 @@ def test_a_job_with_partitions(workspace: Workspace) -> None:
     assert found.scan(EqualTo("who", HOSTILE)).to_arrow().num_rows == 1
     before = {entry.file_path: repr(entry.partition) for entry in entries(found)}
     open_catalog(sql_place(workspace.root)).drop_table(NAME)
-    assert workspace.call("table", "rebuild").exit_code == ExitCode.DONE
+    assert workspace.call("table", "repair").exit_code == ExitCode.DONE
     again = open_catalog(sql_place(workspace.root)).load_table(NAME)
     assert {entry.file_path: repr(entry.partition) for entry in entries(again)} == before
     report, code = workspace.json("verify", "--deep")

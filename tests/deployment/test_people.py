@@ -208,7 +208,7 @@ def test_people(people: People) -> None:
     people.run("run", "--once", codes=(0, 3))
     iam, values = people.iam, people.config.with_name("values.txt")
     values.write_text("1\n")
-    forget = ("forget", "--key", "id", "--value-file", str(values))
+    erase = ("data", "erase", "--key", "id", "--value-file", str(values))
 
     iam.statements = policy("ReadOnlyPolicy")
     for words in (
@@ -216,16 +216,16 @@ def test_people(people: People) -> None:
         ("trace", f"s3://{RAW}/2026-01-02-a.json"),
         ("verify",),
         ("rejects",),
-        ("schema",),
-        ("cost",),
+        ("schema", "show"),
+        ("cost", "estimate"),
         ("report", "--out", str(people.config.with_name("report.html"))),
-        ("control", "--dry-run"),
+        ("job", "check", "--dry-run"),
         ("plan", "--dry-run", f"s3://{RAW}/"),
         ("plan", "--dry-run", f"kinesis://main/{NAME}"),
         ("redrive", "rejects", "--dry-run"),
-        ("clean", "--dry-run"),
+        ("data", "clean", "--dry-run"),
         ("rebuild", "--dry-run"),
-        (*forget, "--dry-run"),
+        (*erase, "--dry-run"),
     ):
         people.run(*words, codes=(0, 3))
         assert iam.refused == [], words
@@ -242,15 +242,15 @@ def test_people(people: People) -> None:
     for words in (
         ("doctor", "--elsewhere"),
         ("redrive", "rejects", "--yes"),
-        (*forget, "--yes"),
+        (*erase, "--yes"),
         ("plan", f"s3://{RAW}/"),
         ("plan", f"kinesis://main/{NAME}"),
         ("run", "--once"),
         ("schema", "retire", "id"),
         ("stop",),
-        ("control",),
-        ("control", "--close-breaker"),
-        ("clean", "--checkpoints"),
+        ("job", "check"),
+        ("job", "check", "--close-breaker"),
+        ("data", "clean", "--checkpoints"),
     ):
         people.run(*words, codes=(0, 3))
         assert iam.refused == [], words

@@ -111,7 +111,7 @@ def test_no_next_run_is_an_error_with_its_next_move() -> None:
         scene.restart(mode=mode)
         assert words in scene.lines[-1]
     scene = Scene()
-    with pytest.raises(DeploymentError, match="no run sent a heartbeat within 25 min; compactor control --dry-run"):
+    with pytest.raises(DeploymentError, match="no run sent a heartbeat within 25 min; compactor job check --dry-run"):
         scene.restart()
 
 

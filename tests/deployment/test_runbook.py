@@ -105,7 +105,7 @@ def test_commands_and_parameters_exist() -> None:
 
 
 def test_costs_go_by_the_template() -> None:
-    """`compactor cost` assumes the template's number of alarms and its largest function memory."""
+    """`compactor cost estimate` assumes the template's number of alarms and its largest function memory."""
     found = resources(template(), parameters_of("prod")).values()
     assert sum(each["Type"] == "AWS::CloudWatch::Alarm" for each in found) == ALARMS
     sizes = [each["Properties"]["MemorySize"] for each in found if each["Type"] == "AWS::Lambda::Function"]

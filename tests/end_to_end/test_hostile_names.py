@@ -96,8 +96,8 @@ EVERYTHING = [
     ["redrive", "rejects", "--dry-run"],
     ["report", "--out", "-", "--hours", "30000"],
     ["report", "--out", "report.html"],
-    ["schema"],
-    ["clean", "--dry-run", "--archive-days", "0"],
+    ["schema", "show"],
+    ["data", "clean", "--dry-run", "--archive-days", "0"],
     ["stop"],
     ["doctor"],
 ]
@@ -169,8 +169,8 @@ def test_ids_of_refused_manifests(lake: Lake) -> None:
     assert len(letter) == 217
     traced = json.loads(lake.with_settings("trace", letter, "--json").stdout)
     assert (traced["kind"], traced["state"]) == ("manifest", "dead_lettered")
-    assert lake.with_settings("verify", letter).exit_code == 3
-    assert lake.with_settings("redrive", "manifests", letter, "--dry-run").exit_code in {0, 3}
+    assert lake.with_settings("verify", "--manifest", letter).exit_code == 3
+    assert lake.with_settings("redrive", "manifests", "--manifest", letter, "--dry-run").exit_code in {0, 3}
 
 
 def test_commands_for_places_of_the_user(lake: Lake, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_commands_for_places_of_the_user(lake: Lake, tmp_path: Path) -> None:
         rows = os.fsencode(out)
         assert passed(moves["see why"], tmp_path / f"a{number}") == [b"compactor", b"verify", rows]
         dismiss = moves["next"].removeprefix("or give it up: remove it, or ")
-        words = [b"compactor", b"dismiss", rows, b"FILE", b"--why", b"TEXT"]
+        words = [b"compactor", b"dismiss", b"--in", rows, b"FILE", b"--why", b"TEXT"]
         assert passed(dismiss, tmp_path / f"a{number}") == words
 
 

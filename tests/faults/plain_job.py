@@ -1,8 +1,8 @@
-"""The job, the planner, `forget` and upkeep of a table, without Spark: they die or stop where they are told to.
+"""The job, the planner, `data erase` and upkeep of a table, without Spark: they die or stop where they are told to.
 
 python -m tests.faults.plain_job CONFIG [--engine native|plain] [--plan PREFIX] [--die-at POINT | --stop-at POINT]
     [--in-place] [--visit N] [--only ID] [--target-file-bytes N] [--record FILE]
-    [(--forget FILE | --maintain) [--die-at-change N]]
+    [(--erase FILE | --maintain) [--die-at-change N]]
 """
 
 import itertools
@@ -27,7 +27,7 @@ from compactor.core.ports import ObjectWriter
 from compactor.settings.settings import load_settings
 from compactor.wiring import finding, planning, streaming, table_sink
 from compactor.wiring.app import App
-from compactor.wiring.rebuilding import forgetter
+from compactor.wiring.rebuilding import eraser
 from tests.protocol.traces import Recorder
 from tests.support.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
 
@@ -63,7 +63,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--visit", type=int, default=1, help="at which time that it comes there")
     parser.add_argument("--only", help="only at steps of this manifest")
     parser.add_argument("--record", type=Path, help="write down what manifests go through; see tests.protocol.traces")
-    parser.add_argument("--forget", type=Path, help="erase the lines with these values of `user_id`, and such input")
+    parser.add_argument("--erase", type=Path, help="erase the lines with these values of `user_id`, and such input")
     parser.add_argument("--maintain", action="store_true", help="do the upkeep of the table, and keep one snapshot")
     parser.add_argument("--die-at-change", type=int, default=0, help="end by SIGKILL before this change, from 1")
     arguments = parser.parse_args(words)
@@ -80,9 +80,9 @@ def main(words: Sequence[str] | None = None) -> int:
         store = RecordedStore(spec, lambda: on_crash_point(WRITING, ""), recorder)
     app = App(settings, on_crash_point=on_crash_point, store=store)
     try:
-        if arguments.forget:
+        if arguments.erase:
             changes = Changes(arguments.die_at_change)
-            return forget(App(settings, store=CountingStore(spec, changes)), arguments.forget, changes)
+            return erase(App(settings, store=CountingStore(spec, changes)), arguments.erase, changes)
         if arguments.maintain:
             changes = Changes(arguments.die_at_change)
             return maintain(App(settings, store=CountingStore(spec, changes)), changes)
@@ -299,12 +299,12 @@ def counted(changes: Changes) -> Iterator[None]:
         yield
 
 
-def forget(app: App, values: Path, changes: Changes) -> int:
+def erase(app: App, values: Path, changes: Changes) -> int:
     """Erase, and tell how many changes that took."""
     wanted = frozenset(values.read_text().split())
-    eraser = forgetter(app, key="user_id", values=wanted, inputs="delete", by="a person")
+    found = eraser(app, key="user_id", values=wanted, inputs="delete", by="a person")
     with counted(changes):
-        report = eraser.forget(eraser.scanner.scan())
+        report = found.erase(found.scanner.scan())
     sys.stdout.write(f"{len(changes.made)} changes\n")
     return 1 if report.failed else 3 if report.left or report.discrepancies else 0
 

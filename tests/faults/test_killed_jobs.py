@@ -104,11 +104,11 @@ def rotate_checkpoints(lake: Lake) -> None:
     """Remove what the killed run left; a checkpoint that was written to just now takes --force."""
     left = [path for path in (lake.state / "checkpoint").rglob("*") if path.is_file()]
     assert left, "a killed run leaves its checkpoint"
-    code, output = lake.run("clean", "--checkpoints")
+    code, output = lake.run("data", "clean", "--checkpoints")
     assert code == 1
     assert "expected no writes for 600 s, or --force" in output
     assert all(path.exists() for path in left)
-    code, output = lake.run("clean", "--checkpoints", "--force", "--json")
+    code, output = lake.run("data", "clean", "--checkpoints", "--force", "--json")
     assert code == 0, output
     assert json.loads(output)["removed"]["checkpoint_files"] == len(left)
     assert not [path for path in (lake.state / "checkpoint").rglob("*") if path.is_file()]

@@ -96,7 +96,7 @@ class Removal:
         assert list((self.lake.state / "changing").glob("*.json")) == []
         assert table_sink.maintainer(self.app, 0, 1).maintain().removed_originals == 0
         open_catalog(sql_place(self.lake.folder)).drop_table(NAME)
-        table_sink.table_keeper(self.app).rebuild()
+        table_sink.table_keeper(self.app).repair()
         self.check(case)
 
 

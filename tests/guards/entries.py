@@ -67,7 +67,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     "tests/unit/adapters/test_iceberg_upkeep.py": {
         "merged manifests have the same files": "False",
     },
-    "tests/unit/cli/test_cli_forget.py": {
+    "tests/unit/cli/test_cli_erase.py": {
         "no new version of one file makes erased lines of the others again": "False",
     },
     "tests/unit/core/test_attempts.py": {
@@ -133,7 +133,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "orphans in the output stay for a day": "0.0",
         "a manifest that is done leaves no orphans": "False",
         "a rebuild names what it wrote in place where it is": "pass",
-        "forgetting deletes orphans": "False",
+        "an erasure deletes orphans": "False",
     },
     "tests/unit/job/test_intake.py": {
         "an id is bound to its first manifest for good": "record",
@@ -269,14 +269,14 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     "tests/unit/ops/closing/test_interrupted_redrives.py": {
         "a summary names what was redriven until the redrive is accepted": "False",
     },
-    "tests/unit/ops/forget/test_forget_inputs.py": {
+    "tests/unit/ops/erase/test_erase_inputs.py": {
         "a file that was replaced since it was searched is not deleted": "self.state.store.delete([held.uri])",
     },
-    "tests/unit/ops/forget/test_forget_races.py": {
+    "tests/unit/ops/erase/test_erase_races.py": {
         "a manifest that another rebuild decided meanwhile does not count as erased": "False",
         "a version of an input file that was not compacted is not deleted": "False",
     },
-    "tests/unit/ops/forget/test_forgetting.py": {
+    "tests/unit/ops/erase/test_erasing.py": {
         "the input of a manifest that could not be erased is not deleted": "pass",
         "lines of a manifest that could not be searched are kept": "pass",
     },
@@ -315,7 +315,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     "tests/unit/ops/redrive/test_taken_over.py": {
         "a duplicate of a manifest of a producer is not settled with it": "pass",
     },
-    "tests/unit/ops/retire/test_retiring.py": {
+    "tests/unit/ops/expire/test_expiring.py": {
         "an intention is on record before anything expires, so that the next run finishes it": "pass",
         "what expires is on record before it is deleted": "begun",
         "the files of a manifest that is open are left to the next run": "(same, [])",
@@ -330,7 +330,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a merge that the table never had does not come back": "True",
     },
     "tests/unit/ops/table/test_keeper.py": {
-        "a rebuild of the table does without rows that were retired": "-is_retired",
+        "a repair of the table does without rows that expired": "-is_expired",
     },
     "tests/unit/ops/table/test_merger.py": {
         "a damaged merge holds back a manifest whose rows may be in it": "False",

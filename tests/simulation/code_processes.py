@@ -10,9 +10,9 @@ from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
+from compactor.ops.expire.dates import expire_dates, find_expirable
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.ops.retire.retiring import find_retirable, retire
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
 from compactor.sources.events.builder import Built
@@ -99,7 +99,7 @@ class Code:
         close_after: How long a date must have no new record before it is closed.
         given: What a process gets in place of the services that its settings name.
         forgets: Whether the engine loses a row of a manifest now.
-        archive_days: The age from which `compactor clean` deletes archived manifests.
+        archive_days: The age from which `compactor data clean` deletes archived manifests.
         rejects_days: The same for rejects; 0 keeps them.
     """
 
@@ -124,7 +124,7 @@ class Code:
             control_plane(settings, **self.given(process), job=glue, notifier=MemoryNotifier()).check()
 
     def close_breaker(self, process: Process, glues: Sequence[Glue]) -> None:
-        """`compactor control --close-breaker`."""
+        """`compactor job check --close-breaker`."""
         for settings, glue in zip(self.settings.by_shard, glues, strict=True):
             plane = control_plane(settings, **self.given(process), job=glue, notifier=MemoryNotifier())
             plane.sources.close_breaker(plane.clock.now())
@@ -165,17 +165,17 @@ class Code:
         rebuilding.rebuilder(app, lambda _: self._engine(app)).rebuild(scan)
 
     def clean(self, process: Process) -> None:
-        """`compactor clean`."""
+        """`compactor data clean`."""
         operating.cleaner(self._app(process)).clean(archive_days=self.archive_days, rejects_days=self.rejects_days)
 
-    def retire(self, process: Process, before: str) -> None:
-        """`compactor retire --before DATE`, once a date was closed here."""
+    def expire(self, process: Process, before: str) -> None:
+        """`compactor data expire --before DATE`, once a date was closed here."""
         app = self._app(process)
         if ClosedDates(app.store, app.layout).has_begun():
-            retire(operating.retiring_expirer(app, process.name), find_retirable(app.state, before))
+            expire_dates(operating.date_expirer(app, process.name), find_expirable(app.state, before))
 
     def close(self, process: Process) -> None:
-        """`compactor close`."""
+        """`compactor data close`."""
         replace(operating.closer(self._app(process)), close_after=self.close_after).close()
 
     def verify(self, process: Process, *, deep: bool) -> VerifyResult:

@@ -51,7 +51,7 @@ DAMAGE_SECONDS = (7200.0, 900.0)
 
 SECONDS_OF = {
     "close": 400.0,
-    "retire": 200.0,
+    "expire": 200.0,
     "topic": 150.0,
 }  # of the first two, there is nothing to do most of the time, for a date has to be quiet
 COMMAND_TRIES = 5
@@ -62,10 +62,10 @@ CLOSE_AFTER_SECONDS = 120.0
 """How long a date must be quiet to be closed, in a run of less than a day."""
 
 AGES = ((2, 1), (0.003, 0.0), (0.003, 0.003))
-"""Days until `compactor clean` deletes archived manifests and rejects; 0: never. A long run has the first ones."""
+"""Days until `compactor data clean` deletes archived manifests and rejects; 0: never. A long run has the first ones."""
 
-RETIRING = 0.7
-"""The share of the runs in which dates are closed that they are retired in as well."""
+EXPIRING = 0.7
+"""The share of the runs in which dates are closed in which they expire as well."""
 
 WITH_TOPIC = 0.4
 """The share of the runs with a topic."""
@@ -154,8 +154,8 @@ class World:
         if self.plans:
             self._operator["plan"] = self._plan
         self._operator["verify"] = self._verify
-        if "close" in self._operator and expires.random() < RETIRING:
-            self._operator["retire"] = self._retire
+        if "close" in self._operator and expires.random() < EXPIRING:
+            self._operator["expire"] = self._expire
         topic = self.scheduler.chance("topic")
         self.topic = SimulatedTopic(topic) if topic.random() < WITH_TOPIC else None
         if self.topic is not None:
@@ -415,10 +415,10 @@ class World:
     def _plan(self, process: Process) -> None:
         self.code.plan(process, settle_seconds=self.chance.choice((0.0, 900.0)))
 
-    def _retire(self, process: Process) -> None:
+    def _expire(self, process: Process) -> None:
         """All dates that are closed, or the earlier ones."""
         days = self.chance.choice((-1, 0, 1, 1))
-        self.code.retire(process, f"{self.scheduler.moment() + timedelta(days=days):%Y-%m-%d}")
+        self.code.expire(process, f"{self.scheduler.moment() + timedelta(days=days):%Y-%m-%d}")
 
     def _verify(self, process: Process) -> None:
         """Whatever goes on: what is not damaged is whole or expired."""

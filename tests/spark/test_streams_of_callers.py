@@ -34,7 +34,7 @@ class Lake:
         """Write files of one line each, and their manifests."""
         for number in numbers:
             write(self.raw / f"2026-01-{number:02d}.ndjson", LINE % number)
-        planned = CliRunner().invoke(command, ["plan", str(self.rows), str(self.raw)])
+        planned = CliRunner().invoke(command, ["plan", "--in", str(self.rows), str(self.raw)])
         assert planned.exit_code == 0, planned.output
 
     def run(self, spark: Any, checkpoint: str = "", **options: Any) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import botocore.session
+import click
 from botocore import xform_name
 
 from compactor.cli.entry import compactor as command
@@ -59,10 +60,14 @@ def check_compactor(words: Sequence[str]) -> None:
     Raises:
         click.UsageError: There is not.
     """
-    with command.make_context("compactor", list(words), resilient_parsing=False) as context:
-        name, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
-        assert found is not None
-        found.make_context(name, rest, parent=context)
+    found: click.Command | None = command
+    name: str | None = "compactor"
+    context, rest = None, list(words)
+    while isinstance(found, click.Group):
+        context = found.make_context(name, rest, parent=context)
+        name, found, rest = found.resolve_command(context, [*context._protected_args, *context.args])
+    assert found is not None
+    found.make_context(name, rest, parent=context)
 
 
 def _check_aws(service: str, operation: str, words: Sequence[str]) -> None:

@@ -9,14 +9,15 @@ import pytest
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 
-from tools.json_schemas import FOLDER, NAMES
+from compactor.cli.entry import SHORT
+from tools.json_schemas import NAMES, file_of
 
 
 @cache
 def validator(name: str) -> Draft202012Validator:
     """Of the documents of a command, by the shipped schema."""
     return Draft202012Validator(
-        json.loads((FOLDER / f"{name}.schema.json").read_text()), format_checker=Draft202012Validator.FORMAT_CHECKER
+        json.loads(file_of(name).read_text()), format_checker=Draft202012Validator.FORMAT_CHECKER
     )
 
 
@@ -38,12 +39,18 @@ def check_printed_documents(patch: pytest.MonkeyPatch) -> None:
     def checked(runner: CliRunner, cli: Any, args: str | Sequence[str] | None = None, **options: Any) -> Result:
         result = invoke(runner, cli, args, **options)
         if args is not None and "--json" in args and result.stdout.startswith("{"):
-            name = next((each for each in args if each in NAMES), None)
+            name = next(filter(None, map(_command_at, args, (*args[1:], ""))), None)
             if name is not None:
                 check_documents(name, _documents(result.stdout))
         return result
 
     patch.setattr(CliRunner, "invoke", checked)
+
+
+def _command_at(word: object, next_word: object) -> str:
+    """The command with a document that a word, or this with the next one, is; empty if there is none."""
+    names = (f"{word} {next_word}", f"job {word}" if word in SHORT else word)
+    return next((str(each) for each in names if each in NAMES), "")
 
 
 def _documents(printed: str) -> list[Any]:

@@ -190,7 +190,7 @@ class IcebergTable:
             raise OperatorError(
                 f"{self._where}: has format version {found} -> expected at most {SUPPORTED_TABLE_FORMAT_VERSION}, "
                 "to which it cannot be downgraded: drop it in its catalog, but not its files, then `compactor "
-                "table rebuild`"
+                "table repair`"
             )
         return table
 
@@ -279,7 +279,7 @@ class IcebergTable:
     def _lost(self, error: FileGone) -> OperatorError:
         return OperatorError(
             f"{error} -> expected all files in its metadata: restore this one, or drop the table in its catalog, "
-            "but not its files, then `compactor table rebuild`"
+            "but not its files, then `compactor table repair`"
         )
 
     def _created(self, owner: str) -> Table:
@@ -316,7 +316,7 @@ class IcebergTable:
         except (KeyError, ValueError) as error:
             raise OperatorError(
                 f"{self._where}: the properties {OWNER}, {FENCE} and {SCHEMA_VERSION} are not as commits write "
-                "them -> expected these: `compactor table rebuild`"
+                "them -> expected these: `compactor table repair`"
             ) from error
         return TableHead(owner, str(metadata.table_uuid), metadata.current_snapshot_id, fence, version, refused)
 

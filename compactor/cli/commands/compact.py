@@ -26,16 +26,16 @@ MAX_WAIT_SECONDS = 60.0
 @click.argument("destination", metavar="DST")
 @click.option("--deep", is_flag=True, help="Compare every value, not only counts; reads all input again.")
 @click.option("--dry-run", is_flag=True, help="Show what would be compacted; write nothing.")
-@click.option("--hidden", is_flag=True, help="Take files and folders whose names begin with . or _, too.")
+@click.option("--hidden", is_flag=True, help="Include files and folders whose names begin with . or _.")
 @click.option(
     "--on-replaced",
     type=click.Choice(("quarantine", "rebuild", "append")),
     default="quarantine",
     show_default=True,
-    help="What to do if a file with rows was replaced, not just appended to. rebuild: make its rows again from the new "
-    "version. append: take all lines of the new version, keep the earlier rows.",
+    help="What to do if a compacted file was replaced, not just appended to. rebuild: regenerate its rows from the new "
+    "version. append: add all lines of the new version, and keep the earlier rows.",
 )
-@click.option("--watch", is_flag=True, help="Go on until Ctrl-C: compact files as they come. Needs no Spark.")
+@click.option("--watch", is_flag=True, help="Run until Ctrl-C, and compact files as they arrive. Needs no Spark.")
 @click.option(
     "--max-wait",
     type=FiniteRange(min=0),
@@ -58,17 +58,17 @@ MAX_WAIT_SECONDS = 60.0
     type=click.Choice(("safe", "exact")),
     help="Name columns for Athena and Glue (safe), or as the keys (exact).",
 )
-@click.option("--hive-keys", is_flag=True, default=None, help="Make columns of folders such as country=DE.")
+@click.option("--hive-keys", is_flag=True, default=None, help="Make columns from folders such as country=DE.")
 @click.option(
     "--exclude",
     metavar="GLOB",
     multiple=True,
-    help="Pass over these files, in later calls, too: a name such as '*.csv', or a path as for SRC. May be repeated.",
+    help="Skip these files, in later calls, too: a name such as '*.csv', or a path as for SRC. Repeatable.",
 )
 @click.option("--state", metavar="PLACE", help="Keep state in PLACE; default: DST.compactor.")
 @click.option("--claims", metavar="TABLE", help="Claim files in this DynamoDB table; optional.")
 @click.option("--region", help="Use this AWS region.")
-@click.option("--endpoint-url", metavar="URL", help="Use this server in place of AWS.")
+@click.option("--endpoint-url", metavar="URL", help="Use this server instead of AWS.")
 @json_option(CompactResult)
 @body
 def compact(
@@ -89,11 +89,11 @@ def compact(
     """Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.
 
     Each SRC is a folder, a file, a quoted pattern such as 'logs/**/*.gz', or s3://bucket/prefix; DST is a folder or
-    s3://bucket/prefix. No settings file is needed. A second call takes only new files, and continues where the first
-    was interrupted. SIGTERM and Ctrl-C stop it after the work in flight.
+    s3://bucket/prefix. No settings file is needed. A second call compacts only new files, and continues an interrupted
+    first one. SIGTERM and Ctrl-C stop it after the work in flight.
 
-    Exit codes: 2 also if SRC holds no data; 3 if something was quarantined or not taken, counts do not add up, under
-    half of the lines are rows, or rows look like envelopes; 130 if interrupted.
+    Exit codes: 2 also if SRC has no data; 3 if something was quarantined or left out, counts do not add up, fewer than
+    half of the lines became rows, or rows look like envelopes; 130 if interrupted.
     """
     if invocation.config is not None:
         raise click.UsageError("compact takes no settings file; with one, use plan, run --once and verify")

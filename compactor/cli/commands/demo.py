@@ -59,9 +59,9 @@ def _size(_context: click.Context, _option: click.Parameter, value: str) -> int:
 def demo(
     _invocation: Invocation, *, total_bytes: int, folder: Path | None, source: str, kafka_jars: Path | None
 ) -> ExitCode:
-    """Make a day of events, compact it, and prove that no row is lost.
+    """Generate a day of events, compact it, and prove that no row is lost.
 
-    The demo runs against a local AWS emulator, or a broker of Kafka on the loopback address.
+    The demo runs against a local AWS emulator, or a Kafka broker on the loopback address.
 
     Exit codes: 1 if the output differs from the input.
     """

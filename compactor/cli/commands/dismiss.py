@@ -1,4 +1,4 @@
-"""`compactor dismiss`: puts on record that quarantined files are not expected any more."""
+"""`compactor dismiss`: gives up quarantined input, so that it no longer needs attention."""
 
 from dataclasses import replace
 
@@ -6,59 +6,92 @@ import click
 
 from compactor.adapters.local.machine import person
 from compactor.api.trace import absolute_uri, find_trace
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import taken_destination
-from compactor.cli.ui.failures import ExitCode
+from compactor.cli.invocation import Invocation, reporting
+from compactor.cli.parameters import date_option, destination_option, manifest_option, refuse_destination
+from compactor.cli.ui.failures import ExitCode, not_confirmed
 from compactor.cli.ui.output import print_result, show_lines
 from compactor.cli.ui.terminal import echo
-from compactor.core.logs.names import is_log
+from compactor.core.logs.names import LogGap, is_log
 from compactor.core.text.formatting import count
-from compactor.ops.redrive.giving_up import InputsGivenUp, find_files, given_up
+from compactor.ops.redrive.giving_up import Dismissal, find_quarantined, given_up
+from compactor.ops.redrive.redrivable import Refused
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 
 
 @click.command("dismiss")
-@click.argument("words", metavar="[DST] FILE...", nargs=-1, required=True)
-@click.option("--why", required=True, metavar="TEXT", help="Say why the file is not expected any more.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be dismissed.")
-@json_option(InputsGivenUp)
-@stream_option
-@body
-def dismiss(invocation: Invocation, *, words: tuple[str, ...], why: str, dry_run: bool, as_json: bool) -> ExitCode:
-    """Give up quarantined files: nothing asks for a person because of them any more.
+@click.argument("uris", metavar="[FILE|RANGE]...", nargs=-1)
+@click.option("--why", required=True, metavar="TEXT", help="Record why the input is not expected any more.")
+@destination_option
+@manifest_option(multiple=True, about="Only input of this manifest; repeatable.")
+@date_option
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be given up.")
+@click.option("--yes", is_flag=True, help="Do not prompt for what --manifest and --date select.")
+@reporting(Dismissal)
+def dismiss(
+    invocation: Invocation,
+    *,
+    uris: tuple[str, ...],
+    why: str,
+    manifest_ids: tuple[str, ...],
+    day: str | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Give up quarantined input, so that it no longer needs attention.
 
-    Takes the quarantined versions of each FILE, and puts on record who gave them up, when and why; status, verify,
-    report and trace show it. Rows of other versions stay, and a new version of the file is taken as ever.
+    Gives up each quarantined FILE, and each quarantined RANGE of a topic or stream, by its URI; without any, all
+    quarantined input of --manifest or --date, after a prompt. Records who gave it up, when and why: status, verify,
+    report and trace show it, and redrive leaves it alone. Rows of other versions of a file stay, and a new version is
+    compacted as usual.
 
-    Exit codes: 0 done; 3 a file was refused: it is not quarantined.
+    Exit codes: 1 cancelled at the prompt; 3 something was refused: it is not quarantined.
     """
-    invocation, words = taken_destination(invocation, words)
-    if not words:
-        raise click.UsageError("expected DST and FILE, as in: compactor dismiss rows logs/notes.csv --why TEXT")
+    if not (uris or manifest_ids or day):
+        raise click.UsageError("expected FILE, RANGE, --manifest or --date")
+    for each in uris:
+        refuse_destination(invocation, each, "a quarantined file or range")
     settings = invocation.settings()
     state = App(settings).state
-    found = find_files(state, [absolute_uri(each) for each in words])
-    refused = tuple(replace(each, why=_why_not(settings, each.uri)) for each in found.refused)
+    found = find_quarantined(state, [absolute_uri(each) for each in uris], manifest_ids, date=day)
+    refused = tuple(_explained(settings, each) for each in found.refused)
     found = replace(found, refused=refused, why=why, dry_run=dry_run)
+    if found.inputs and not (uris or dry_run or yes):
+        what = _sum(found)
+        refusal = not_confirmed("dismiss", what, question=f"Give up {what}?", done="given up")
+        if refusal is not None:
+            return refusal
     if not dry_run:
         found = replace(found, inputs=given_up(state, found.inputs, "dismissed", why, by=person()))
     print_result(found, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if found.refused else ExitCode.DONE
 
 
-def _show(found: InputsGivenUp) -> None:
-    echo(f"{'Would dismiss' if found.dry_run else 'Dismissed'} {count(len(found.inputs), 'quarantined file')}")
-    show_lines([f"{each.uri}: {each.status} in manifest {each.manifest_id}" for each in found.inputs])
-    show_lines([f"{each.uri}: {each.why}" for each in found.refused], title="Refused")
+def _sum(found: Dismissal) -> str:
+    gaps = [LogGap.parse(each.uri) for each in found.inputs if is_log(each.uri)]
+    files = count(len(found.inputs) - len(gaps), "quarantined file")
+    # The sequence numbers of a stream give no count.
+    offsets = sum(each.offsets for each in gaps)
+    ranges = f"{count(offsets, 'offset')} of {count(len(gaps), 'range')}" if offsets else count(len(gaps), "range")
+    return " and ".join([files, ranges] if gaps and len(gaps) < len(found.inputs) else [ranges if gaps else files])
 
 
-def _why_not(settings: Settings, uri: str) -> str:
-    """Why a file cannot be dismissed, and what would be taken."""
-    if is_log(uri):
-        return "it is of a topic or stream; expected `compactor accept`"
-    traced = find_trace(settings, uri, SEARCHED_DAYS)
+def _show(found: Dismissal) -> None:
+    echo(f"{'Would give up' if found.dry_run else 'Gave up'} {_sum(found)}")
+    words = [f"{each.uri}: {each.status} in manifest {each.manifest_id}" for each in found.inputs]
+    show_lines(
+        [f"{word}; {each.detail}" if is_log(each.uri) else word for word, each in zip(words, found.inputs, strict=True)]
+    )
+    show_lines([f"{each.uri or each.manifest_id}: {each.why}" for each in found.refused], title="Refused")
+
+
+def _explained(settings: Settings, refused: Refused) -> Refused:
+    """Why a file or range cannot be given up, and what would be taken."""
+    if not refused.uri:
+        return refused
+    traced = find_trace(settings, refused.uri, SEARCHED_DAYS)
     found = traced.quarantined[-1].fate if traced.quarantined else traced.meaning
     listed = settings.suggestions.marked().call("verify")
-    return f"it is not quarantined: {found}; expected one of the quarantined files, which {listed} lists"
+    return replace(refused, why=f"it is not quarantined: {found}; expected quarantined input, which {listed} lists")

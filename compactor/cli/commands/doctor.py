@@ -5,7 +5,7 @@ from itertools import groupby
 
 import click
 
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_json
@@ -23,16 +23,14 @@ _NAME_CHARACTERS = 13
 
 @click.command("doctor")
 @destination_argument
-@click.option("--elsewhere", is_flag=True, help="Do not check this machine: the job runs elsewhere, as on Glue.")
-@json_option(Checkup)
-@stream_option
-@body
+@click.option("--elsewhere", is_flag=True, help="Do not check this machine: the job runs elsewhere, such as on Glue.")
+@reporting(Checkup)
 def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCode:
-    """Check settings, machine, AWS and every place.
+    """Check the settings, this machine, AWS and every place.
 
-    Each place is tried with small objects, which no command takes for data and which are deleted at the end. Without
-    --stream, the places and tables of all streams are checked. Without
-    settings it checks what `compact` needs of this machine.
+    Tries each place with small objects, which no command treats as data and which it deletes at the end. Without
+    --stream, it checks the places and tables of all streams. Without settings, it checks what `compact` needs on this
+    machine.
 
     Exit codes: 2 if there is a fault. A warning is not a fault.
     """

@@ -1,12 +1,11 @@
-"""`compactor rebuild`: makes the rows of lost or damaged files again."""
+"""`compactor rebuild`: regenerates lost or damaged output from the same input."""
 
 from contextlib import ExitStack
 
 import click
 
-from compactor.cli.commands.verify import manifest_id_type
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import date_option, taken_destination
+from compactor.cli.invocation import Invocation, reporting
+from compactor.cli.parameters import date_option, destination_argument, manifest_option
 from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_result, show_counted, show_list
 from compactor.cli.ui.progress import working
@@ -24,37 +23,34 @@ from compactor.wiring.spark import check_java
 
 
 @click.command("rebuild")
-@click.argument("words", metavar="[DST] [MANIFEST_ID]...", nargs=-1)
+@destination_argument
+@manifest_option(multiple=True, about="Only this manifest; repeatable.")
 @date_option
-@click.option("--force", is_flag=True, help="Rebuild the named manifests also if their files add up.")
-@click.option("--dry-run", is_flag=True, help="Show what would be rebuilt; write nothing.")
-@json_option(RebuildReport)
-@stream_option
-@body
+@click.option("--force", is_flag=True, help="With --manifest: rebuild it even if its files add up.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be rebuilt.")
+@reporting(RebuildReport)
 def rebuild(
     invocation: Invocation,
     *,
-    words: tuple[str, ...],
+    manifest_ids: tuple[str, ...],
     day: str | None,
     force: bool,
     dry_run: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Make the rows of lost or damaged files again, from the same input.
+    """Regenerate lost or damaged output from the same input.
 
-    Checks the files of these manifests, of one date, or of all committed manifests: output and rejects that are gone or
-    do not add up, and staged files that were deleted before they were published. The rows come from the very versions
-    of the input that were compacted; without them, a manifest is refused. No row is ever there twice, also beside a
-    running job. Quarantined files stay as they are.
+    Checks the files of all committed manifests, of one date, or of the given manifests. Regenerates output and rejects
+    that are missing or do not add up, and staged files that were deleted before they were published. The rows come from
+    exactly the versions of the input that were compacted; if one is gone, the manifest is refused. No row appears
+    twice, even while a job runs. Quarantined files stay as they are.
 
     Exit codes: 1 if a rebuild failed; 3 if something was refused, or does not add up afterwards.
     """
-    invocation, words = taken_destination(invocation, words)
-    manifest_ids = tuple(map(manifest_id_type, words))
     if manifest_ids and day is not None:
-        raise click.UsageError("give manifest ids or --date, not both")
+        raise click.UsageError("give --manifest or --date, not both")
     if force and not manifest_ids:
-        raise click.UsageError("--force needs the ids of manifests")
+        raise click.UsageError("--force needs --manifest")
     app = App(invocation.settings())
     with working("checking files", app.state.meter):
         scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids, day, force))

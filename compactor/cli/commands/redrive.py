@@ -2,9 +2,8 @@
 
 import click
 
-from compactor.cli.commands.verify import manifest_id_type
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import date_option, taken_destination
+from compactor.cli.invocation import Invocation, reporting
+from compactor.cli.parameters import date_option, destination_option, manifest_option
 from compactor.cli.ui.failures import ExitCode, not_confirmed
 from compactor.cli.ui.output import SHOWN, more_of, print_result, show_counted, show_lines
 from compactor.cli.ui.progress import working
@@ -22,19 +21,18 @@ ASKED_ABOVE = 1_000
 
 @click.command("redrive")
 @click.argument("kind", type=click.Choice(list(REASONS)))
-@click.argument("words", metavar="[DST] [MANIFEST_ID]...", nargs=-1)
+@destination_option
+@manifest_option(multiple=True, about="Only input of this manifest; repeatable.")
 @click.option("--reason", metavar="REASON", help="Redrive only what has this reason.")
 @date_option
-@click.option("--dry-run", is_flag=True, help="Show what would be redriven, without claiming or writing anything.")
+@click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be redriven.")
 @click.option("--yes", is_flag=True, help=f"Do not prompt above {ASKED_ABOVE:,} manifests, files or lines.")
-@json_option(RedriveReport)
-@stream_option
-@body
+@reporting(RedriveReport)
 def redrive(
     invocation: Invocation,
     *,
     kind: Kind,
-    words: tuple[str, ...],
+    manifest_ids: tuple[str, ...],
     reason: str | None,
     day: str | None,
     dry_run: bool,
@@ -43,16 +41,14 @@ def redrive(
 ) -> ExitCode:
     """Process dead letters, quarantined files or rejected lines again.
 
-    Redrives those of the named manifests, or all that were not redriven yet. Each redrive is a new manifest <id>-r<n>.
-    Files and lines that have rows already are left out.
+    Redrives everything that was not redriven yet, or only what --manifest, --date and --reason select. Each redrive is
+    a new manifest <id>-r<n>. It leaves out files and lines that have rows already.
 
     Exit codes: 0 done; 1 cancelled at the prompt; 3 something was refused.
     """
     if reason is not None and reason not in REASONS[kind]:
         expected = ", ".join(sorted(REASONS[kind]))
         raise click.BadParameter(f"{reason!r} -> expected one of {expected}", param_hint="--reason")
-    invocation, words = taken_destination(invocation, words)
-    manifest_ids = tuple(map(manifest_id_type, words))
     app = App(invocation.settings())
     with working("searching", app.state.meter):
         scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, day))

@@ -8,7 +8,7 @@ import click
 from rich.cells import cell_len
 
 from compactor.api.rejects import RejectsSearch, diagnosed_line, rejects_search
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import date_option, destination_argument
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import json_text
@@ -121,9 +121,7 @@ class Rejects:
     help=f"Show at most N lines; 0 for all. Default: {SHOWN}; all with --json and --raw.",
 )
 @click.option("--raw", is_flag=True, help="Write the exact bytes of the lines, and nothing else.")
-@json_option(Rejects)
-@stream_option
-@body
+@reporting(Rejects)
 def rejects(
     invocation: Invocation,
     *,

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 
 import click
 
-from compactor.cli.commands.cost import shape_of
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import FiniteRange, destination_argument, moment
+from compactor.cli.priced_job import shape_of
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import of_streams, print_fields, print_json, print_table
 from compactor.cli.ui.terminal import echo, write_out
@@ -31,31 +31,27 @@ STDOUT = "-"
 
 @click.command("report", context_settings={"show_default": True})
 @destination_argument
-@click.option("--since", metavar="TIME", callback=moment, help="Begin of the period (ISO 8601; UTC if not said).")
-@click.option("--until", metavar="TIME", callback=moment, help="End of the period; now if not said.")
+@click.option("--since", metavar="TIME", callback=moment, help="Start of the period (ISO 8601, default UTC).")
+@click.option("--until", metavar="TIME", callback=moment, help="End of the period; default: now.")
 @click.option(
     "--hours",
     type=FiniteRange(min=0, min_open=True, max=10 * 366 * 24),
-    help=f"Length of the period, up to --until; {DEFAULT_HOURS:g} if neither this nor --since is said.",
+    help=f"Length of the period, up to --until; default without --since: {DEFAULT_HOURS:g}.",
 )
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, allow_dash=True),
-    help=f"Where the page is written; - is stdout. {DEFAULT_OUT} if not said, or nowhere with --json.",
+    help=f"Write the page to this file, or - for stdout; default: {DEFAULT_OUT}, or no page with --json.",
 )
 @click.option(
     "--samples/--no-samples",
     default=True,
-    help="Show a few of the rejected lines; only you may then read the page.",
+    help="Show some rejected lines; only you may then read the page.",
 )
-@click.option(
-    "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Of the workers that did it, for the cost."
-)
-@click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Assume this version of Glue.")
-@json_option(Report, has_streams=True)
-@stream_option
-@body
+@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Type of the workers, for the cost.")
+@click.option("--workers", type=click.IntRange(min=2), help="Number of workers, the driver included.")
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Version of Glue.")
+@reporting(Report, has_streams=True)
 def report(
     invocation: Invocation,
     *,
@@ -69,13 +65,13 @@ def report(
     glue_version: str,
     as_json: bool,
 ) -> ExitCode:
-    """Report on a period as one page of HTML that needs no network.
+    """Write a report on a period: one HTML page that needs no network.
 
-    Throughput, times against the SLA, file sizes, rejects, dead letters, schema and cost, with the verdict in words.
-    Lists the whole ledger, and reads three records for each manifest of the period. Without --stream, one line for
-    each of several streams, and no page.
+    It has throughput, times against the SLA, file sizes, rejects, dead letters, schema and cost, and a verdict in
+    words. The command lists the whole ledger, and reads three records for each manifest of the period. With several
+    streams and no --stream, it prints one line for each, and writes no page.
 
-    Exit codes: 0 done; 3 done, and something of the period waits for an operator.
+    Exit codes: 0 done; 3 done, but something in the period needs attention.
     """
     if as_json and out == STDOUT:
         raise click.UsageError("--json and --out - both take stdout; expected one of them")

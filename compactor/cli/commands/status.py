@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import FiniteRange, destination_argument
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode
@@ -108,16 +108,14 @@ MOST_SECONDS = 366 * 86_400.0  # threads sleep no longer than a few centuries
     metavar="[SECONDS]",
     help=f"Repeat every SECONDS, by default {WATCH_SECONDS:g}, until Ctrl-C.",
 )
-@json_option(Status, StatusFailure, has_streams=True)
-@stream_option
-@body
+@reporting(Status, StatusFailure, has_streams=True)
 def status(invocation: Invocation, *, interval_seconds: float | None, as_json: bool) -> ExitCode:
     """Show the state of the job and the next action.
 
     One screen: state, jobs, backlog and when it will be empty, rates, latency, rejects, dead letters, quarantined
-    files, schema, latest commits. Without --stream, one line for each of several streams, and one for all.
+    files, schema, latest commits. With several streams and no --stream, one line for each, and one for all.
 
-    Exit codes: 0 nothing to do; 3 a person has to act, as the first line says. --watch ends with 0.
+    Exit codes: 0 nothing to do; 3 something needs attention, as the first line says. --watch ends with 0.
     """
     settings = invocation.deployment()
     readers = {

@@ -1,12 +1,12 @@
-"""`compactor trace`: tells where a file or a manifest is, and where an output comes from."""
+"""`compactor trace`: shows what became of a file or manifest, or where an output came from."""
 
 from collections import Counter
 
 import click
 
 from compactor.api.trace import find_trace
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import is_output, taken_destination
+from compactor.cli.invocation import Invocation, reporting
+from compactor.cli.parameters import destination_option, refuse_destination
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import Field, print_fields, print_json
 from compactor.core.text.formatting import by_name, tally
@@ -20,31 +20,26 @@ _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "reje
 
 
 @click.command("trace")
-@click.argument("words", nargs=-1, required=True, metavar="[DST] URI|MANIFEST_ID")
+@click.argument("thing", metavar="URI|MANIFEST_ID")
+@destination_option
 @click.option(
     "--days",
     type=click.IntRange(min=1),
     default=SEARCHED_DAYS,
     show_default=True,
-    help="Search this many dates of the ledger for a file without a claim: its own date, then the newest.",
+    help="For a file without a claim, search this many dates of the ledger: its own, then the newest.",
 )
-@json_option(TraceResult)
-@stream_option
-@body
-def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json: bool) -> ExitCode:
-    """Show where a file, a manifest or an output is.
+@reporting(TraceResult)
+def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> ExitCode:
+    """Show what became of a file or manifest, or where an output came from.
 
-    Takes a manifest id, or the URI of an input file, a manifest, an output file or a rejects file.
+    URI is the path or URI of an input file, a manifest, an output file or a rejects file.
 
     Exit codes: 0 found; 1 not found; 3 a dead letter or a quarantined file that is not settled: not redriven, and no
     later manifest has its lines.
     """
-    if len(words) > 1:
-        invocation, words = taken_destination(invocation, words, most=1)
-    elif is_output(words[0]) or not invocation.has_settings:
-        expected = "DST and a file of it, or a manifest id, as in: compactor trace rows raw/2026-01-02.ndjson"
-        raise click.UsageError(f"{words[0]}: expected {expected}")
-    found = find_trace(invocation.settings(), words[0], days)
+    refuse_destination(invocation, thing, "a file or a manifest id")
+    found = find_trace(invocation.settings(), thing, days)
     if as_json:
         print_json(found)
     elif found.state is TraceState.UNKNOWN:

@@ -1,14 +1,13 @@
-"""`compactor verify`: proves that every line is where the ledger says."""
+"""`compactor verify`: proves that every line is accounted for."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import click
 
-from compactor.api.arguments import manifest_id_fault
 from compactor.api.verify import verified
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.parameters import date_option, taken_destination
+from compactor.cli.invocation import Invocation, reporting
+from compactor.cli.parameters import date_option, destination_argument, manifest_option
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import (
     SHOWN,
@@ -38,45 +37,34 @@ _PARTS = {
 }
 
 
-def manifest_id_type(value: str) -> str:
-    """The value, if it can be the id of a manifest; a type for click."""
-    if fault := manifest_id_fault(value):
-        raise click.BadParameter(fault)
-    return value
-
-
 @click.command("verify")
-@click.argument("words", nargs=-1, metavar="[DST] [MANIFEST_ID]")
+@destination_argument
+@manifest_option(multiple=False, about="Verify only this manifest.")
 @date_option
 @click.option(
     "--deep",
     is_flag=True,
-    help="Read the inputs again and compare every value.",
+    help="Read the input again, and compare every value.",
 )
-@click.option("--closed", is_flag=True, help="Verify closed dates again, by their records.")
-@json_option(VerifyResult, has_streams=True)
-@stream_option
-@body
+@click.option("--closed", is_flag=True, help="Verify closed dates again, from their records.")
+@reporting(VerifyResult, has_streams=True)
 def verify(
-    invocation: Invocation, *, words: tuple[str, ...], day: str | None, deep: bool, closed: bool, as_json: bool
+    invocation: Invocation, *, manifest_id: str | None, day: str | None, deep: bool, closed: bool, as_json: bool
 ) -> ExitCode:
-    """Prove that every line is where the ledger says.
+    """Prove that every line is accounted for.
 
-    Verifies one manifest, one date, or everything; without --stream, every one of several streams.
+    Verifies one manifest, one date, or everything; without --stream, all streams.
 
-    The rows in the footers of the output files must equal the lines on record, without rejected and blank lines. Files
-    that no commit names and records that are missing or damaged are discrepancies, too. So is what the table of the
-    output lists otherwise than the ledger, a manifest that has waited for it for too long, and one that is held back
-    from it.
+    The row counts in the footers of the output files must equal the recorded lines minus rejected and blank ones. Files
+    that no commit names, and records that are missing or damaged, are discrepancies. So are differences between ledger
+    and table, and manifests that have waited for the table too long or are held back from it.
 
-    Closed dates were verified when `compactor close` summed them up: only their summaries are read, unless --date,
-    --deep or --closed asks for more.
+    Closed dates were verified when `compactor data close` summarised them: only their summaries are read, unless
+    --date, --deep or --closed asks for more.
 
     Exit codes: 3 if there is a discrepancy, a dead letter or a quarantined file; 1 if the catalog of the table does not
-    answer, so that the table was not compared.
+    answer, so the table was not compared.
     """
-    invocation, ids = taken_destination(invocation, words, most=1)
-    manifest_id = manifest_id_type(ids[0]) if ids else None
     deployment = invocation.deployment()
     if deployment.streams and manifest_id is None:
         return _verify_streams(deployment.streams, day, deep=deep, closed=closed, as_json=as_json)
@@ -157,7 +145,7 @@ def _show(report: VerifyResult, suggest: Suggestions) -> None:
     ]
     if report.orphans:
         found = f"{count(report.orphans, 'file')} ({size(report.orphaned_bytes)}) of no commit and in no table"
-        fields.append(("orphans", f"{found}; `compactor clean` deletes them a day later"))
+        fields.append(("orphans", f"{found}; `compactor data clean` deletes them a day later"))
     if report.table is not None:
         fields.append(("table", _table(report.table)))
     if report.deep:
@@ -196,8 +184,8 @@ def _table(table: VerifiedTable) -> list[str]:
 def _expired_fields(report: VerifyResult) -> list[Field]:
     """What went under a rule of retention."""
     fields: list[Field] = []
-    if report.retired_dates:
-        fields.append(("retired dates", f"{report.retired_dates:,}, whose files expired"))
+    if report.expired_dates:
+        fields.append(("expired dates", f"{report.expired_dates:,}"))
     names = [f"{count(each.files, _PARTS[each.part])} of {each.date} {each.why}" for each in report.expired[:SHOWN]]
     names += more_of(len(report.expired))
     if report.expiring:

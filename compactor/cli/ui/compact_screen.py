@@ -254,9 +254,9 @@ def _show_why(result: CompactResult) -> None:
         return
     echo("", f"see why     compactor verify {quoted(handle)}{_also_rejects(result)}")
     if verified is not None and verified.discrepancies:
-        echo(f"rebuild     compactor rebuild {quoted(handle)}   (makes the rows of lost or damaged files again)")
+        echo(f"rebuild     compactor rebuild {quoted(handle)}   (regenerates lost or damaged files)")
     if result.work.stuck or (verified is not None and verified.open_letters):
-        echo(f"redrive     compactor redrive manifests {quoted(handle)}   (then run this command again)")
+        echo(f"redrive     compactor redrive manifests --in {quoted(handle)}   (then run this command again)")
     if verified is not None and (causes := verified.open_causes):
         echo(*(f"next        {step}" for step in quarantined_steps(causes, result.paths.suggestions)))
 
@@ -270,4 +270,4 @@ def _offer_to_read(result: CompactResult) -> None:
     show_reading(result.reading)
     if not result.needs_operator:
         others = "verify, rejects" if result.verified and result.verified.rejected_lines else "verify"
-        echo(f"more        compactor status {quoted(result.paths.handle)}   (or: {others}, schema, report)")
+        echo(f"more        compactor status {quoted(result.paths.handle)}   (or: {others}, report)")

@@ -1,4 +1,4 @@
-"""Shows an estimate, what the latest commits cost, and how many workers a load needs."""
+"""Shows an estimate with the workers that a load needs, and what commits cost."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,10 +6,10 @@ from compactor.cli.ui.output import Field, print_fields, print_table
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count, dollars, duration, rate, size
 from compactor.core.text.safe_text import visible
-from compactor.cost.cost import NOT_COUNTED, CostReport
+from compactor.cost.cost import NOT_COUNTED, ActualCost, CostReport, Estimate
 from compactor.cost.measured_cost import MeasuredCost, StreamCost
 from compactor.cost.price_table import AS_OF
-from compactor.cost.prices import FIRST_REGION, CostLine, HourlyCost, JobSize, Load
+from compactor.cost.prices import FIRST_REGION, CostLine, HourlyCost, Load, PricedJob
 from compactor.cost.worker_needs import BUSY_SHARE, WorkerNeed
 
 _PER = {1: "", 1000: " / k", 10_000: " / 10 k", 1_000_000: " / M"}
@@ -44,32 +44,53 @@ _STREAMS: dict[str, Callable[[StreamCost], str]] = {
 }
 
 
-def show_cost(report: CostReport) -> None:
-    """Print an estimate, next to a common job, what was measured, and how many workers the load needs."""
+def show_estimate(report: CostReport) -> None:
+    """Print an estimate, next to a common job, and how many workers the load needs."""
     found = report.estimate
-    load, job, shape = found.load, found.job, found.shape
-    made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
-    hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
-    fields: list[Field] = [
-        ("load", hourly if found.producers else f"{_files(load)}: {hourly}"),
-        ("job", f"{job}: {job.dpu:g} DPU around the clock, {_drivers(report.jobs)}"),
-        ("engine", f"{shape.engine}; choose the other one with --engine"),
-        ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
-    ]
-    print_fields(fields)
-    echo()
-    print_table(_ITEMS, found.lines, names=3)
+    print_fields(_load_fields(found, report.jobs))
+    _show_items(found)
     if found.producers:
         echo("", "The topic itself, for its producers and all readers; not in the total:")
         print_table(_ITEMS, found.producers, names=3)
     echo()
-    what_of = "latest commit" if report.dollars_of_ledger is None else "commit"
-    of_work = _measured_fields(report.measured, job, what_of) if report.measured else []
-    print_fields([*_total_fields(report), *of_work, *_note_fields(report)])
+    print_fields([*_total_fields(found), *_note_fields(report)])
+    _show_needs(report)
+
+
+def show_actual(report: ActualCost) -> None:
+    """Print what was measured, and what it cost; of some days, with the estimate of their mean load."""
+    found, measured = report.estimate, report.measured
+    if measured is None:
+        echo("Nothing was compacted yet.")
+        return
+    fields = [*_measured_fields(measured, report.job, "commit" if found else "latest commit"), *_price_fields(report)]
+    if found is not None:
+        print_fields(_load_fields(found, report.jobs))
+        _show_items(found)
+        echo()
+        was = ("was", f"{dollars(report.dollars or 0)} for the period, all services")
+        fields = [*_total_fields(found), was, *fields]
+    print_fields(fields)
     if report.streams:
         echo()
         print_table(_STREAMS, [*report.streams, _all(report.streams)], names=1)
-    _show_needs(report)
+
+
+def _show_items(found: Estimate) -> None:
+    echo()
+    print_table(_ITEMS, found.lines, names=3)
+
+
+def _load_fields(found: Estimate, jobs: int) -> list[Field]:
+    load, job, shape = found.load, found.job, found.shape
+    made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
+    hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
+    return [
+        ("load", hourly if found.producers else f"{_files(load)}: {hourly}"),
+        ("job", f"{job}: {job.dpu:g} DPU around the clock, {_drivers(jobs)}"),
+        ("engine", f"{shape.engine}; choose the other one with --engine"),
+        ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
+    ]
 
 
 def _files(load: Load) -> str:
@@ -93,15 +114,13 @@ def _drivers(jobs: int) -> str:
     return "the driver's included" if jobs == 1 else f"in {jobs} jobs, the drivers' included"
 
 
-def _total_fields(report: CostReport) -> list[Field]:
-    found, job = report.estimate, report.estimate.job
+def _total_fields(found: Estimate) -> list[Field]:
+    job = found.job
     compared = f"{job.compared} around the clock, workers alone: {_dollars(job.compared)}"
     kept = dollars(sum(line.dollars_per_month for line in found.kept))
     items = [f"{line.item} {dollars(line.dollars_per_month)}" for line in found.kept]
-    of_ledger = report.dollars_of_ledger
     return [
         ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
-        *([("was", f"{dollars(of_ledger)} for the period, all services")] if of_ledger is not None else []),
         ("kept", _kept_words(kept, items)),
         ("compared", [f"{compared};", f"these workers cost {job.share_of_compared:.2f} of that"]),
         ("VPC", [f"a NAT gateway would add {_dollars(found.nat)};", "a gateway endpoint for S3 is free"]),
@@ -113,13 +132,17 @@ def _kept_words(kept: str, items: Sequence[str]) -> list[str]:
     return [f"{first},", ", ".join(items[1:])] if items[1:] else [first]
 
 
-def _note_fields(report: CostReport) -> list[Field]:
+def _price_fields(report: CostReport | ActualCost) -> list[Field]:
     is_known, region = report.has_prices_of_region, report.region
     where = region if is_known else f"{FIRST_REGION}, for there are none of {visible(region)},"
+    return [("prices", f"list prices of {where} as of {AS_OF}, from third parties: check them")]
+
+
+def _note_fields(report: CostReport) -> list[Field]:
     return [
         ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
         ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
-        ("prices", f"list prices of {where} as of {AS_OF}, from third parties: check them"),
+        *_price_fields(report),
         ("not counted", NOT_COUNTED),
     ]
 
@@ -128,7 +151,7 @@ def _dollars(cost: HourlyCost) -> str:
     return f"{dollars(cost.dollars_per_hour)} an hour, {dollars(cost.dollars_per_month)} a month"
 
 
-def _measured_fields(found: MeasuredCost, job: JobSize, what_of: str) -> list[Field]:
+def _measured_fields(found: MeasuredCost, job: PricedJob, what_of: str) -> list[Field]:
     span = f"{found.since:%Y-%m-%d %H:%M:%S} to {found.until:%m-%d %H:%M:%S} UTC"
     what = f"{count(found.input_files, 'file')}, {size(found.input_bytes)}"
     at_work = _spent(found, found.at_work_seconds, found.dollars_at_work)

@@ -14,7 +14,7 @@ from compactor.table.standing import TableSeen
 
 _SHOWN_COLUMNS = 5
 _OF: Mapping[Why, str] = {
-    Why.RETIRED: "retired",
+    Why.DATE: "whole dates",
     Why.ARCHIVE: "archive",
     Why.REDRIVEN: "redriven lines",
     Why.REJECTS: "rejects",
@@ -29,7 +29,7 @@ def expired_lines(seen: ExpiredSeen) -> list[str]:
 
 def unfinished(expiring: int) -> str:
     """Deletions that are not finished, and what finishes them."""
-    return f"{count(expiring, 'deletion')} not finished; the next `compactor clean` or `retire` does"
+    return f"{count(expiring, 'deletion')} not finished; the next `compactor data clean` or `data expire` does"
 
 
 def _of_kind(each: ExpiredKind) -> str:

@@ -22,7 +22,7 @@ Word = Literal["stuck", "stopped", "stopping", "behind", "needs_you", "running",
 Severity = Literal["act", "look", "in_order", "nothing"]
 """Needs an operator; worth a check; healthy; nothing has happened at all."""
 
-_ADD_WORKERS = "add workers (see compactor cost)"
+_ADD_WORKERS = "add workers (see compactor cost estimate)"
 
 
 class Condition(StrEnum):
@@ -41,7 +41,12 @@ class Condition(StrEnum):
 
     NO_PROGRESS = "no_progress", "stuck", "act", "read the job's log; compactor stop, then start it again"
     NO_HEARTBEAT = "no_heartbeat", "stopped", "act", "read the end of the job's log"
-    CRASH_LOOP = "crash_loop", "stopped", "act", "fix the cause and deploy it, or run compactor control --close-breaker"
+    CRASH_LOOP = (
+        "crash_loop",
+        "stopped",
+        "act",
+        "fix the cause and deploy it, or run compactor job check --close-breaker",
+    )
     STARTS_REFUSED = (
         "starts_refused",
         "stopped",
@@ -70,7 +75,7 @@ class Condition(StrEnum):
         "manifests_held_back",
         "needs_you",
         "act",
-        f"compactor table lists them with the reason; {TableHeldBack.next_move}",
+        f"compactor table check lists them with the reason; {TableHeldBack.next_move}",
     )
     MANIFESTS_STUCK = "manifests_stuck", "needs_you", "act", "manifest.stuck in the job's log names the object"
     SEALER_LATE = "sealer_late", "needs_you", "act", "read the sealer's log"
@@ -97,7 +102,7 @@ class Condition(StrEnum):
         "columns_nearly_full",
         "needs_you",
         "act",
-        "compactor schema shows the files that added them; compactor schema retire makes room",
+        "compactor schema show shows the files that added them; compactor schema retire makes room",
     )
     RECORDS_UNREADABLE = "records_unreadable", "needs_you", "act", "compactor verify reports the damage"
     SEVERAL_RUNS = "several_runs", "needs_you", "act", "stop all but one, and set MaxConcurrentRuns of the job to 1"
@@ -107,7 +112,7 @@ class Condition(StrEnum):
         "look",
         "end it with compactor stop if the control plane should run the job",
     )
-    SHARD_DOWN = "shard_down", "needs_you", "look", "compactor control --dry-run --shard shows why it is not started"
+    SHARD_DOWN = "shard_down", "needs_you", "look", "compactor job check --dry-run --shard shows why it is not started"
     SHARDS_WAIT = "shards_wait", "needs_you", "look", "end the run without a shard with compactor stop"
     HOUSEKEEPING_FAILS = (
         "housekeeping_fails",

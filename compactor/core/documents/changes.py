@@ -59,7 +59,7 @@ class Why(StrEnum):
 
     COMPACTED = "compacted"  # a manifest was compacted or rebuilt
     DEAD_LETTER = "dead-letter"  # a manifest cannot be compacted
-    RETIRED = "retired"  # an operator retired the date
+    DATE = "date"  # an operator had a whole date expire
     ARCHIVE = "archive"  # archived manifests expired
     REDRIVEN = "redriven"  # redriven lines expired
     REJECTS = "rejects"  # rejects expired
@@ -199,11 +199,11 @@ class LaterChange(Change):
 Part = Literal["rows", "rejects", "archive", "redriven"]
 """What is stored for a manifest: output, rejects, the archived manifest, or the redriven lines that it read."""
 
-Rule = Literal[Why.RETIRED, Why.ARCHIVE, Why.REDRIVEN, Why.REJECTS]
+Rule = Literal[Why.DATE, Why.ARCHIVE, Why.REDRIVEN, Why.REJECTS]
 """A retention rule."""
 
 TAKES: Mapping[Rule, frozenset[Part]] = {
-    Why.RETIRED: frozenset({"rows", "rejects", "archive", "redriven"}),
+    Why.DATE: frozenset({"rows", "rejects", "archive", "redriven"}),
     Why.ARCHIVE: frozenset({"archive"}),
     Why.REDRIVEN: frozenset({"redriven"}),
     Why.REJECTS: frozenset({"rejects"}),
@@ -236,11 +236,11 @@ class Taking(LaterChange):
         return is_member and part in TAKES[self.why]
 
 
-How = Literal["accepted", "dismissed", "removed", "excluded"]
+How = Literal["dismissed", "removed", "excluded"]
 """How quarantined input is given up.
 
-An operator `accepted` that a range of a topic or stream is lost, or `dismissed` a file. A file without rows was found
-`removed`, or the settings have `excluded` it; both hold only while this is so.
+An operator `dismissed` a file, or a range of a topic or stream. A file without rows was found `removed`, or the
+settings have `excluded` it; both hold only while this is so.
 """
 
 
@@ -262,7 +262,7 @@ class GivenUp(LaterChange):
     @property
     def words(self) -> str:
         """How commands describe the input."""
-        did = {"accepted": "loss accepted", "removed": "found removed"}.get(self.how, self.how)
+        did = "found removed" if self.how == "removed" else self.how
         return f"{did} by {self.by} at {self.decided_at:%Y-%m-%d %H:%M:%S} UTC: {self.reason}"
 
 

@@ -104,7 +104,7 @@ def left_out_cause(reason: str) -> Cause:
 
 def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> NextStep:
     """What to do about a cause; for one manifest if its id is given."""
-    redrive = suggest.call("redrive files", *filter(None, [manifest_id]))
+    redrive = suggest.call("redrive files", *(["--manifest", manifest_id] if manifest_id else []))
     again = suggest.again_with()
     if not again:
         stop = [suggest.call("stop")] if cause.how == "restart" else []
@@ -116,11 +116,9 @@ def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> Next
     return NextStep(cause.fix, (again,) if cause.how == "deliver" else (redrive, again))
 
 
-def giving_up(cause: Cause, suggest: Suggestions, file: str = "FILE") -> str:
-    """The command that gives up quarantined input."""
-    if cause is Cause.RANGE:
-        return suggest.call("accept", "--why", "TEXT")
-    return suggest.call("dismiss", file, "--why", "TEXT")
+def giving_up(cause: Cause, suggest: Suggestions, uri: str = "") -> str:
+    """The command that gives up quarantined input, with this URI or any."""
+    return suggest.call("dismiss", uri or ("RANGE" if cause is Cause.RANGE else "FILE"), "--why", "TEXT")
 
 
 def quarantined_steps(causes: Mapping[Cause, int], suggest: Suggestions) -> list[str]:

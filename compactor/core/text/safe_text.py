@@ -68,8 +68,8 @@ def _is_safe(found: re.Match[str]) -> bool:
     return is_seen or unicodedata.category(character) == "Zs"
 
 
-_COMMAND = re.compile(r"\bcompactor (?:redrive \w+|schema retire|\w+)")
-_RETIRE = "schema retire"
+_COMMAND = re.compile(r"\bcompactor (?:redrive \w+|(?:job|data|schema|table|cost) [\w-]+|\w+)")
+_WITH_IN = re.compile(r"compactor (?:trace|redrive|dismiss|(?:job )?plan|schema (?:retire|suggest))\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +116,7 @@ class Suggestions:
             return f"{command} --stream {self.stream}"
         if not self.folder:
             return command
-        if command.endswith(_RETIRE):  # DST comes before the action
-            return f"compactor schema {quoted(self.folder)} retire"
-        return f"{command} {quoted(self.folder)}"
+        return f"{command} {'--in ' if _WITH_IN.match(command) else ''}{quoted(self.folder)}"
 
 
 _EXPANDED = set('"$`\\!')  # characters that a shell interprets within double quotes

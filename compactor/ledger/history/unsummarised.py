@@ -150,7 +150,7 @@ def _members(
     dates = ClosedDates(state.store, state.layout)
     try:
         members = [member for place in places for member in dates.members(place)]
-    except RecordUnreadable:  # `close` reports it
+    except RecordUnreadable:  # `data close` reports it
         return [key for key, _ in recorded(state, date)]
     return list(dict.fromkeys(ManifestKey(date, each.id) for each in members if is_wanted(each)))
 

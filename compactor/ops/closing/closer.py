@@ -103,7 +103,7 @@ class Closer:
         return ClosedDates(self.state.store, self.state.layout)
 
     def has_begun(self) -> bool:
-        """Whether `close` was ever called here."""
+        """Whether `data close` was ever called here."""
         return self._dates.has_begun()
 
     def close(self) -> ClosingReport:

@@ -1,11 +1,10 @@
-"""Gives up quarantined input, recording who did so and why: lost ranges of topics and streams, and files."""
+"""Gives up quarantined input, recording who did so and why: files, and ranges of topics and streams."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from compactor.core.documents.changes import How
 from compactor.core.layout import canonical
-from compactor.core.logs.names import is_log
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.reading import Scope, is_there
 from compactor.ledger.change_log import give_up
@@ -14,37 +13,32 @@ from compactor.ops.redrive.redrivable import Refused, find_redrivable
 
 
 @dataclass(frozen=True, slots=True)
-class InputsGivenUp:
+class Dismissal:
     """Quarantined input that is given up. With `--dry-run` nothing is written."""
 
-    inputs: tuple[QuarantinedFile, ...] = ()  # the given-up input: files, or ranges of topics and streams
-    refused: tuple[Refused, ...] = ()  # requested input that is not given up
+    inputs: tuple[QuarantinedFile, ...] = ()  # the given-up input: files, and ranges of topics and streams
+    refused: tuple[Refused, ...] = ()  # requested input that is not quarantined
     why: str = ""  # why the input is no longer expected
     dry_run: bool = False  # whether nothing was written
 
 
-def find_lost(state: State, manifest_ids: Sequence[str] = (), *, date: str | None = None) -> InputsGivenUp:
-    """Find quarantined ranges of topics and streams that nothing settled, of some manifests or of all.
+def find_quarantined(
+    state: State, uris: Sequence[str] = (), manifest_ids: Sequence[str] = (), *, date: str | None = None
+) -> Dismissal:
+    """Find quarantined files, and ranges of topics and streams, that nothing settled.
 
-    Files are left out: they may reappear and be redriven.
+    Args:
+        state: Has the records.
+        uris: Only these files, of which all quarantined versions count, and ranges; empty for any.
+        manifest_ids: Only input of these manifests; empty for all.
+        date: Only input of manifests of this date; None for all.
     """
     scan = find_redrivable(state, Scope("files", tuple(manifest_ids), date=date))
-    lost = [file for source in scan.sources for file in source.files if is_log(file.uri)]
-    return InputsGivenUp(tuple(lost), scan.refused)
-
-
-def find_files(state: State, uris: Iterable[str]) -> InputsGivenUp:
-    """Find the quarantined versions of some files that nothing settled."""
-    versions: dict[str, list[QuarantinedFile]] = {canonical(uri): [] for uri in uris}
-    for source in find_redrivable(state, Scope("files")).sources:
-        for file in source.files:
-            if not is_log(file.uri) and (found := versions.get(canonical(file.uri))) is not None:
-                found.append(file)
-    refused = (uri for uri in dict.fromkeys(uris) if not versions[canonical(uri)])
-    return InputsGivenUp(
-        tuple(file for found in versions.values() for file in found),
-        tuple(Refused("", uri, "it is not quarantined") for uri in refused),
-    )
+    asked = {canonical(uri): uri for uri in uris}
+    inputs = [file for source in scan.sources for file in source.files if not uris or canonical(file.uri) in asked]
+    found = {canonical(file.uri) for file in inputs}
+    refused = [Refused("", uri, "it is not quarantined") for name, uri in asked.items() if name not in found]
+    return Dismissal(tuple(inputs), (*scan.refused, *refused))
 
 
 def given_up(

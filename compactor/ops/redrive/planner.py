@@ -153,7 +153,7 @@ def committed_under(manifest_id: str, state: State) -> Commit | None:
 
 
 _GONE = "there is no such object; expected it to exist by now, or `compactor dismiss` to give it up"
-_NOT_LANDED = "retention removed it before it was landed; `compactor accept` records the loss"
+_NOT_LANDED = "retention removed it before it was landed; `compactor dismiss` records the loss"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,7 +126,9 @@ class RejectsReader:
                 if self.state.store.stat(file.final) is None and (why := self._why_expired(found.commit)):
                     self.on_expired(why, file.rows)
                     continue
-                self.on_unreadable(f"{exc}; `compactor rebuild {quoted(found.commit.manifest_id)}` makes it again")
+                self.on_unreadable(
+                    f"{exc}; `compactor rebuild --manifest {quoted(found.commit.manifest_id)}` makes it again"
+                )
 
     @cached_property
     def _expired(self) -> Visible:

@@ -56,7 +56,7 @@ def of_shards(runs: Sequence[LivingRun], shards: int, suggest: Suggestions, *, i
         take = "its" if len(missing) == 1 else "their"
         names = ", ".join(f"{number}/{shards}" for number in missing)
         has = "shard {} has" if len(missing) == 1 else "shards {} have"
-        start = suggest.call(f"control --dry-run --shard {missing[0]}/{shards}") + " says why it is not started"
+        start = suggest.call(f"job check --dry-run --shard {missing[0]}/{shards}") + " says why it is not started"
         here = suggest.call(f"run --shard {missing[0]}/{shards}")
         reason = f"{has.format(names)} no job that runs, and the others take {take} manifests"
         yield finding(Condition.SHARD_DOWN, reason, start if is_on_glue else here)
@@ -79,7 +79,7 @@ def releases_differ(releases: Mapping[str, Collection[str]], canary: str = "") -
         return words, "make deploy ENV=... RESTART=1, which leaves one release, if no upgrade is under way"
     [others] = [told for told in streams if told != alone]
     words = f"{canary} is the canary, with release {alone[0]}; all others have {others[0]}"
-    check = f"compactor deploy check --stream {quoted(canary)}"
+    check = f"compactor job smoke-test --stream {quoted(canary)}"
     return words, f"{check}; then make deploy ENV=... for all, or with CANARY=back"
 
 
@@ -131,7 +131,7 @@ def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:
 
 
 def _down(facts: Facts, rules: Rules) -> Finding:
-    on_glue = "compactor control --dry-run says why it is not started"
+    on_glue = "compactor job check --dry-run says why it is not started"
     here = f"{rules.suggest.again or 'compactor run'} continues where it stopped"
     died = facts.last_heartbeat_at
     why = "no job runs" if died is None else f"the job died: its last heartbeat is {facts.ago(died)} old"
@@ -162,7 +162,9 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     if backlog.oldest_undecided and backlog.oldest_undecided_seconds >= rules.stall_seconds:
         ago = shown_seconds(backlog.oldest_undecided_seconds)
         reason = f"a rebuild was started {ago} ago and is undecided; until it is done its date is not closed"
-        yield finding(Condition.MANIFESTS_STUCK, reason, rules.suggest.call("rebuild", backlog.oldest_undecided))
+        yield finding(
+            Condition.MANIFESTS_STUCK, reason, rules.suggest.call("rebuild", "--manifest", backlog.oldest_undecided)
+        )
     if backlog.pending_parts and backlog.oldest_pending_seconds >= STALE_PENDING * rules.max_wait_seconds:
         waited = shown_seconds(backlog.oldest_pending_seconds)
         yield finding(Condition.SEALER_LATE, f"announced files have waited for {waited}, and are not sealed")

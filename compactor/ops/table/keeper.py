@@ -24,7 +24,7 @@ from compactor.telemetry.logs import log_event
 
 @dataclass(frozen=True, slots=True)
 class StuckManifest:
-    """A manifest that `rebuild` could not add to the table."""
+    """A manifest that `repair` could not add to the table."""
 
     manifest_id: str
     date: str  # its date, as YYYY-MM-DD
@@ -51,9 +51,9 @@ class TableReport:
     surplus: tuple[str, ...] = ()  # files that belong to no valid commit
     doubled: tuple[str, ...] = ()  # files listed more than once
     differing: tuple[str, ...] = ()  # files whose rows or length differ from the records
-    applied: int = 0  # batches on record that `rebuild` applied
-    adopted: int = 0  # manifests that `rebuild` added: they were in no batch, or held back
-    stuck: tuple[StuckManifest, ...] = ()  # manifests that `rebuild` could not add, except those held back
+    applied: int = 0  # batches on record that `repair` applied
+    adopted: int = 0  # manifests that `repair` added: they were in no batch, or held back
+    stuck: tuple[StuckManifest, ...] = ()  # manifests that `repair` could not add, except those held back
 
     @property
     def differs(self) -> bool:
@@ -120,7 +120,7 @@ class TableKeeper:
         meter, keys = self.state.meter, self.state.ledger.manifests()
         for found, commit in meter.each("manifest", self._committed_accounts(keys)):
             key = commit.key
-            for file in () if self._is_retired(commit) else commit.outputs:
+            for file in () if self._is_expired(commit) else commit.outputs:
                 expected[file.final] = _Expected(key, commit.generation, file.rows, file.size_bytes)
                 if not found.is_done:
                     open_files.add(file.final)
@@ -128,7 +128,7 @@ class TableKeeper:
                 open_files.update(self.committer.changes.replaced(key, commit.generation))
         return expected, open_files
 
-    def rebuild(self) -> TableReport:
+    def repair(self) -> TableReport:
         """Apply all recorded batches that the table lacks, then add manifests that are done or were held back.
 
         Raises:
@@ -195,13 +195,13 @@ class TableKeeper:
                 released += [] if is_done else [Placed(held.key, held.generation)]
         return released
 
-    def _is_retired(self, commit: Commit) -> bool:
-        return self.committer.changes.is_retired(commit.key, commit.generation)
+    def _is_expired(self, commit: Commit) -> bool:
+        return self.committer.changes.is_expired(commit.key, commit.generation)
 
     def _still(self, uris: set[str], expected: Mapping[str, "_Expected"]) -> set[str]:
         """The files whose commit is still valid: not rebuilt since the ledger was read."""
         found = self._committed_accounts(dict.fromkeys(expected[uri].key for uri in uris))
-        now = {(each.key, each.generation) for _, each in found if not self._is_retired(each)}
+        now = {(each.key, each.generation) for _, each in found if not self._is_expired(each)}
         return {uri for uri in uris if (expected[uri].key, expected[uri].generation) in now}
 
     def _surplus(self, uris: set[str]) -> set[str]:
@@ -212,7 +212,7 @@ class TableKeeper:
 
     def _done(self) -> Iterator[Placed]:
         for found, commit in self._committed_accounts(self.state.ledger.manifests()):
-            if found.is_done and needs_table(commit) and not self._is_retired(commit):
+            if found.is_done and needs_table(commit) and not self._is_expired(commit):
                 yield Placed(commit.key, commit.generation)
 
     def _committed_accounts(self, keys: Iterable[ManifestKey]) -> Iterator[tuple[Account, Commit]]:

@@ -180,7 +180,7 @@ class Maintainer:
         if head.fence < finished:
             raise OperatorError(
                 f"the table's last batch is {head.fence}, but it had batch {finished}: it was dropped, recreated "
-                "or restored; expected the table that took all batches: `compactor table rebuild`"
+                "or restored; expected the table that took all batches: `compactor table repair`"
             )
         return found
 

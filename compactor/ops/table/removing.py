@@ -111,7 +111,7 @@ def _is_needed(state: State, part: MergedPart, visible: Visible) -> bool:
     if found.fault is not None:  # `verify` reports it; until the fault is fixed, the rows stay
         return True
     is_valid = found.commit is not None and found.commit.generation == part.generation
-    is_valid = is_valid and not visible.has_retired_rows(part.key, part.generation)
+    is_valid = is_valid and not visible.has_expired_rows(part.key, part.generation)
     return is_valid and state.store.stat(part.uri) is None
 
 

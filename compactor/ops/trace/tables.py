@@ -84,7 +84,7 @@ def traced_table(
 
 def _by_files(state: State, table: ListedTable, commit: Commit) -> TracedTable | None:
     """Look for a commit in the table itself: a rebuild of the table adds older commits at any later time."""
-    if Visible(state).has_retired_rows(commit.key, commit.generation):
+    if Visible(state).has_expired_rows(commit.key, commit.generation):
         return None
     left = {file.final for file in commit.outputs}
     try:

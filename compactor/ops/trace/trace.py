@@ -162,12 +162,12 @@ def moves_of_manifest(account: Account, kinds: Sequence[Kind] = ("manifests", "r
     if account.state is AccountState.UNWRITTEN and made_by is not None:
         if made_by.kind == "planned":  # the next plan of its topic or stream writes it
             return []
-        return [f"compactor redrive {made_by.kind} {quoted(made_by.source)}"]
+        return [f"compactor redrive {made_by.kind} --manifest {quoted(made_by.source)}"]
     if not account.is_done:
         return []
     left = {kind: account.left(kind) for kind in kinds}
     return [
-        f"compactor redrive {kind} {quoted(account.id)}"
+        f"compactor redrive {kind} --manifest {quoted(account.id)}"
         for kind, reasons in left.items()
         if (CURABLE & reasons.keys() if kind == "rejects" else reasons)
     ]

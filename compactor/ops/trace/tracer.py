@@ -138,9 +138,9 @@ class Tracer:
         table = traced_table(self.state, self.table, account.commit, now, is_done=account.is_done)
         moves = [*trace.next_moves]
         if table is not None and table.state in {"unlisted", "held_back"}:
-            moves.append("compactor table rebuild")
+            moves.append("compactor table repair")
         if table is not None and table.state == "held_back":
-            moves.append(f"compactor rebuild {quoted(account.id)}")
+            moves.append(f"compactor rebuild --manifest {quoted(account.id)}")
         return replace(trace, table=table, next_moves=moves)
 
     def _expired_parts(self, commit: Commit) -> dict[Part, str]:
@@ -211,7 +211,7 @@ class Tracer:
             return replace(trace, searched=f"{by}; expected a commit that names it")
         gone = self._expired_parts(commit)
         is_lost = account.is_done and not trace.exists and part not in gone
-        lost = [f"compactor rebuild {quoted(manifest_id)}"] if is_lost else []
+        lost = [f"compactor rebuild --manifest {quoted(manifest_id)}"] if is_lost else []
         trace = replace(
             self._with_account(trace, account),
             files=[file for file in commit.files if (file.records if part == "rows" else file.rejected_lines)],

@@ -79,7 +79,7 @@ class VerifyResult(Counts):
 
     unfinished: int = 0  # recorded manifests that are not done yet
     closed_dates: int = 0  # closed dates whose summary was read instead of the records
-    retired_dates: int = 0  # dates deleted by `compactor retire`, if everything was verified
+    expired_dates: int = 0  # dates deleted by `compactor data expire`, if everything was verified
     expiring: int = 0  # records of expired data whose deletion is unfinished, if everything was verified
     output_files_verified: int = 0  # files whose footers were read, and match the recorded rows and size
     output_files_missing: int = 0  # missing files that no retention rule deleted

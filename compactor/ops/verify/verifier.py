@@ -106,7 +106,7 @@ class Verifier:
         yield from unwritten(self.state)  # guard: a planned manifest that is lost is found
         yield from faults_of_landed(self.state)
         seen = expired_seen(self.state)
-        yield VerifyResult(retired_dates=seen.retired_dates, expiring=seen.expiring)
+        yield VerifyResult(expired_dates=seen.expired_dates, expiring=seen.expiring)
 
     def _all_records(self) -> Iterator[Finding]:
         table = self._table()

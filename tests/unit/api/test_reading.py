@@ -118,7 +118,7 @@ def test_rejects_that_cannot_be_read() -> None:
 )
 def test_trace_tells_what_the_command_tells(compacted: Path, thing: str, code: int) -> None:
     """State, place, counts and next moves; what no record names is found to be unknown."""
-    result = run("trace", "rows", thing, "--json")
+    result = run("trace", "--in", "rows", thing, "--json")
     told = json.loads(result.stdout)
     found = compactor.trace("rows", Path(thing))
     assert (result.exit_code, found.found, found.needs_operator) == (code, code != 1, code == 3)
@@ -138,11 +138,15 @@ def test_trace_tells_what_the_command_tells(compacted: Path, thing: str, code: i
 
 ERRORS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("verify", {"dst": "none"}, ["none"]),
-    ("verify", {"dst": "rows", "manifest_id": "m", "date": "2026-01-02"}, ["rows", "m", "--date", "2026-01-02"]),
-    ("verify", {"dst": "rows", "manifest_id": "m"}, ["rows", "m"]),
+    (
+        "verify",
+        {"dst": "rows", "manifest_id": "m", "date": "2026-01-02"},
+        ["rows", "--manifest", "m", "--date", "2026-01-02"],
+    ),
+    ("verify", {"dst": "rows", "manifest_id": "m"}, ["rows", "--manifest", "m"]),
     ("rejects", {"dst": "none"}, ["none"]),
-    ("trace", {"dst": "none", "file": "a"}, ["none", "a"]),
-    ("trace", {"dst": "rows", "file": "http://x/y"}, ["rows", "http://x/y"]),
+    ("trace", {"dst": "none", "file": "a"}, ["a", "--in", "none"]),
+    ("trace", {"dst": "rows", "file": "http://x/y"}, ["http://x/y", "--in", "rows"]),
 ]
 
 

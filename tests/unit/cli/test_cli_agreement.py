@@ -76,7 +76,12 @@ def test_a_quarantined_file(raw: Path) -> None:
     cut = put(raw, "b.ndjson.gz", CUT)
     codes = {
         words[0]: call(*words).exit_code
-        for words in (("compact", "raw", "rows"), ("verify", "rows"), ("report", "rows"), ("trace", "rows", cut))
+        for words in (
+            ("compact", "raw", "rows"),
+            ("verify", "rows"),
+            ("report", "rows"),
+            ("trace", "--in", "rows", cut),
+        )
     } | {"status": call("status", "rows").exit_code}
     assert set(codes.values()) == {3}, codes
     rows = raw.with_name("rows")
@@ -84,7 +89,7 @@ def test_a_quarantined_file(raw: Path) -> None:
     assert (state["word"], state["reason"]) == ("needs_you", "1 input file is quarantined: 1 unreadable")
     assert (point["reason"], point["next_move"].replace("`", "")) == (state["reason"], state["next_move"])
     put(raw, cut.name, gzip.compress(ROWS))
-    assert call("redrive", "files", rows).exit_code == 0
+    assert call("redrive", "files", "--in", rows).exit_code == 0
     assert call("compact", "raw", "rows").exit_code == 0
     assert document("status", "rows")["state"]["word"] == "idle"
 
@@ -95,12 +100,12 @@ def test_redriven_lines_are_no_further_file(raw: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("COMPACTOR_INPUT__MAX_LINE_BYTES", "1024")
     call("compact", "raw", "rows")
     monkeypatch.delenv("COMPACTOR_INPUT__MAX_LINE_BYTES")
-    assert call("redrive", "rejects", "rows").exit_code == 0
+    assert call("redrive", "rejects", "--in", "rows").exit_code == 0
     assert call("compact", "raw", "rows").exit_code == 0
     found = document("verify", "--deep", "rows")
     assert [found[name] for name in ("input_files", "inputs_compared", "lines", "rows")] == [1, 1, 2, 2]
-    [redriven] = document("trace", "rows", raw / "a.ndjson")["redriven_as"]
-    own = document("verify", "--deep", "rows", redriven["manifest_id"])
+    [redriven] = document("trace", "--in", "rows", raw / "a.ndjson")["redriven_as"]
+    own = document("verify", "--deep", "rows", "--manifest", redriven["manifest_id"])
     assert [own[name] for name in ("input_files", "inputs_compared", "lines", "rows")] == [1, 1, 1, 1]
 
 

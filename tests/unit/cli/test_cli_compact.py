@@ -276,8 +276,8 @@ def test_other_commands_take_the_settings_that_are_kept(raw: Path, out: Path) ->
     write(raw / "a.ndjson", lines(1))
     settings = f"{out}.compactor/compactor.toml"
     assert f"compactor status {out} " in call(raw, out, "--names", "exact").stdout
-    for name in ("status", "verify", "schema"):
-        assert CliRunner().invoke(command, ["--config", settings, name]).exit_code == 0
+    for words in (["status"], ["verify"], ["schema", "show"]):
+        assert CliRunner().invoke(command, ["--config", settings, *words]).exit_code == 0
     kept = Path(settings).read_text()
     assert tomllib.loads(kept)["schema"]["names"] == "exact"
     Path(settings).write_text(kept + "\n# edited\n")

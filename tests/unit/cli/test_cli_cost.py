@@ -1,4 +1,4 @@
-"""Promises of `compactor cost`: an estimate without any settings, and with them what the latest runs cost."""
+"""Promises of `compactor cost`: an estimate without any settings, and with them what runs cost."""
 
 import json
 from datetime import UTC, datetime
@@ -18,13 +18,13 @@ from tests.support.settings_files import write_settings
 README = Path(__file__).parents[3] / "README.md"
 
 
-def call(*arguments: str, config: Path | None = None) -> Result:
-    options = [] if config is None else ["--config", str(config)]
-    return CliRunner().invoke(command, [*options, "cost", *arguments], env={"COMPACTOR_CONFIG": None, "COLUMNS": "80"})
+def call(*arguments: str, config: Path | None = None, verb: str = "estimate") -> Result:
+    words = [*([] if config is None else ["--config", str(config)]), "cost", verb, *arguments]
+    return CliRunner().invoke(command, words, env={"COMPACTOR_CONFIG": None, "COLUMNS": "80"})
 
 
-def document(*arguments: str, config: Path | None = None) -> dict[str, Any]:
-    result = call(*arguments, "--json", config=config)
+def document(*arguments: str, config: Path | None = None, verb: str = "estimate") -> dict[str, Any]:
+    result = call(*arguments, "--json", config=config, verb=verb)
     assert (result.exit_code, result.stderr) == (0, "")
     found: dict[str, Any] = json.loads(result.stdout)
     return found
@@ -76,7 +76,6 @@ def test_as_json() -> None:
     assert list(dict.fromkeys(services)) == ["Glue", "S3", "SQS", "DynamoDB", "Lambda", "CloudWatch"]
     assert {line["basis"] for line in found["lines"]} == {"given", "counted", "assumed"}
     assert all(line["price"]["source"] and line["price"]["as_of"] for line in found["lines"])
-    assert found["measured"] is None
 
 
 def test_jobs_side_by_side_add_requests_and_metrics() -> None:
@@ -132,7 +131,8 @@ def test_engines(config: Path, monkeypatch: pytest.MonkeyPatch, is_installed: bo
 
 def test_what_runs_cost(config: Path, tmp_path: Path) -> None:
     """With a state to read, bytes and time come from the ledger, and the workers' price from the options."""
-    assert document(config=config)["measured"] is None
+    assert document(config=config, verb="actual")["measured"] is None
+    assert call(config=config, verb="actual").stdout == "Nothing was compacted yet.\n"
     harness = Harness(root=str(tmp_path), store=LocalStore())
     uris = [harness.deliver(name, GOOD, GOOD) for name in ("m1", "m2")]
 
@@ -144,12 +144,12 @@ def test_what_runs_cost(config: Path, tmp_path: Path) -> None:
     runner.run(uris[:1])
     harness.clock.advance(240)
     runner.run(uris[1:])
-    found = document(config=config)["measured"]
+    found = document(config=config, verb="actual")["measured"]
     assert (found["commits"], found["input_files"], found["input_bytes"]) == (2, 4, 4 * len(GOOD))
     assert (found["at_work_seconds"], found["elapsed_seconds"]) == (120, 360)
     assert found["dollars_at_work"] == pytest.approx(0.924 / 30)
     assert found["dollars_per_terabyte_elapsed"] == pytest.approx(0.924 / 10 / (4 * len(GOOD) / 1e12))
-    shown = call("--glue-version", "5.1", config=config).stdout
+    shown = call("--glue-version", "5.1", config=config, verb="actual").stdout
     assert "2 latest commits, 2026-01-02 12:00:00 to 01-02 12:06:00 UTC: 4 files" in shown
     assert "if 3 x G.1X, Glue 5.1 made them: $0.04" in shown
 
@@ -180,23 +180,23 @@ def test_what_is_kept_and_added() -> None:
     assert "a gateway endpoint for S3 is free" in shown
 
 
-def test_from_the_ledger(config: Path, tmp_path: Path) -> None:
+def test_the_last_days(config: Path, tmp_path: Path) -> None:
     """The load, and what was paid for it, come from all that was compacted in the last days."""
-    none = call("--from-ledger", config=config)
+    none = call("--days", "7", config=config, verb="actual")
     assert (none.exit_code, none.stdout) == (1, "")
     assert "nothing was compacted in the last 7 days -> expected --days N" in none.stderr
     harness = Harness(root=str(tmp_path), store=LocalStore())
     harness.clock.advance((datetime.now(UTC) - harness.clock.now()).total_seconds() - 3600)
     harness.runner().run([harness.deliver(name, GOOD, GOOD) for name in ("m1", "m2")])
-    found = document("--from-ledger", "--days", "2", config=config)
+    found = document("--days", "2", config=config, verb="actual")
     assert (found["measured"]["commits"], found["measured"]["input_files"]) == (2, 4)
-    assert found["load"] == {"files_per_hour": pytest.approx(4 / 48), "file_bytes": len(GOOD)}
+    assert found["estimate"]["load"] == {"files_per_hour": pytest.approx(4 / 48), "file_bytes": len(GOOD)}
     assert found["measured"]["at_work_seconds"] == 60  # Glue bills a minute at least
-    assert found["dollars_of_ledger"] == pytest.approx(found["dollars_per_hour"] * 48)
-    shown = call("--from-ledger", "--days", "2", config=config).stdout
+    assert found["dollars"] == pytest.approx(found["estimate"]["dollars_per_hour"] * 48)
+    shown = call("--days", "2", config=config, verb="actual").stdout
     assert "for the period, all services" in shown
     assert "2 commits, " in shown
-    assert call("--from-ledger").exit_code == 2
+    assert call("--days", "2", verb="actual").exit_code == 2
 
 
 def test_workers_by_the_last_benchmark(bench: Path) -> None:

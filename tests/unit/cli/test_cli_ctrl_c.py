@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import compactor
-from compactor.cli.commands.run import run_job
+from compactor.cli.commands.job.run import run_job
 from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.job.report import RunReport
 from compactor.settings.settings import load_settings
@@ -67,7 +67,7 @@ def test_a_signal_that_stops_spark_as_well(
 ) -> None:
     """While Spark starts, its death by the signal that stops the command is no error; without a signal it is one."""
     app = App(load_settings(write_settings(tmp_path), {}))
-    monkeypatch.setattr("compactor.cli.commands.run.check_java", lambda: None)
+    monkeypatch.setattr("compactor.cli.commands.job.run.check_java", lambda: None)
     monkeypatch.setattr("compactor.adapters.spark.session.close_session", lambda: None)
 
     def dying(_app: App) -> None:
@@ -99,6 +99,6 @@ def test_a_manifest_that_waits_for_its_next_attempt(
 ) -> None:
     """It is no failure of a run without end that was asked to stop, for the next run goes on with it."""
     app = App(load_settings(write_settings(tmp_path), {}))
-    monkeypatch.setattr("compactor.cli.commands.run._run", lambda *_, **__: report)
-    monkeypatch.setattr("compactor.cli.commands.run.check_java", lambda: None)
+    monkeypatch.setattr("compactor.cli.commands.job.run._run", lambda *_, **__: report)
+    monkeypatch.setattr("compactor.cli.commands.job.run.check_java", lambda: None)
     assert exit_code_of(lambda: run_job(app, once=once)) is expected

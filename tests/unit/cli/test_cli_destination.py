@@ -7,8 +7,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from compactor.cli.entry import SUMMARIES
+from compactor.cli.entry import SUMMARIES, command_of
 from compactor.cli.entry import compactor as command
+from compactor.cli.invocation import DESTINATION
 from tests.support.sampling import few
 from tests.unit.cli.test_cli_compact import pytestmark as needs_native
 
@@ -36,16 +37,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 OF_ROWS = [
     ("status", "rows"),
     ("verify", "rows"),
-    ("trace", "rows", "raw/2026-01-02.ndjson"),
-    ("redrive", "rejects", "rows", "--dry-run"),
-    ("redrive", "files", "rows", "--dry-run"),
+    ("trace", "--in", "rows", "raw/2026-01-02.ndjson"),
+    ("redrive", "rejects", "--in", "rows", "--dry-run"),
+    ("redrive", "files", "--in", "rows", "--dry-run"),
     ("report", "rows", "--out", "-"),
     ("rebuild", "rows", "--dry-run"),
-    ("schema", "rows"),
-    ("plan", "rows", "raw", "--dry-run"),
-    ("clean", "rows", "--dry-run"),
+    ("schema", "show", "rows"),
+    ("plan", "raw", "--in", "rows", "--dry-run"),
+    ("data", "clean", "rows", "--dry-run"),
     ("stop", "rows"),
-    ("cost", "rows"),
+    ("job", "stop", "rows"),
+    ("schema", "suggest", "--in", "rows"),
+    ("dismiss", "raw/2026-01-02.ndjson", "--in", "rows", "--why", "TEXT"),
+    ("cost", "estimate", "rows"),
 ]
 
 
@@ -53,10 +57,10 @@ OF_ROWS = [
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["rows"], "rows: expected DST and a file of it, or a manifest id, as in: compactor trace rows raw/"),
-        (["raw"], "raw: expected DST and a file of it"),
-        (["rows", "raw"], "raw is a folder -> expected a file, an output file, a rejects file or a manifest;"),
-        (["rows", "rows/none/"], "rows/none/ is a folder -> expected"),
+        (["rows"], "rows is an output of `compact` -> expected a file or a manifest id; name the output by --in rows"),
+        (["raw"], "no settings: no DST"),
+        (["raw", "--in", "rows"], "raw is a folder -> expected a file, an output file, a rejects file or a manifest;"),
+        (["rows/none/", "--in", "rows"], "rows/none/ is a folder -> expected"),
     ],
 )
 def test_what_trace_expects(words: list[str], expected: str) -> None:
@@ -77,20 +81,23 @@ def test_commands_take_dst(words: tuple[str, ...]) -> None:
 
 
 def test_every_command_takes_dst() -> None:
-    """All commands have DST in their usage, but those that make their own settings, or are about what no folder has."""
-    own = {"compact", "demo", "deploy", "init", "table", "accept"}
-    usages = {name: command.commands[name].get_usage(click.Context(command.commands[name])) for name in SUMMARIES}
-    assert {name for name, usage in usages.items() if "DST]" not in usage} == own
+    """All commands have DST as their only argument, or --in, but those that make their own settings."""
+    for name in set(SUMMARIES) - {"compact", "demo", "job init"}:
+        arguments = [each for each in command_of(name).params if isinstance(each, click.Argument)]
+        is_argument = [each.name for each in arguments] == [DESTINATION]
+        is_option = any("--in" in each.opts for each in command_of(name).params)
+        assert is_argument != is_option, name
+        assert arguments, name
 
 
 def test_the_manifest_of_a_destination(home: Path) -> None:
     """DST and the id of a manifest may stand together, and alone with settings in the current folder."""
     [manifest_id] = [path.stem for path in (home / "rows.compactor/state/accepted").iterdir()]
-    assert call("verify", "rows", manifest_id).exit_code == 0
+    assert call("verify", "rows", "--manifest", manifest_id).exit_code == 0
     (home / "compactor.toml").write_bytes((home / "rows.compactor/compactor.toml").read_bytes())
-    assert "1 committed" in call("verify", manifest_id).stdout
+    assert "1 committed" in call("verify", "--manifest", manifest_id).stdout
     assert "1 committed" in call("verify", "rows").stdout
-    assert call("verify", "rowz").stderr.startswith("compactor: manifest rowz: ")
+    assert call("verify", "--manifest", "rowz").stderr.startswith("compactor: manifest rowz: ")
 
 
 @pytest.mark.parametrize("place", ["./rows", "rows/", "linked", "rows.compactor", "rows.compactor/compactor.toml"])
@@ -130,7 +137,7 @@ def test_nothing_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         f"compactor: no settings: no DST, no --config, no $COMPACTOR_CONFIG, and no {tmp_path}/compactor.toml -> "
         "expected the DST of an earlier `compactor compact`, or a settings file: run `compactor init`\n"
     )
-    for words in (("status", "rowz"), ("verify", "rowz"), ("rebuild", "rowz"), ("redrive", "files", "rowz")):
+    for words in (("status", "rowz"), ("verify", "rowz"), ("rebuild", "rowz"), ("redrive", "files", "--in", "rowz")):
         result = call(*words)
         assert (result.exit_code, f"looked for {tmp_path}/rowz.compactor/" in result.stderr) == (2, True)
 
@@ -150,11 +157,13 @@ def test_a_destination_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.usefixtures("home")
-@pytest.mark.parametrize("words", [("status", "rows"), ("verify", "rows", "m1"), ("schema", "rows")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("status", "rows"), ("verify", "rows", "--manifest", "m1"), ("schema", "show", "rows")], ids=" ".join
+)
 def test_dst_beside_a_settings_file(words: tuple[str, ...]) -> None:
     """DST and --config both say where the settings are."""
     result = call("--config", "x.toml", *words)
-    assert (result.exit_code, "give DST (rows) or --config, not both" in result.stderr) == (2, True)
+    assert (result.exit_code, "give the destination rows or --config, not both" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("option", [("--names", "exact"), ("--claims", "table")], ids=" ".join)

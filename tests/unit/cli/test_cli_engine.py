@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.api import folder_run
-from compactor.cli.commands import run as module
+from compactor.cli.commands.job import run as module
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import SettingsError
 from compactor.settings.sections import Convert

@@ -109,7 +109,7 @@ class History:
     def dismiss(self) -> None:
         named = sorted({each["uri"] for each in document("verify")["quarantined_files"]})
         if named:
-            result = call("dismiss", "rows", self.chance.choice(named), "--why", "it is not wanted")
+            result = call("dismiss", "--in", "rows", self.chance.choice(named), "--why", "it is not wanted")
             assert result.exit_code in {0, 3}, result.output
         self.compact()
 
@@ -125,7 +125,7 @@ class History:
 
     def redrive(self) -> None:
         for kind in ("rejects", self.chance.choice(("files", "manifests"))):
-            assert call("redrive", kind, "rows", "--yes").exit_code in {0, 3}
+            assert call("redrive", kind, "--in", "rows", "--yes").exit_code in {0, 3}
         self.compact()
 
     def lost_output(self) -> None:
@@ -139,9 +139,9 @@ class History:
         assert call("rebuild", "rows").exit_code in {0, 3}
         self.compact()
 
-    def forget(self) -> None:
+    def erase(self) -> None:
         Path("values").write_text(self.chance.choice(VALUES))
-        result = call("forget", "rows", "--key", "who", "--value-file", "values", "--yes")
+        result = call("data", "erase", "rows", "--key", "who", "--value-file", "values", "--yes")
         assert result.exit_code in {0, 1, 3}, result.output
         self.compact()
 

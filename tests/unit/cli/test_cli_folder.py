@@ -181,14 +181,14 @@ def test_what_to_do_after_a_call(raw: Path, out: Path) -> None:
     """Rejected lines are to be looked at, lost output is to be rebuilt, and each command can be copied."""
     (raw / "a.ndjson").write_text('{"id": 1}\n{"id": 2}\nno\n')
     os.utime(raw / "a.ndjson", (HOUR_AGO,) * 2)
-    assert f"more        compactor status {out}   (or: verify, rejects, schema, report)" in call(raw, out).stdout
+    assert f"more        compactor status {out}   (or: verify, rejects, report)" in call(raw, out).stdout
     (raw / "b.ndjson").write_text("no\n" * 9)
     os.utime(raw / "b.ndjson", (HOUR_AGO,) * 2)
     assert f"\nsee why     compactor rejects {out}\n\nread it     pandas." in call(raw, out).stdout
     shutil.rmtree(out)
-    rebuild = f"rebuild     compactor rebuild {out}   (makes the rows of lost or damaged files again)"
+    rebuild = f"rebuild     compactor rebuild {out}   (regenerates lost or damaged files)"
     assert rebuild in call(raw, out).stdout.splitlines()
-    traced = CliRunner().invoke(command, ["trace", str(out), str(raw / "b.ndjson")])
+    traced = CliRunner().invoke(command, ["trace", "--in", str(out), str(raw / "b.ndjson")])
     assert traced.stdout.splitlines()[-1].split()[1:] == ["compactor", "rejects", str(out), "--file", f"{raw}/b.ndjson"]
     assert CliRunner().invoke(command, traced.stdout.split()[-4:]).exit_code == 0
     assert CliRunner().invoke(command, ["rebuild", str(out)]).exit_code == 0
@@ -304,7 +304,7 @@ def test_the_trace_of_a_renamed_file(raw: Path, out: Path) -> None:
     write(raw / "a.ndjson", 1)
     assert call(raw, out).exit_code == 0
     shutil.copy2(raw / "a.ndjson", raw / "copy.ndjson")
-    traced = lambda name: CliRunner().invoke(command, ["trace", str(out), str(raw / name)]).output  # noqa: E731
+    traced = lambda name: CliRunner().invoke(command, ["trace", "--in", str(out), str(raw / name)]).output  # noqa: E731
     assert f"to plan it: compactor compact SRC {out}" in traced("copy.ndjson")
     (raw / "copy.ndjson").unlink()
     (raw / "a.ndjson").rename(raw / "b.ndjson")
@@ -312,7 +312,7 @@ def test_the_trace_of_a_renamed_file(raw: Path, out: Path) -> None:
     for name in ("b.ndjson", "c.ndjson"):
         found = traced(name)
         assert f"is what {raw}/a.ndjson was, which is there no more" in found
-        assert found.endswith(f"; see: compactor trace {out} {raw}/a.ndjson\n")
+        assert found.endswith(f"; see: compactor trace --in {out} {raw}/a.ndjson\n")
         (raw / "b.ndjson").unlink(missing_ok=True)
         write(raw / "a.ndjson", 2, ago=-60)
         write(raw / "c.ndjson", 1, ago=-30)  # copied, and truncated

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.cli.commands import init as module
+from compactor.cli.commands.job import init as module
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import SECTIONS, load_settings, parse_settings
 from compactor.settings.template import Answers, draft, read_answers

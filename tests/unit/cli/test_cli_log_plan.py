@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compactor.cli.commands import plan
+from compactor.cli.commands.job import plan
 from compactor.cli.entry import compactor as command
 from compactor.cli.plan_result import landed_log, show_log
 from compactor.core.errors import RecordUnreadable

@@ -36,7 +36,7 @@ def test_files_that_were_merged(tmp_path: Path) -> None:
     _check(workspace)
     table = open_catalog(sql_place(tmp_path))
     table.drop_table(NAME)
-    document, code = workspace.json("table", "rebuild")
+    document, code = workspace.json("table", "repair")
     assert (code, document["files"], document["rows"], document["missing"]) == (ExitCode.DONE, 1, 4, [])
     _check(workspace)
 
@@ -53,5 +53,5 @@ def _check(workspace: Workspace) -> None:
     assert sorted(rows.column("n").to_pylist()) == ["a", "b", "c", "d"]
     document, code = workspace.json("verify", "--deep")
     assert (code, document["discrepancies"], document["rows"]) == (ExitCode.DONE, [], 4)
-    assert workspace.json("table")[1] == ExitCode.DONE
+    assert workspace.json("table", "check")[1] == ExitCode.DONE
     assert workspace.json("rebuild", "--dry-run")[0]["rebuilt"] == []

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.cli.commands import plan as plan_module
+from compactor.cli.commands.job import plan as plan_module
 from compactor.cli.commands.verify import SHOWN
 from tests.support.workspace import DAY, FLAWED, GOOD, Workspace, make_workspace
 
@@ -140,7 +140,7 @@ def test_verify_as_json(workspace: Workspace, scope: str, deep: bool) -> None:
     """Lines are the sum of rows, rejects and blanks, for all manifests, one day or one manifest."""
     manifest_id = workspace.plan()
     workspace.compact()
-    which = {"all": [], "day": ["--date", DAY], "manifest": [manifest_id]}[scope]
+    which = {"all": [], "day": ["--date", DAY], "manifest": ["--manifest", manifest_id]}[scope]
     document, code = workspace.json("verify", *which, *(["--deep"] if deep else []))
     assert code == 0
     assert (document["manifests"], document["files_by_status"]) == (1, {"compacted": 2})
@@ -199,8 +199,8 @@ def test_verify_deep_finds_another_value(workspace: Workspace) -> None:
     outcome = json.loads(record.read_text())
     outcome["outputs"][0]["size_bytes"] = output.stat().st_size  # so that only the value differs
     record.write_text(json.dumps(outcome))
-    assert workspace.json("verify", manifest_id)[1] == 0
-    document, code = workspace.json("verify", manifest_id, "--deep")
+    assert workspace.json("verify", "--manifest", manifest_id)[1] == 0
+    document, code = workspace.json("verify", "--manifest", manifest_id, "--deep")
     assert code == 3
     assert document["discrepancies"]
 
@@ -244,7 +244,7 @@ def test_verify_lists_quarantined_files_and_dead_letters(workspace: Workspace) -
 @pytest.mark.parametrize("manifest_id", ["../escape", "a b", ".hidden", "x" * 201, ""])
 def test_verify_takes_ids_only(workspace: Workspace, manifest_id: str) -> None:
     """What cannot be a manifest id is wrong usage, with one clear line."""
-    result = workspace.call("verify", manifest_id)
+    result = workspace.call("verify", "--manifest", manifest_id)
     assert result.exit_code == 2
     assert "is not a manifest id; expected 1 to 200 letters" in result.stderr
 
@@ -270,7 +270,7 @@ def test_verify_without_the_record_of_acceptance(workspace: Workspace) -> None:
     record = workspace.root / "s" / "accepted" / f"{manifest_id}.json"
     for damage in (lambda: record.write_text("{"), record.unlink):
         damage()
-        document, code = workspace.json("verify", manifest_id)
+        document, code = workspace.json("verify", "--manifest", manifest_id)
         assert ([each["where"] for each in document["discrepancies"]], code) == ([str(record)], 3)
 
 
@@ -279,17 +279,17 @@ def test_clean(workspace: Workspace) -> None:
     manifest_id = workspace.plan()
     workspace.compact()
     [archived] = (workspace.root / "s" / "archive").rglob("*.json")
-    assert workspace.json("clean")[0]["removed"]["archived_manifests"] == 0  # too young
-    document, code = workspace.json("clean", "--archive-days", "0", "--dry-run")
+    assert workspace.json("data", "clean")[0]["removed"]["archived_manifests"] == 0  # too young
+    document, code = workspace.json("data", "clean", "--archive-days", "0", "--dry-run")
     assert (document["removed"]["archived_manifests"], document["dry_run"], code) == (1, True, 0)
     assert archived.exists()
-    result = workspace.call("clean", "--archive-days", "0")
+    result = workspace.call("data", "clean", "--archive-days", "0")
     assert result.exit_code == 0
     assert re.search(r"^archived manifests +1$", result.stdout, re.MULTILINE)
     assert not archived.exists()
-    document, _ = workspace.json("clean", "--archive-days", "0")
+    document, _ = workspace.json("data", "clean", "--archive-days", "0")
     assert (sum(document["removed"].values()), document["kept"]) == (0, {})
-    assert workspace.json("verify", manifest_id, "--deep")[1] == 0
+    assert workspace.json("verify", "--manifest", manifest_id, "--deep")[1] == 0
 
 
 def test_clean_keeps_and_says_why(workspace: Workspace) -> None:
@@ -299,7 +299,7 @@ def test_clean_keeps_and_says_why(workspace: Workspace) -> None:
     [done] = (workspace.root / "s" / "ledger").rglob("done.json")
     done.unlink()
     [archived] = (workspace.root / "s" / "archive").rglob("*.json")
-    text = workspace.call("clean", "--archive-days", "0").stdout
+    text = workspace.call("data", "clean", "--archive-days", "0").stdout
     assert archived.exists()
     assert f"  {archived}\n    its commit is not done\n" in text
 
@@ -309,22 +309,22 @@ def test_clean_checkpoints(workspace: Workspace) -> None:
     written = workspace.root / "s" / "checkpoint" / "run-1" / "offsets" / "0"
     written.parent.mkdir(parents=True)
     written.write_text("x")
-    result = workspace.call("clean", "--checkpoints")
+    result = workspace.call("data", "clean", "--checkpoints")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"compactor: checkpoint {workspace.root}/s/checkpoint/run-1/: written to 0 s ago")
     assert written.exists()
-    assert workspace.call("clean", "--force").exit_code == 2
-    document, code = workspace.json("clean", "--checkpoints", "--force")
+    assert workspace.call("data", "clean", "--force").exit_code == 2
+    document, code = workspace.json("data", "clean", "--checkpoints", "--force")
     assert (document["removed"]["checkpoint_files"], code) == (1, 0)
     assert not written.exists()
 
 
 def test_verify_unknown(workspace: Workspace) -> None:
     """An unknown manifest is an error with nothing on stdout; the error of a waiting one says that it waits."""
-    result = workspace.call("verify", "no-such-manifest", "--json")
+    result = workspace.call("verify", "--manifest", "no-such-manifest", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"compactor: manifest no-such-manifest: {workspace.root}/s has no record of it")
-    result = workspace.call("verify", workspace.plan())
+    result = workspace.call("verify", "--manifest", workspace.plan())
     assert result.exit_code == 1
     assert "it waits for its first attempt" in result.stderr
 
@@ -396,13 +396,13 @@ def test_close(workspace: Workspace) -> None:
     """A date is closed when it is quiet; then `verify` says so, and by the records it says the same."""
     workspace.plan()
     workspace.compact()
-    left = workspace.call("close")
+    left = workspace.call("data", "close")
     assert (left.exit_code, left.stdout.splitlines()[:2]) == (0, ["Closed 0 dates", "Left open: 1"])
     assert "it can be closed in 2 d" in left.stdout or "it can be closed in 1 d 23 h" in left.stdout
     long_ago = time.time() - 49 * 3600
     for file in (workspace.root / "s").rglob("*.json"):
         os.utime(file, (long_ago, long_ago))
-    closed = workspace.call("close")
+    closed = workspace.call("data", "close")
     assert (closed.exit_code, closed.stdout) == (0, f"Closed 1 date\n  {DAY}: 1 manifest, 2 files\n")
     assert "closed dates   1, by their summaries" in workspace.call("verify").stdout
     by_summary, by_records = (workspace.json("verify", *options)[0] for options in ((), ("--closed",)))

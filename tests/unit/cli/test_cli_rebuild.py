@@ -101,7 +101,7 @@ def test_lost_input_is_refused(lake: Lake) -> None:
 def test_dry_run(lake: Lake) -> None:
     """A dry run shows what would be rebuilt; it starts no engine and writes nothing."""
     lake.outputs[0].unlink()
-    result = lake.call("rebuild", lake.manifest_id, "--dry-run")
+    result = lake.call("rebuild", "--manifest", lake.manifest_id, "--dry-run")
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "Would rebuild 1 manifest with 3 rows")
     assert lake.outputs == []
 
@@ -111,9 +111,9 @@ def test_force(lake: Lake) -> None:
     path = lake.outputs[0]
     manifest_id = path.name.removesuffix("-00000.snappy.parquet")
     before = path.stat().st_mtime_ns
-    assert lake.json("rebuild", manifest_id)[0]["intact"] == 1
+    assert lake.json("rebuild", "--manifest", manifest_id)[0]["intact"] == 1
     assert path.stat().st_mtime_ns == before
-    assert lake.json("rebuild", manifest_id, "--force")[0]["rebuilt"][0]["generation"] == 2
+    assert lake.json("rebuild", "--manifest", manifest_id, "--force")[0]["rebuilt"][0]["generation"] == 2
     assert path.stat().st_mtime_ns > before
     assert lake.call("verify", "--deep").exit_code == 0
 

@@ -95,7 +95,7 @@ def test_files(workspace: Workspace) -> None:
     traced, code = workspace.json("trace", late)
     assert (traced["state"], traced["next_moves"], code) == (
         "quarantined",
-        [f"compactor redrive files {manifest_id}", f"compactor dismiss {late} --why TEXT"],
+        [f"compactor redrive files --manifest {manifest_id}", f"compactor dismiss {late} --why TEXT"],
         3,
     )
     document, code = workspace.json("redrive", "files")
@@ -139,9 +139,9 @@ def test_manifests(workspace: Workspace) -> None:
     assert "outside_allowed_prefixes: " in result.stdout
     traced = workspace.call("trace", "letter")
     assert traced.exit_code == 3
-    assert "compactor redrive manifests letter" in traced.stdout
+    assert "compactor redrive manifests --manifest letter" in traced.stdout
     workspace.config.write_text(workspace.config.read_text().replace('/raw"]', f'/raw", "{elsewhere}"]'))
-    result = workspace.call("redrive", "manifests", "letter")
+    result = workspace.call("redrive", "manifests", "--manifest", "letter")
     assert result.exit_code == 0
     assert "letter as letter-r1  1 outside_allowed_prefixes" in result.stdout
     workspace.compact()
@@ -177,7 +177,7 @@ def test_rejects(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     verified = workspace.json("verify", "--deep")[0]
     assert (verified["discrepancies"], verified["lines"], verified["rejected_lines"]) == ([], 3, 1)
-    assert (workspace.json("verify", f"{manifest_id}-r1")[0]["lines"], verified["input_files"]) == (1, 1)
+    assert (workspace.json("verify", "--manifest", f"{manifest_id}-r1")[0]["lines"], verified["input_files"]) == (1, 1)
     assert workspace.json("status")[0]["rejects"]["lines"] == 1
     report = workspace.json("report")[0]
     assert [report["totals"][name] for name in ("lines", "rows", "rejected_lines", "input_files")] == [3, 2, 1, 1]
@@ -225,7 +225,7 @@ def test_unknown_reason(workspace: Workspace) -> None:
 
 def test_unknown_manifest(workspace: Workspace) -> None:
     """An unknown manifest is refused in words."""
-    document, code = workspace.json("redrive", "manifests", "stranger")
+    document, code = workspace.json("redrive", "manifests", "--manifest", "stranger")
     assert (document["redriven"], [each["manifest_id"] for each in document["refused"]], code) == ([], ["stranger"], 3)
 
 

@@ -1,4 +1,4 @@
-"""Promises of `compactor schema`: every version, the columns that it added, and their first files."""
+"""Promises of `compactor schema show` and `retire`: every version, the columns that it added, and their first files."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,8 @@ from click.testing import CliRunner, Result
 
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import ManualClock
-from compactor.cli.commands.schema import SHOWN_COLUMNS, SHOWN_VERSIONS
 from compactor.cli.entry import compactor as command
+from compactor.cli.schema_versions import SHOWN_COLUMNS, SHOWN_VERSIONS
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.schema.registry import SchemaRegistry
@@ -23,7 +23,9 @@ def config(tmp_path: Path) -> Path:
 
 
 def call(config: Path, *options: str) -> Result:
-    return CliRunner().invoke(command, ["--config", str(config), "schema", *options])
+    return CliRunner().invoke(
+        command, ["--config", str(config), "schema", *(options if options[:1] == ("retire",) else ("show", *options))]
+    )
 
 
 def registry(config: Path, *declared: DeclaredColumn) -> SchemaRegistry:
@@ -37,7 +39,7 @@ def test_no_version_yet(config: Path) -> None:
     before = sorted(config.parent.rglob("*"))
     result = call(config)
     assert (result.exit_code, result.stdout[:21]) == (0, "No schema version yet")
-    assert json.loads(call(config, "--json").stdout) == {"versions": [], "published": None}
+    assert json.loads(call(config, "--json").stdout) == {"versions": []}
     assert sorted(config.parent.rglob("*")) == before
 
 

@@ -98,18 +98,17 @@ def test_a_forbidden_folder(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_settings_of_a_folder(raw: Path) -> None:
-    """DST before the action says which settings count."""
+    """--in says which settings count."""
     (raw / "country=DE").mkdir()
     (raw / "country=DE" / "a.ndjson").write_bytes(b'{"Id": 1}\n')
     os.utime(raw / "country=DE" / "a.ndjson", (time.time() - 3600,) * 2)  # no longer written to
     for out, words in [("x", ["--hive-keys", "--names", "exact"]), ("y", [])]:
         CliRunner().invoke(command, ["compact", str(raw), str(raw.parent / out), *words])
-    found = [CliRunner().invoke(command, ["schema", str(raw.parent / out), "suggest", str(raw)]) for out in "xy"]
+    found = [suggest(raw, "--in", raw.parent / out) for out in "xy"]
     assert [types(each) for each in found] == [{"country": "string", "Id": "long"}, {"Id": "long"}]
-    assert CliRunner().invoke(command, ["schema", str(raw.parent / "x"), "suggests", str(raw)]).exit_code == 2
-    # Without SRC, the input of DST counts; DST may also be where SRC would be.
-    for words in (["suggest", str(raw.parent / "x")], [str(raw.parent / "x"), "suggest"]):
-        assert types(CliRunner().invoke(command, ["schema", *words])) == types(found[0])
+    assert types(suggest("--in", raw.parent / "x")) == types(found[0])  # without SRC, the input of DST counts
+    refused = suggest(raw.parent / "x")
+    assert (refused.exit_code, "expected SRC; name the output by --in" in refused.stderr) == (2, True)
 
 
 def test_a_sample_is_spread_over_the_files(raw: Path) -> None:
@@ -149,9 +148,9 @@ def test_nothing_to_suggest(raw: Path, content: bytes | None, expected: str) -> 
 
 
 def test_wrong_usage(raw: Path) -> None:
-    """Options of one action are refused with the other ones."""
+    """Options that exclude each other, and those of other commands, are refused."""
     (raw / "a.ndjson").write_bytes(b'{"a": 1}\n')
     for words in [(), (raw, "--all", "--sample", 5), (raw, "--json"), (raw, raw / "no"), ("s3://",)]:
         assert suggest(*words).exit_code == 2
-    assert "expected SRC: a folder, a file, a quoted pattern, s3://bucket/prefix, or a DST" in suggest().stderr
-    assert CliRunner().invoke(command, ["schema", "--all"]).exit_code == 2
+    assert "expected SRC (a folder, a file, a quoted pattern, s3://bucket/prefix), or --in DST" in suggest().stderr
+    assert CliRunner().invoke(command, ["schema", "show", "--all"]).exit_code == 2

@@ -49,7 +49,7 @@ def document(*arguments: object) -> Any:
 
 def codes(path: Path) -> dict[str, int]:
     """How the commands end that ask of the destination and of one file."""
-    asked = QUESTIONS | {"trace": ["trace", "rows", str(path)]}
+    asked = QUESTIONS | {"trace": ["trace", "--in", "rows", str(path)]}
     return {name: call(*words).exit_code for name, words in asked.items()}
 
 
@@ -61,7 +61,7 @@ def open_files() -> set[int]:
     """How many quarantined files wait for a person, as each command counts them."""
     status, report = document("status", "rows")["quarantined_files"], document("report", "rows")["quarantined_files"]
     verified = verify("rows").quarantined_files
-    redriven = document("redrive", "files", "rows", "--dry-run")
+    redriven = document("redrive", "files", "--in", "rows", "--dry-run")
     return {
         status["open"],
         sum(not (each["settled_by"] or each["redriven"]) for each in report["latest"]),
@@ -93,13 +93,16 @@ def test_a_file_that_is_delivered_whole_later(raw: Path) -> None:
     )
     state, verdict = document("status", "rows")["state"], document("report", "rows")["verdict"]
     assert (state["word"], verdict["severity"], verdict["points"]) == ("idle", "in_order", [])
-    assert "Redrove 0 files of 0 manifests" in call("redrive", "files", "rows").output
+    assert "Redrove 0 files of 0 manifests" in call("redrive", "files", "--in", "rows").output
     for each in told.quarantined:
-        assert call("trace", "rows", each.manifest_id).exit_code == 0
-        assert document("trace", "rows", each.manifest_id)["next_moves"] == []
+        assert call("trace", "--in", "rows", each.manifest_id).exit_code == 0
+        assert document("trace", "--in", "rows", each.manifest_id)["next_moves"] == []
         assert verify("rows", manifest_id=each.manifest_id).complete
-        assert "a later version was compacted" in call("redrive", "files", "rows", each.manifest_id).output
-    assert "unreadable in manifest" in call("trace", "rows", str(path)).output
+        assert (
+            "a later version was compacted"
+            in call("redrive", "files", "--in", "rows", "--manifest", each.manifest_id).output
+        )
+    assert "unreadable in manifest" in call("trace", "--in", "rows", str(path)).output
 
 
 def test_an_earlier_version_settles_nothing(raw: Path) -> None:
@@ -148,7 +151,7 @@ def test_a_stray_file_that_is_removed(raw: Path) -> None:
     assert set(codes(path).values()) == {0}
     path.write_bytes(STRAY)
     os.utime(path, ns=times)
-    assert call("dismiss", "rows", str(path), "--why", "not a log").exit_code == 0
+    assert call("dismiss", "--in", "rows", str(path), "--why", "not a log").exit_code == 0
     assert set(codes(path).values()) == {0}  # whether the file is there or not
 
 
@@ -188,7 +191,7 @@ def test_a_stray_file_that_is_dismissed(raw: Path) -> None:
     """Who, when and why is shown by all commands, which need no person any more; a good version is taken later."""
     path = put(raw / "b.csv", STRAY, days=2)
     assert compact() == 3
-    words = ["dismiss", "rows", "raw/b.csv", "--why", "not a log"]
+    words = ["dismiss", "--in", "rows", "raw/b.csv", "--why", "not a log"]
     assert call(*words, "--dry-run").exit_code == 0
     assert set(codes(path).values()) == {3}
     assert f"{path}: not_ndjson in manifest " in call(*words).output
@@ -197,7 +200,7 @@ def test_a_stray_file_that_is_dismissed(raw: Path) -> None:
     shown = f"dismissed by {person()} at "
     [file] = verify("rows").quarantined_files
     assert (file.settled_by.startswith(shown), file.settled_by.endswith(": not a log")) == (True, True)
-    assert shown in call("trace", "rows", "raw/b.csv").output
+    assert shown in call("trace", "--in", "rows", "raw/b.csv").output
     assert re.search("^settled files +1 dismissed$", call("verify", "rows").output, re.MULTILINE)
     assert "; 1 dismissed" in call("status", "rows").output
     assert call("report", "rows", "--out", "page.html").exit_code == 0
@@ -243,12 +246,13 @@ def test_what_cannot_be_dismissed() -> None:
     for name, why in [
         ("raw/a.ndjson", "it is not quarantined: done: "),
         ("raw/none", "it is not quarantined: unknown: "),
-        ("kafka://main/events/0?from=0&to=2", "it is of a topic or stream; expected `compactor accept`"),
+        ("kafka://main/events/0?from=0&to=2", "it is not quarantined: unknown: "),
     ]:
-        refused = call("dismiss", "rows", name, "--why", "late")
+        refused = call("dismiss", "--in", "rows", name, "--why", "late")
         assert (refused.exit_code, why in refused.output) == (3, True), refused.output
-    assert "`compactor verify " in call("dismiss", "rows", "raw/none", "--why", "late").output
-    assert call("dismiss", "rows", "--why", "late").exit_code == 2
+    assert "`compactor verify " in call("dismiss", "--in", "rows", "raw/none", "--why", "late").output
+    assert call("dismiss", "--in", "rows", "--why", "late").exit_code == 2
+    assert "rows is an output of `compact`" in call("dismiss", "rows", "--why", "late").output
 
 
 def test_samples_of_a_version_that_is_settled(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from tests.support.settings_files import write_settings
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 0.05)
-    monkeypatch.setattr("compactor.cli.commands.stop._POLL_SECONDS", 0.01)
+    monkeypatch.setattr("compactor.cli.commands.job.stop._POLL_SECONDS", 0.01)
     return write_settings(tmp_path)
 
 

@@ -108,7 +108,7 @@ def test_upkeep(workspace: Workspace) -> None:
     assert " ".join(shown) == "expired 0 snapshots; 1 left merged none removed 0 files, 0 bytes"
     after = table_of(workspace)
     assert (after.properties, len(after.snapshots())) == (before.properties, 1)
-    assert workspace.call("table").exit_code == ExitCode.DONE
+    assert workspace.call("table", "check").exit_code == ExitCode.DONE
     assert verified(workspace)[1] == ExitCode.DONE
 
 
@@ -122,12 +122,8 @@ def test_upkeep_of_a_table_that_others_need(workspace: Workspace) -> None:
 
 
 def test_options_of_upkeep(workspace: Workspace) -> None:
-    """Go with no other action."""
-    for arguments in (["--dry-run"], ["rebuild", "--keep-days", "1"], ["--keep-snapshots", "1"]):
-        result = workspace.call("table", *arguments)
-        assert result.exit_code == ExitCode.WRONG_USAGE
-        assert "with maintain" in result.stderr
-    for arguments in (["--undo", "F"], ["maintain", "--date", DAY], ["merge", "--undo", "F", "--dry-run"]):
+    """Go with no other command."""
+    for arguments in (["check", "--dry-run"], ["repair", "--keep-days", "1"], ["merge", "--undo", "F", "--dry-run"]):
         assert workspace.call("table", *arguments).exit_code == ExitCode.WRONG_USAGE
     assert "'today'" in workspace.call("table", "merge", "--date", "today").stderr
 
@@ -155,14 +151,14 @@ def test_merging(workspace: Workspace) -> None:
     assert (snapshot.summary.operation.value, len(table.snapshots())) == ("replace", 3)
     assert sorted(table.scan().to_arrow().to_pylist(), key=str) == before
     [entry] = [task.file for task in table.scan().plan_files()]
-    compared = workspace.json("table")[0]
+    compared = workspace.json("table", "check")[0]
     assert (compared["files"], compared["merged"], compared["rows"], compared["needs_operator"]) == (1, 1, 3, False)
     assert verified(workspace, "--deep")[1] == ExitCode.DONE
     traced = workspace.json("trace", workspace.raw(f"{DAY}-flawed.ndjson"))[0]["table"]
     assert (traced["state"], traced["merged_files"]) == ("listed", [entry.file_path])
     assert "its rows are in 1 merged file" in workspace.call("trace", workspace.raw(f"{DAY}-flawed.ndjson")).stdout
     open_catalog(sql_place(workspace.root)).drop_table(NAME)
-    assert workspace.json("table", "rebuild")[0]["needs_operator"] is False
+    assert workspace.json("table", "repair")[0]["needs_operator"] is False
     assert [task.file.file_path for task in table_of(workspace).scan().plan_files()] == [entry.file_path]
     undone, code = workspace.json("table", "merge", "--undo", entry.file_path)
     assert (code, undone["taken_apart"], undone["after"]["files"]) == (ExitCode.DONE, 1, 2)

@@ -16,7 +16,7 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
 
 import compactor
-from compactor.cli.entry import EXAMPLES, SUMMARIES
+from compactor.cli.entry import EVERYDAY, EXAMPLES, GROUPS, SHORT, SUMMARIES, VERBS, command_of
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.core.errors import AccessError, CredentialsMissing, InputError, SettingsError, StoreUnavailable
@@ -41,37 +41,39 @@ def test_version() -> None:
     assert {call(option).stdout for option in ("--version", "-V")} == {f"compactor {compactor.__version__}\n"}
 
 
-@pytest.mark.parametrize("name", sorted(command.commands))
+@pytest.mark.parametrize("name", sorted(SUMMARIES))
 def test_every_command_has_help(name: str) -> None:
     """The help of a command needs no settings, begins with the sentence of the list, and explains every option."""
-    result = call(name, "--help")
+    result = call(*name.split(), "--help")
     assert result.exit_code == 0
     usage, explained = result.stdout.split("\n\n", maxsplit=1)
     assert usage.startswith(f"Usage: compactor {name}")
     assert " ".join(explained.split()).startswith(SUMMARIES[name])
-    options = [each for each in command.commands[name].params if isinstance(each, click.Option)]
+    options = [each for each in command_of(name).params if isinstance(each, click.Option)]
     assert options
     assert [option.name for option in options if not option.help] == []
 
 
-@pytest.mark.parametrize("name", sorted(command.commands))
+@pytest.mark.parametrize("name", sorted(SUMMARIES))
 def test_the_examples_of_a_command_are_calls_of_it(name: str) -> None:
-    """The help ends with three calls that the command would take."""
-    shown = call(name, "--help").stdout.partition("Examples:\n")[2]
-    assert len(EXAMPLES[name]) == 3
+    """The help ends with calls that the command would take: three, or fewer for a verb of a group."""
+    shown = call(*name.split(), "--help").stdout.partition("Examples:\n")[2]
+    assert len(EXAMPLES[name]) == 3 or (" " in name and EXAMPLES[name])
     for line, meaning in EXAMPLES[name]:
         assert f"    {line}\n        {meaning}\n" in shown
         words = shlex.split(line)
-        at = words.index(name)
+        verb = name.rsplit(maxsplit=1)[-1]
+        at = words.index(verb)
+        assert words[at - 1 : at + 1] == name.split() or " " not in name or verb in SHORT
         command.make_context("compactor", words[1 : at + 1]).close()
-        command.commands[name].make_context(name, words[at + 1 :]).close()
+        command_of(name).make_context(name, words[at + 1 :]).close()
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 def test_numbers_are_finite(value: str) -> None:
     """No option takes what only looks like a number; 1e300 s is no time to wait either."""
-    for found in command.commands.values():
-        for option in found.params:
+    for name in SUMMARIES:
+        for option in command_of(name).params:
             if isinstance(option.type, click.FloatRange):
                 with pytest.raises(click.BadParameter):
                     option.type.convert(value, option, None)
@@ -84,7 +86,7 @@ def test_numbers_are_finite(value: str) -> None:
         ("report", "--since", "0001-01-01", "--out", "-"),
         ("rejects", "--limit", "9" * 30),
         ("trace", "nosuch.ndjson", "--days", "9" * 30),
-        ("cost", "--files-per-hour", "1e308"),
+        ("cost", "estimate", "--files-per-hour", "1e308"),
     ],
 )
 def test_huge_numbers_end_no_command(config: Path, words: tuple[str, ...]) -> None:
@@ -123,12 +125,13 @@ def test_shells_complete_commands() -> None:
         ("compact raw --engine", {"plain"}),
         ("--config", {"file"}),
         ("status --config", {"file"}),
-        ("trace rows", {"file"}),
+        ("trace", {"file"}),
+        ("trace --in", {"file"}),
         ("schema suggest", {"file"}),
         ("plan", {"file"}),
         ("verify", {"file"}),
         ("init --output", {"file"}),
-        ("cost --region", set()),
+        ("cost estimate --region", set()),
         ("redrive", {"plain"}),
         ("", {"plain"}),
     ],
@@ -142,11 +145,29 @@ def test_shells_complete_paths(words: str, kinds: set[str]) -> None:
 def test_the_list_of_commands_is_whole() -> None:
     """Each module of a command is in the list, under its own name."""
     folder = Path(compactor.__file__).parent / "cli" / "commands"
-    assert sorted(command.commands) == sorted(path.stem for path in folder.glob("[!_]*.py"))
-    assert [each.name for each in command.commands.values()] == list(SUMMARIES)
-    assert list(EXAMPLES) == sorted(SUMMARIES)
+    modules = {" ".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("[!_]*.py")}
+    assert modules == {name.replace("-", "_") for name in SUMMARIES}
+    assert [command_of(name).name for name in SUMMARIES] == list(SUMMARIES)
+    assert list(EXAMPLES) == list(SUMMARIES)
     listed = " ".join(call("--help").stdout.split())
-    assert all(f"{name} {summary}" in listed for name, summary in SUMMARIES.items())
+    assert all(f"{name} {summary}" in listed for name, summary in EVERYDAY.items())
+    for group, verbs in VERBS.items():
+        assert f"{group} {GROUPS[group]}: " in listed
+        shown = " ".join(call(group, "--help").stdout.split())
+        assert all(f"{verb} {summary}" in shown for verb, summary in verbs.items())
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_name_is_the_same_command(name: str) -> None:
+    """`compactor run` is `compactor job run`; the list of commands has it once."""
+    assert command.commands[name] is command_of(f"job {name}")
+    assert f"\n  {name} " not in call("--help").stdout
+
+
+@pytest.mark.parametrize("group", [[], *([name] for name in GROUPS)], ids=" ".join)
+def test_a_group_alone_shows_its_help(group: list[str]) -> None:
+    """In lines, as --help does."""
+    assert call(*group).output.strip() == call(*group, "--help").output.strip()
 
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
@@ -172,14 +193,14 @@ WRONG_USAGE = [
     ["trace"],
     ["trace", "/raw/x", "--days", "0"],
     ["rebuild", "--force"],
-    ["rebuild", "m1", "--date", "2025-12-21"],
+    ["rebuild", "--manifest", "m1", "--date", "2025-12-21"],
     ["redrive"],
     ["redrive", "everything"],
     ["redrive", "manifests", "--reason", "missing"],
     ["redrive", "files", "--date", "21.12.2025"],
-    ["redrive", "files", "../m1"],
+    ["redrive", "files", "--manifest", "../m1"],
     ["verify", "--date", "21.12.2025"],
-    ["control", "--close"],
+    ["job", "check", "--close"],
     ["demo", "--size", "100"],
     ["demo", "--size", "0mb"],
     ["--log-format", "xml", "status"],

@@ -10,15 +10,16 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator, ValidationError
 
+from compactor.cli.entry import SUMMARIES, command_of
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.output import print_json
 from tests.support.json_documents import check_documents
 from tests.support.statuses import STATUSES
-from tools.json_schemas import FOLDER, NAMES
+from tools.json_schemas import FOLDER, NAMES, file_of
 
 
 def shipped(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((FOLDER / f"{name}.schema.json").read_text())
+    found: dict[str, Any] = json.loads(file_of(name).read_text())
     return found
 
 
@@ -37,22 +38,21 @@ def test_a_shipped_schema_is_what_the_types_say(name: str) -> None:
 
 def test_every_document_has_a_schema() -> None:
     """Each command that takes --json ships the schema of its documents, and prints it."""
-    with_json = {
-        name for name, each in command.commands.items() if any("--json" in option.opts for option in each.params)
-    }
-    assert with_json == set(NAMES) == {path.name.split(".")[0] for path in FOLDER.iterdir()}
+    with_json = {name for name in SUMMARIES if any("--json" in option.opts for option in command_of(name).params)}
+    assert with_json == set(NAMES)
+    assert set(map(file_of, NAMES)) == set(FOLDER.iterdir())
     for name in with_json:
-        printed = CliRunner().invoke(command, [name, "--json-schema"], env={"COMPACTOR_CONFIG": None})
+        printed = CliRunner().invoke(command, [*name.split(), "--json-schema"], env={"COMPACTOR_CONFIG": None})
         assert (printed.exit_code, json.loads(printed.stdout)) == (0, shipped(name))
 
 
 def test_a_document_that_differs_is_noticed() -> None:
     """A new key, a missing one and a wrong type are faults, also of what any other test prints."""
     fine = {"asked": [], "running": []}
-    check_documents("stop", [fine])
+    check_documents("job stop", [fine])
     for wrong in ({**fine, "new": 1}, {"asked": []}, {**fine, "asked": None}, {**fine, "running": [{}]}):
         with pytest.raises(ValidationError):
-            check_documents("stop", [wrong])
+            check_documents("job stop", [wrong])
     with pytest.raises(ValidationError):
         CliRunner().invoke(printer, ["stop", "--json"])
 

@@ -28,6 +28,7 @@ from tests.support import extras
 from tests.support.terminals import call
 
 DOCS = Path(__file__).parents[3] / "docs"
+DISMISS = "compactor dismiss --in rows"
 FOLDER = Suggestions("rows", "compactor compact SRC rows")
 LEFT_OUT = ("replaced", "forbidden", "changed", "undecided", "unfinished", "unsettled", "bad_name", *LINKS)
 OF_FILES = [*(Cause(str(status)) for status in sorted(NEEDS_OPERATOR)), Cause.JSON, Cause.RANGE]  # type: ignore[call-arg]
@@ -82,11 +83,11 @@ def test_all_commands_agree(raw: Path, monkeypatch: pytest.MonkeyPatch, cause: C
     status, report = document("status", "rows")["state"], document("report", "rows")["verdict"]["points"]
     assert status["next_move"] == "; ".join(expected)
     assert [each["next_move"].replace("`", "") for each in report] == [status["next_move"]]
-    traced = document("trace", "rows", path)
+    traced = document("trace", "--in", "rows", path)
     manifest_id = traced["manifest_id"]
-    told = ", then ".join([*traced["fixes"], *traced["next_moves"][:-1]]).replace(f" {manifest_id}", "")
+    told = ", then ".join([*traced["fixes"], *traced["next_moves"][:-1]]).replace(f" --manifest {manifest_id}", "")
     assert told == expected[0]
-    assert traced["next_moves"][-1] == f"compactor dismiss {rows} {path} --why TEXT"
+    assert traced["next_moves"][-1] == f"compactor dismiss --in {rows} {path} --why TEXT"
     assert {call(*words).exit_code for words in (("status", "rows"), ("status", "rows", "--json"))} == {3}
 
 
@@ -100,7 +101,7 @@ def test_a_replaced_file(raw: Path) -> None:
     rows = raw.with_name("rows")
     expected = next_step(Cause.REPLACED, Suggestions(str(rows), f"compactor compact SRC {rows}"))
     assert next_lines(made.stdout) == [expected.text]
-    traced = document("trace", "rows", path)
+    traced = document("trace", "--in", "rows", path)
     assert (traced["fixes"], traced["next_moves"]) == ([expected.fix], [*expected.commands])
     assert call("status", "rows").exit_code == 0
 
@@ -133,12 +134,12 @@ def test_several_causes() -> None:
     """The most frequent one comes first; giving up is said once."""
     found = quarantined_steps({Cause.UNREADABLE: 1, Cause.NOT_NDJSON: 3, Cause.RANGE: 1}, FOLDER)
     missing = quarantined_steps({Cause.MISSING: 1}, FOLDER)
-    assert missing[-1] == "or give it up: compactor compact SRC rows, or compactor dismiss rows FILE --why TEXT"
+    assert missing[-1] == "or give it up: compactor compact SRC rows, or compactor dismiss --in rows FILE --why TEXT"
     assert found == [
         "3 not_ndjson: convert it to NDJSON under its name, then compactor compact SRC rows",
-        "1 range: check that its brokers respond, then compactor redrive files rows, then compactor compact SRC rows",
+        f"1 range: check that its brokers respond, then compactor redrive files --in rows, then {FOLDER.again}",
         "1 unreadable: have it delivered complete under its name, then compactor compact SRC rows",
-        "or give it up: remove it, or compactor dismiss rows FILE --why TEXT, or compactor accept rows --why TEXT",
+        f"or give it up: remove it, or {DISMISS} FILE --why TEXT, or {DISMISS} RANGE --why TEXT",
     ]
 
 

@@ -30,8 +30,8 @@ def call(config: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def costs(config: Path, *more: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(call(config, "cost", "--json", *more))
+def costs(config: Path, *more: str, verb: str = "actual") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(call(config, "cost", verb, "--json", *more))
     return found
 
 
@@ -41,7 +41,7 @@ def test_the_cost_of_all_streams_adds_up(tmp_path: Path) -> None:
     config = write_stream_settings(tmp_path, "a", "b")
     text = '[stream]\nsource = "listing"\n\n[convert]\nengine = "native"\n\n'
     config.write_text(text + config.read_text())
-    nothing = CliRunner().invoke(command, ["--config", str(config), "cost", "--from-ledger"])
+    nothing = CliRunner().invoke(command, ["--config", str(config), "cost", "actual", "--days", "7"])
     assert nothing.exit_code == 1
     assert "nothing was compacted in the last 7 days" in nothing.stderr
     assert costs(config)["streams"] == []
@@ -50,27 +50,27 @@ def test_the_cost_of_all_streams_adds_up(tmp_path: Path) -> None:
             (tmp_path / "lake" / "raw" / name / f"2026-01-02-{at}.ndjson").write_bytes(LINE)
         call(config, "plan", str(tmp_path / "lake" / "raw" / name), "--stream", name)
     call(config, "run", "--once")
-    found = costs(config, "--from-ledger")
+    found = costs(config, "--days", "7")
     assert [(each["stream"], each["input_files"], each["share_of_input"]) for each in found["streams"]] == [
         ("a", 1, 0.25),
         ("b", 3, 0.75),
     ]
-    assert sum(each["dollars"] for each in found["streams"]) == pytest.approx(found["dollars_of_ledger"])
-    alone = [costs(config, "--from-ledger", "--stream", each)["measured"] for each in "ab"]
+    assert sum(each["dollars"] for each in found["streams"]) == pytest.approx(found["dollars"])
+    alone = [costs(config, "--days", "7", "--stream", each)["measured"] for each in "ab"]
     for figure in ("commits", "input_files", "input_bytes"):
         assert found["measured"][figure] == sum(each[figure] for each in alone)
-    assert found["load"]["files_per_hour"] == pytest.approx(4 / 168)
+    assert found["estimate"]["load"]["files_per_hour"] == pytest.approx(4 / 168)
     latest = costs(config)
     assert sum(each["dollars"] for each in latest["streams"]) == pytest.approx(latest["measured"]["dollars_elapsed"])
-    shown = call(config, "cost", "--from-ledger")
+    shown = call(config, "cost", "actual", "--days", "7")
     table = shown[shown.index("\nstream ") :].splitlines()[2:5]
     assert [line.split()[:2] for line in table] == [["a", "1"], ["b", "1"], ["all", "2"]]
 
 
 def test_each_job_has_workers(tmp_path: Path) -> None:
     """A stream with its own job has workers of its own, which the total counts."""
-    shared = costs(write_stream_settings(tmp_path / "one", "a", "b"))
-    own = costs(write_stream_settings(tmp_path / "two", "a", "b", more='job = "own"\n'))
+    shared = costs(write_stream_settings(tmp_path / "one", "a", "b"), verb="estimate")
+    own = costs(write_stream_settings(tmp_path / "two", "a", "b", more='job = "own"\n'), verb="estimate")
     assert (shared["jobs"], shared["job"]["workers"], own["jobs"], own["job"]["workers"]) == (1, 3, 2, 6)
     glue = [next(each for each in found["lines"] if each["service"] == "Glue") for found in (shared, own)]
     assert glue[1]["dollars_per_hour"] == pytest.approx(2 * glue[0]["dollars_per_hour"])

@@ -49,7 +49,7 @@ def test_releases_that_differ_are_a_column(capsys: pytest.CaptureFixture[str]) -
     out = capsys.readouterr().out
     found = rows(out)
     assert [found["stream"][-1], found["a"][-1], found["b"][-1]] == ["release", "0.1.0", "0.2.0"]
-    assert "b is the canary, with release 0.2.0; all others have 0.1.0\n  next: compactor deploy check" in out
+    assert "b is the canary, with release 0.2.0; all others have 0.1.0\n  next: compactor job smoke-test" in out
 
 
 def test_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def test_quarantined_json_is_read_in_a_second_call(raw: Path) -> None:
     """After a redrive, as the first call says; the trace then counts elements."""
     write(raw, "array.json", b'[{"id":"a"}, 1,\n{"id":"b"}]')
     code, output = call(raw)
-    [move] = re.findall(r"^next +compactor redrive files \S+, then (.+)$", output, re.MULTILINE)
+    [move] = re.findall(r"^next +compactor redrive files --in \S+, then (.+)$", output, re.MULTILINE)
     assert move == f"compactor compact SRC {raw}-rows --format json"
     settings = f"{raw}-rows.compactor/compactor.toml"
     assert CliRunner().invoke(command, ["--config", settings, "redrive", "files"]).exit_code == 0

@@ -12,9 +12,9 @@ FOLDER = Suggestions("/my rows", "compactor compact SRC '/my rows'")
     ("text", "expected"),
     [
         ("compactor verify names it", "compactor verify '/my rows' names it"),
-        ("fix it, then compactor redrive files", "fix it, then compactor redrive files '/my rows'"),
-        ("compactor schema shows it; compactor schema retire makes room",
-         "compactor schema '/my rows' shows it; compactor schema '/my rows' retire makes room"),
+        ("fix it, then compactor redrive files", "fix it, then compactor redrive files --in '/my rows'"),
+        ("compactor schema show shows it; compactor schema retire makes room",
+         "compactor schema show '/my rows' shows it; compactor schema retire --in '/my rows' makes room"),
         ("add workers", "add workers"),
     ],
 )  # fmt: skip
@@ -27,9 +27,9 @@ def test_texts(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("compactor redrive files m-1", "compactor redrive files '/my rows' m-1"),
+        ("compactor redrive files --manifest m-1", "compactor redrive files --in '/my rows' --manifest m-1"),
         ("compactor rejects --file 'compactor verify'", "compactor rejects '/my rows' --file 'compactor verify'"),
-        ("compactor rebuild m-1", "compactor rebuild '/my rows' m-1"),
+        ("compactor rebuild --manifest m-1", "compactor rebuild '/my rows' --manifest m-1"),
         ("compactor plan /raw", "compactor compact SRC '/my rows'"),
     ],
 )
@@ -42,6 +42,6 @@ def test_whole_commands(command: str, expected: str) -> None:
 def test_words_from_outside_are_quoted() -> None:
     """A word from outside is one argument, between marks as well."""
     assert JOB.call("trace", "a; rm") == "compactor trace 'a; rm'"
-    assert FOLDER.marked().call("trace", "m") == "`compactor trace '/my rows' m`"
+    assert FOLDER.marked().call("trace", "m") == "`compactor trace --in '/my rows' m`"
     assert FOLDER.marked().then_again == ", then `compactor compact SRC '/my rows'`"
     assert JOB.then_again == ""

@@ -53,6 +53,7 @@ KEPT = {
     "readinto": "the io module calls it",
     "seekable": "the io module calls it",
     "shell_complete": "click calls it",
+    "smoke_test": "the command of this name, which is loaded by its words",
 }
 """What no code of the product uses, and why it is there all the same."""
 

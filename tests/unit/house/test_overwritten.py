@@ -14,7 +14,7 @@ OVERWRITES = {
     "ledger/housekeeping.py": "when something last ended: one time",
     "job/attempts.py": "a sample of its own",
     "ledger/history/closed_dates.py": "what the log of closed dates adds up to: a cache",
-    "ops/forget/forgetter.py": "what its own erasure did: another process can only have guessed it from commits",
+    "ops/erase/eraser.py": "what its own erasure did: another process can only have guessed it from commits",
     "ledger/landing/progress.py": "how far jobs are with a topic or stream: written anew after each landing",
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",
     "ledger/landing/chains.py": "a cache of where listings may begin, and until when a planner saw no further record",

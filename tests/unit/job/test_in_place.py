@@ -16,9 +16,9 @@ from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.upkeep.cleaner import CleaningReport, Kind
 from compactor.wiring import engines, operating, streaming
+from tests.support.erasing import check_tidy, deliver, erase, holding
 from tests.support.extras import NATIVE
 from tests.support.fakes import FaultyStore
-from tests.support.forgetting import check_tidy, deliver, forget, holding
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.interleaving import interleave
 from tests.support.rebuilding import rebuild
@@ -206,7 +206,7 @@ def test_a_file_that_a_stranger_deletes_before_it_is_published() -> None:
     accepted = harness.ledger.accepted("m1")
     assert accepted is not None
     app = harness.app()
-    with pytest.raises(StagingLost, match=r"m1 is committed, but .* disappeared .*compactor rebuild m1"):
+    with pytest.raises(StagingLost, match=r"m1 is committed, but .* disappeared .*compactor rebuild --manifest m1"):
         streaming.scheduler(app, harness.engine()).compactor.publisher.place(accepted, commit)
     assert sink_of(harness).commits == 0
     assert [each.generation for each in rebuild(harness, "m1").rebuilt] == [2]
@@ -247,7 +247,7 @@ def test_from_one_way_to_the_other_and_back() -> None:
         harness.check_exact()
 
 
-def test_forgetting_in_place() -> None:
+def test_erasing_in_place() -> None:
     """No object holds the values afterwards, orphans neither, and the table has all other rows."""
     harness = in_place(schema={"max_columns": 10})
     deliver(harness)
@@ -255,8 +255,8 @@ def test_forgetting_in_place() -> None:
     for name in ("m1", "m3"):  # the second one has no line of hers, so that it is not made again
         uri = orphan(harness, ManifestKey(DAY, name))
         harness.store.put(uri, b'{"user_id": "alice-7f3a"}')
-    report = forget(harness)
-    assert (len(report.forgotten), report.left, report.discrepancies) == (2, 0, ())
+    report = erase(harness)
+    assert (len(report.erased), report.left, report.discrepancies) == (2, 0, ())
     assert holding(harness) == []
     check_table(harness, "m1", "m2", "m3")
     assert all(file.is_in_place for file in harness.commit("m1").outputs)
@@ -286,7 +286,7 @@ def test_the_fate_of_a_file() -> None:
 
 
 def test_orphans_are_deleted_after_a_day() -> None:
-    """By `compactor clean` and by the job; what a commit names, what is undecided and what is foreign stays."""
+    """By `compactor data clean` and by the job; what a commit names, what is undecided and what is foreign stays."""
     harness = in_place()
     harness.deliver("m1", GOOD)
     harness.run_once()
@@ -310,7 +310,7 @@ def test_orphans_are_deleted_after_a_day() -> None:
 
 
 def test_the_job_looks_back_for_some_days() -> None:
-    """What is older costs it nothing, and `compactor clean` finds it."""
+    """What is older costs it nothing, and `compactor data clean` finds it."""
     harness = in_place()
     harness.deliver("m1", GOOD)
     harness.run_once()

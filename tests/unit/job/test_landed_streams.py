@@ -100,8 +100,8 @@ def test_lines_are_counted_and_rebuilt(lake: Lake) -> None:
     lake.call("verify", "--deep")
 
 
-def test_what_retention_took_is_quarantined_until_it_is_accepted(lake: Lake) -> None:
-    """Every command names the same gap, and none does once a person accepted it."""
+def test_what_retention_took_is_quarantined_until_it_is_dismissed(lake: Lake) -> None:
+    """Every command names the same gap, and none does once a person dismissed it."""
     lake.kinesis.put(b'{"id": 3}')
     lake.kinesis.clock.advance(2 * 86_400)
     lake.kinesis.put(b'{"id": 4}')
@@ -116,13 +116,13 @@ def test_what_retention_took_is_quarantined_until_it_is_accepted(lake: Lake) -> 
     assert (traced["uri"], [each["uri"] for each in traced["quarantined"]]) == (gap, [gap])
     assert lake.call("trace", gap, code=3)["manifest_id"] == traced["manifest_id"]
     redriven = lake.call("redrive", "files", "--yes", code=3)
-    assert "`compactor accept`" in json.dumps(redriven)
-    accepted = lake.call("accept", "--why", "the stream stood still", "--yes")
-    assert [each["uri"] for each in accepted["inputs"]] == [gap]
+    assert "`compactor dismiss`" in json.dumps(redriven)
+    dismissed = lake.call("dismiss", gap, "--why", "the stream stood still")
+    assert [each["uri"] for each in dismissed["inputs"]] == [gap]
     verified = lake.call("verify")
     assert "the stream stood still" in verified["quarantined_files"][0]["settled_by"]
     assert lake.call("status")["state"]["condition"] != "files_quarantined"
-    assert lake.call("accept", "--why", "again", "--yes")["inputs"] == []
+    assert lake.call("dismiss", gap, "--why", "again", code=3)["inputs"] == []
     lake.call("verify", "--deep")
 
 
@@ -130,14 +130,14 @@ def test_values_are_erased_from_landed_objects(lake: Lake) -> None:
     """They are copies of the compactor: no one else would delete them."""
     values = lake.root / "values"
     values.write_text("2\n")
-    lake.call("forget", "--key", "id", "--value-file", str(values), "--yes")
+    lake.call("data", "erase", "--key", "id", "--value-file", str(values), "--yes")
     assert all(b'{"id": 2}' not in lake.app.store.read(uri) for uri in lake.landed)
     lake.call("verify")
 
 
 def test_landed_objects_expire_with_the_archive(lake: Lake) -> None:
     """Once their manifest is done; what is asked of them says so."""
-    cleaned = lake.call("clean", "--archive-days", "0")
+    cleaned = lake.call("data", "clean", "--archive-days", "0")
     assert cleaned
     assert lake.landed == []
     lake.call("verify")
@@ -216,7 +216,7 @@ def test_landed_objects_stay_for_a_redrive_of_what_was_planned(lake: Lake) -> No
     lake.app.store.put(uri, json.dumps({**manifest, "version": 1, "files": [own]}).encode())
     lake.run()
     streaming.lander(lake.app, "kinesis").land(STREAM, max_manifests=9)
-    lake.call("clean", "--archive-days", "0")
+    lake.call("data", "clean", "--archive-days", "0")
     lake.run()
     found = lake.call("verify", "--deep")
     assert (found["rows"], found["quarantined_files"], found["discrepancies"]) == (4, [], [])

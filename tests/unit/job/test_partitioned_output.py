@@ -16,12 +16,12 @@ from compactor.schema.registry import partition_faults
 from compactor.wiring import engines, operating, streaming
 from compactor.wiring.opening import job_registry
 from tests.support.engines import DEFAULT, PLAIN
+from tests.support.expiring import NEXT_DAY, expire, wait_and_close
 from tests.support.extras import NATIVE
 from tests.support.harness import DAY, Harness, sink_of
 from tests.support.interleaving import interleave
 from tests.support.logged import events_logged
 from tests.support.rebuilding import rebuild
-from tests.support.retiring import NEXT_DAY, retire, wait_and_close
 
 BY_DAY: Mapping[str, object] = {"partition_by": ["event_day = day(ts)"]}
 LINES = [
@@ -130,7 +130,7 @@ def test_a_row_in_another_partition_is_found() -> None:
 
 @pytest.mark.parametrize("later", [{}, {"partition_by": ["w = identity(who)"]}], ids=("none", "other"))
 def test_settings_that_change(later: Mapping[str, object]) -> None:
-    """Each commit says how it was divided: files of other settings are verified, rebuilt and retired as well."""
+    """Each commit says how it was divided: files of other settings are verified, rebuilt and expired as well."""
     before = compacted(Harness(output=BY_DAY), "m1")
     after = Harness(output=later, store=before.store)
     after.clock = before.clock
@@ -146,7 +146,7 @@ def test_settings_that_change(later: Mapping[str, object]) -> None:
     assert after.commit("m1").partition_by == [*map(str, after.settings.partition_fields)]
     assert after.verification().discrepancies == []
     wait_and_close(after)
-    [date] = retire(after, NEXT_DAY).retired
+    [date] = expire(after, NEXT_DAY).expired
     assert date.output_files == len(after.commit("m1").outputs) + len(after.commit("m2").outputs)
     assert list(after.store.list(after.layout.output + "/")) == []
 

@@ -138,7 +138,7 @@ def test_large_runs_are_not_merged() -> None:
     assert list(fresh(levels).find([digest_of("7-1")])) == [(digest_of("7-1"), 7)]
 
 
-def test_forgetting() -> None:
+def test_erasing() -> None:
     """Nothing is left, and the log begins anew."""
     levels = filled(FANOUT)
     levels.forget()

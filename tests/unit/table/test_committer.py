@@ -287,7 +287,7 @@ def test_a_table_that_was_lost(world: TableWorld, lost: int) -> None:
     else:
         world.table.drop()
     left = world.table._table
-    with pytest.raises(OperatorError, match="`compactor table rebuild`"):
+    with pytest.raises(OperatorError, match="`compactor table repair`"):
         world.process([world.place("d")]).step()
     assert world.table._table is left, "changed by the job"
     again = world.process(replays=True)

@@ -17,7 +17,7 @@ from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.wiring import engines, operating, rebuilding
 from compactor.wiring.app import App
 from compactor.wiring.opening import job_registry
-from compactor.wiring.rebuilding import forgetter
+from compactor.wiring.rebuilding import eraser
 from tests.support import extras
 from tests.support.engine_workspace import DAY, EngineWorkspace, engine_workspace, schema_file
 
@@ -162,8 +162,8 @@ def test_what_is_erased_is_found_in_text(tmp_path: Path) -> None:
     """In rows, in rejects, and in the input files themselves."""
     place = workspace(tmp_path)
     place.compact({"a": LINES, "b": b"GET 3 /keep\n"})
-    eraser = forgetter(place.app, key="file.path", values=frozenset({"/b", "/c"}), inputs="delete", by="tests")
-    report = eraser.forget(eraser.scanner.scan())
+    work = eraser(place.app, key="file.path", values=frozenset({"/b", "/c"}), inputs="delete", by="tests")
+    report = work.erase(work.scanner.scan())
     assert [each.uri for each in report.inputs if each.deleted] == [f"{place.raw}a"]
     left = place.app.ledger.outcome(ManifestKey(DAY, "m"))
     assert sum(file.records for file in left.files) - left.erased_rows == 2

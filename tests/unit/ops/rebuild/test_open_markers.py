@@ -46,7 +46,7 @@ def another_gives_up(harness: Harness) -> None:
 def its_rows_expire(harness: Harness) -> None:
     """They stay while the manifest is open; another rebuild finds that they expired."""
     expirer = Expirer(state=harness.app().state)
-    assert expirer.expire(Why.RETIRED, DAY, "n", "a rule", {"m1": 1}) == ["m1"]
+    assert expirer.expire(Why.DATE, DAY, "n", "a rule", {"m1": 1}) == ["m1"]
     assert rebuild(harness).expired == 1
 
 
@@ -92,7 +92,7 @@ def test_a_rebuild_that_fails_leaves_no_marker(harness: Harness) -> None:
 
     def expire(found: CrashPoint, _manifest_id: str) -> None:
         if found is CrashPoint.CONVERTED:
-            Expirer(state=harness.app().state).expire(Why.RETIRED, DAY, "n", "a rule", {"m1": 1})
+            Expirer(state=harness.app().state).expire(Why.DATE, DAY, "n", "a rule", {"m1": 1})
 
     report = rebuild(harness, "m1", force=True, on_crash_point=expire)
     assert len(report.refused) == 1

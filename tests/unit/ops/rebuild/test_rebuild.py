@@ -329,7 +329,7 @@ def test_staging_lost(rows_per_file: int) -> None:
     harness = Harness()
     stuck(harness)
     report = harness.run_once()
-    assert "`compactor rebuild m1`" in report.stuck["m1"]
+    assert "`compactor rebuild --manifest m1`" in report.stuck["m1"]
     assert "compactor rebuild" in StagingLost.next_move
     seen: list[Counter[str]] = []
     store = WatchedStore(harness.store, on_change=lambda: seen.append(visible_rows(harness)))
@@ -390,7 +390,7 @@ def test_lost_staging_of_a_rebuild(harness: Harness, damage: Damage) -> None:
         if harness.store.stat(file.final) is None:
             harness.store.put(file.final, b" " * file.size_bytes)
     harness.store.delete([file.staged for file in second.outputs])
-    assert "compactor rebuild m1" in harness.run_once().stuck["m1"]
+    assert "compactor rebuild --manifest m1" in harness.run_once().stuck["m1"]
     rebuild(harness)
     assert harness.commit("m1").generation == 3
     assert visible_rows(harness) == before
@@ -465,7 +465,7 @@ def test_a_job_that_may_not_delete_output(harness: Harness, step: CrashPoint) ->
     assert report.committed == 1
     if step is CrashPoint.DECIDED:
         assert "DeleteObjects failed with AccessDenied" in str(report.stuck["m1"])
-        assert "`compactor rebuild m1`" in str(report.stuck["m1"])
+        assert "`compactor rebuild --manifest m1`" in str(report.stuck["m1"])
         rebuild(harness)
     assert report.stuck.keys() == ({"m1"} if step is CrashPoint.DECIDED else set())
     check_tidy(harness)

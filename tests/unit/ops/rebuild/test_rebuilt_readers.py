@@ -88,9 +88,9 @@ def test_trace_of_a_lost_output() -> None:
     harness = damaged()
     uri = harness.commit("m1").outputs[2 - 1].final
     harness.store.delete([uri])
-    assert operating.tracer(harness.app()).trace(uri).next_moves[0] == "compactor rebuild m1"
+    assert operating.tracer(harness.app()).trace(uri).next_moves[0] == "compactor rebuild --manifest m1"
     rebuild(harness)
-    assert "compactor rebuild m1" not in operating.tracer(harness.app()).trace(uri).next_moves
+    assert "compactor rebuild --manifest m1" not in operating.tracer(harness.app()).trace(uri).next_moves
 
 
 @pytest.mark.parametrize("generation", [1, 2], ids=["the first commit", "a rebuild"])

@@ -1,4 +1,4 @@
-"""Ranges of topics that are gone: a person may accept that, once, with who and why."""
+"""Ranges of topics that are gone: a person may dismiss them, once, with who and why."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from compactor.core.documents.changes import GivenUp, Why
 from compactor.core.logs.names import LogName
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.change_log import changes_about
-from compactor.ops.redrive.giving_up import InputsGivenUp, find_lost, given_up
+from compactor.ops.redrive.giving_up import Dismissal, find_quarantined, given_up
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.wiring import operating, streaming
 from tests.support.extras import NATIVE
@@ -36,8 +36,8 @@ class Scene:
         streaming.lander(self.app, "kafka").land(TOPIC, max_manifests=9)
         streaming.threaded_job(self.app, 1).run(once=True)
 
-    def accept(self, found: InputsGivenUp, why: str = "late", by: str = "ann@host") -> None:
-        given_up(self.app.state, found.inputs, "accepted", why, by=by)
+    def dismiss(self, found: Dismissal, why: str = "late", by: str = "ann@host") -> None:
+        given_up(self.app.state, found.inputs, "dismissed", why, by=by)
 
 
 @pytest.fixture
@@ -49,30 +49,42 @@ def partition_range(first: int, end: int) -> str:
     return f"{TOPIC}/0?from={first}&to={end}"
 
 
-def test_a_lost_range_is_settled_once_it_is_accepted(scene: Scene) -> None:
-    """For `verify`, `status` and `redrive`; it says who accepted it, and why."""
+def test_a_lost_range_is_settled_once_it_is_dismissed(scene: Scene) -> None:
+    """For `verify`, `status` and `redrive`; it says who dismissed it, and why."""
     before = operating.verifier(scene.app).verify_all()
     assert (len(before.open_files), [each.uri for each in before.quarantined_files]) == (
         1,
         [partition_range(3, 6)],
     )
-    found = find_lost(scene.app.state)
-    scene.accept(found)
+    found = find_quarantined(scene.app.state)
+    scene.dismiss(found)
     assert [each.uri for each in found.inputs] == [partition_range(3, 6)]
     after = operating.verifier(scene.app).verify_all()
     assert (after.needs_operator, after.rows) == (False, 5)
     [file] = after.quarantined_files
-    assert file.settled_by.startswith("loss accepted by ann@host at ")
+    assert file.settled_by.startswith("dismissed by ann@host at ")
     assert file.settled_by.endswith(": late")
     assert operating.status_reader(scene.app).read().quarantined_files.open == 0
     assert not any(source.things for source in find_redrivable(scene.app.state, Scope("files")).sources)
 
 
-def test_a_loss_is_accepted_once(scene: Scene) -> None:
-    """What was said first stays, also if someone else accepts the same."""
-    found = find_lost(scene.app.state)
-    scene.accept(found, "first", "ann@host")
-    scene.accept(found, "second", "bob@host")
+def test_a_loss_is_dismissed_once(scene: Scene) -> None:
+    """What was said first stays, also if someone else dismisses the same."""
+    found = find_quarantined(scene.app.state)
+    scene.dismiss(found, "first", "ann@host")
+    scene.dismiss(found, "second", "bob@host")
     [loss] = changes_about(scene.app.state, GivenUp, found.inputs[0].manifest_id, Why.GIVEN_UP)
     assert (loss.by, loss.reason) == ("ann@host", "first")
-    assert find_lost(scene.app.state) == InputsGivenUp()
+    assert find_quarantined(scene.app.state) == Dismissal()
+
+
+def test_what_is_asked_for(scene: Scene) -> None:
+    """Ranges by their URI, by manifest and by date; what is not quarantined is refused."""
+    state, uri = scene.app.state, partition_range(3, 6)
+    [lost] = find_quarantined(state).inputs
+    assert find_quarantined(state, [uri]).inputs == (lost,)
+    assert find_quarantined(state, manifest_ids=[lost.manifest_id]).inputs == (lost,)
+    other = partition_range(7, 9)
+    refused = find_quarantined(state, [uri, other])
+    assert ([each.uri for each in refused.inputs], [each.uri for each in refused.refused]) == ([uri], [other])
+    assert find_quarantined(state, date="1999-01-01").inputs == ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.cli.commands.cost import shape_of
+from compactor.cli.priced_job import shape_of
 from compactor.core.documents.records import FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.core.text.formatting import duration, percent

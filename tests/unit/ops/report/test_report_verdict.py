@@ -77,9 +77,9 @@ def nothing(_: ReportDay) -> None:
 QUARANTINED = changed(status=FileStatus.UNREADABLE, detail="truncated", lines=0, blank_lines=0, records=0)
 WHOLE = "have it delivered complete under its name"
 REMOVE = "or give it up: remove it"
-DISMISS = f"`compactor dismiss '{DST}' FILE --why TEXT`"
-REDRIVE_MANIFESTS = f"`compactor redrive manifests '{DST}'`"
-TRACE = f"`compactor trace '{DST}' 'bad one'`"
+DISMISS = f"`compactor dismiss --in '{DST}' FILE --why TEXT`"
+REDRIVE_MANIFESTS = f"`compactor redrive manifests --in '{DST}'`"
+TRACE = f"`compactor trace --in '{DST}' 'bad one'`"
 AGAIN = f"`compactor compact SRC '{DST}'`"
 
 

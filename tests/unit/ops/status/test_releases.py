@@ -18,7 +18,7 @@ def test_a_canary_is_named_with_both_ways_on() -> None:
     found = releases_differ({"a": OLD, "b": NEW, "c": OLD}, "b")
     assert found is not None
     assert found[0] == "b is the canary, with release 0.2.0; all others have 0.1.0"
-    assert found[1].startswith("compactor deploy check --stream b; then make deploy ENV=... for all, or")
+    assert found[1].startswith("compactor job smoke-test --stream b; then make deploy ENV=... for all, or")
     assert "CANARY=back" in found[1]
 
 

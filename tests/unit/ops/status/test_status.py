@@ -242,7 +242,7 @@ def test_a_rebuild_that_decided_nothing(harness: Harness) -> None:
     assert (soon.backlog.begun_manifests, soon.backlog.undecided_rebuilds, soon.state.condition) == (0, 1, "all_done")
     harness.clock.advance(7200)
     late = status(harness).state
-    assert (late.word, late.next_move) == ("needs_you", "compactor rebuild m1")
+    assert (late.word, late.next_move) == ("needs_you", "compactor rebuild --manifest m1")
     rebuild(harness, "m1", force=True)
     assert status(harness).backlog.undecided_rebuilds == 0
 
@@ -288,7 +288,7 @@ def test_a_job_on_s3_is_on_glue() -> None:
     harness = Harness(root="s3://lake")
     harness.deliver("m", GOOD)
     found = status(harness).state
-    assert (found.word, found.next_move[:27]) == ("stopped", "compactor control --dry-run")
+    assert (found.word, found.next_move[:29]) == ("stopped", "compactor job check --dry-run")
 
 
 def test_a_manifest_arrives_once() -> None:

@@ -49,7 +49,7 @@ CASES = (
     Case("one waits", {"backlog": replace(waits(12), manifests=1), "drain": SOON}, "running", "1 manifest", ""),
     Case("some wait", {"backlog": waits(12), "drain": SOON}, "running", "4 manifests wait or are in progress", ""),
     Case("begun, archived by hand", {"backlog": Backlog(begun_manifests=2)}, "running", "2 manifests are started", ""),
-    Case("no job at Glue", {**DOWN, "backlog": waits(12)}, "stopped", "no job runs", "compactor control --dry-run"),
+    Case("no job at Glue", {**DOWN, "backlog": waits(12)}, "stopped", "no job runs", "compactor job check --dry-run"),
     Case("no job here", {**DOWN, "backlog": waits(12)}, "stopped", "no job runs", "compactor run", ON_A_LAPTOP),
     Case(
         "it died",
@@ -71,7 +71,7 @@ CASES = (
         {"runs": (replace(RUN, shard="1/3"), replace(RUN, shard="3/3")), "shards": 3},
         "needs_you",
         "shard 2/3 has no job that runs, and the others take its manifests",
-        "compactor control --dry-run --shard 2/3",
+        "compactor job check --dry-run --shard 2/3",
     ),
     Case(
         "two shards have no job here",

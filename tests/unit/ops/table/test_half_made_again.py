@@ -1,4 +1,4 @@
-"""While a lost table is made again, or is made again half, only `compactor table rebuild` applies its batches."""
+"""While a lost table is made again, or is made again half, only `compactor table repair` applies its batches."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -77,12 +77,10 @@ def test_no_other_process_goes_on(harness: Harness, other: str, applied: int) ->
     before = lost(harness, applied=applied)
     at, commits = fence(harness), sink_of(harness).commits
     if (other, applied) != ("maintain", 0) and (other, applied) != ("merge", 0):  # these find no table
-        with pytest.raises(
-            OperatorError, match=f"the table's last batch is {applied}, but.* `compactor table rebuild`"
-        ):
+        with pytest.raises(OperatorError, match=f"the table's last batch is {applied}, but.* `compactor table repair`"):
             OTHERS[other](harness)
     assert (fence(harness), sink_of(harness).commits) == (at, commits)
-    table_sink.table_keeper(harness.app()).rebuild()
+    table_sink.table_keeper(harness.app()).repair()
     check(harness, before)
 
 
@@ -92,7 +90,7 @@ def test_the_last_batch_is_applied_by_any_process(harness: Harness, other: str) 
     before = lost(harness, applied=BATCHES - 1)
     OTHERS[other](harness)
     assert fence(harness) == BATCHES
-    table_sink.table_keeper(harness.app()).rebuild()
+    table_sink.table_keeper(harness.app()).repair()
     check(harness, before)
 
 
@@ -115,16 +113,16 @@ def test_a_job_waits_until_the_table_is_made_again(harness: Harness) -> None:
     """What it placed stays placed, no attempt counts as failed, and `status` says why; then it commits."""
     before = lost(harness, applied=2)
     harness.deliver(LATE, GOOD)
-    with pytest.raises(ManifestsUnfinished, match="`compactor table rebuild`"):
+    with pytest.raises(ManifestsUnfinished, match="`compactor table repair`"):
         harness.run_once()
     assert fence(harness) == 2
     seen = operating.status_reader(harness.app()).read().table
     assert seen is not None
     assert seen.is_behind
     assert seen.failures >= MANY_FAILURES
-    assert "`compactor table rebuild`" in seen.error
+    assert "`compactor table repair`" in seen.error
     assert harness.commit(LATE).attempt == 1
-    table_sink.table_keeper(harness.app()).rebuild()
+    table_sink.table_keeper(harness.app()).repair()
     assert harness.run_once().committed == 1
     assert rows(harness).total() == before.total() + 2
     check(harness, rows(harness))
@@ -143,12 +141,12 @@ def test_a_call_that_dies(harness: Harness, died_at: int) -> None:
 
     app.state.meter.on_change = die
     with pytest.raises(DiedError):
-        table_sink.table_keeper(app).rebuild()
+        table_sink.table_keeper(app).repair()
     assert fence(harness) == died_at
     if died_at < BATCHES - 1:
         with harness.app().heartbeat, pytest.raises(OperatorError, match="`compactor stop`"):
-            table_sink.table_keeper(harness.app()).rebuild()
-    report = table_sink.table_keeper(harness.app()).rebuild()
+            table_sink.table_keeper(harness.app()).repair()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert (report.applied, report.adopted) == (BATCHES - died_at, 0)
     check(harness, before)
 
@@ -161,14 +159,14 @@ def test_a_merge_whose_record_was_restored(caplog: pytest.LogCaptureFixture) -> 
     good = harness.store.read(record)
     harness.store.put(record, b"{")
     sink_of(harness).drop()
-    lacking = table_sink.table_keeper(harness.app()).rebuild()
+    lacking = table_sink.table_keeper(harness.app()).repair()
     assert (len(lacking.missing), lacking.needs_operator, live(harness)) == (len(NAMES), True, [])
     sink_of(harness).drop()
-    table_sink.table_keeper(harness.app()).rebuild()
+    table_sink.table_keeper(harness.app()).repair()
     assert [each.getMessage() for each in caplog.records].count("table.refused") == 1, "once for each cause"
     harness.store.put(record, good)
     sink_of(harness).drop()
-    assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
+    assert not table_sink.table_keeper(harness.app()).repair().needs_operator
     assert live(harness) == [merged_file]
     check(harness, before)
     harness.deliver("m5", GOOD)
@@ -176,7 +174,7 @@ def test_a_merge_whose_record_was_restored(caplog: pytest.LogCaptureFixture) -> 
     rebuild(harness, "m2", force=True)
     before, files = rows(harness), sorted(live(harness))
     sink_of(harness).drop()
-    assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
+    assert not table_sink.table_keeper(harness.app()).repair().needs_operator
     assert sorted(live(harness)) == files
     check(harness, before)
 
@@ -204,7 +202,7 @@ def test_a_merge_that_was_never_in_the_table(monkeypatch: pytest.MonkeyPatch) ->
     batches = table_sink.committer(harness.app()).batches
     refused = [number for number in range(1, batches.recorded() + 1) if batches.refused.has(number)]
     table.drop()
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert (report.applied, len(refused)) == (batches.recorded() - 1, 1)
     assert live(harness) == files
     check(harness, before)

@@ -1,4 +1,4 @@
-"""Promises of `compactor table`: it finds what differs from the ledger, and makes a lost table again from it alone."""
+"""`compactor table check` finds what differs from the ledger; `repair` makes a lost table again from it alone."""
 
 from dataclasses import replace
 
@@ -12,10 +12,10 @@ from compactor.job.report import ManifestsUnfinished
 from compactor.ops.table.keeper import TableReport
 from compactor.table.catalog import TableFile, TableHead
 from compactor.wiring import operating, table_sink
+from tests.support.expiring import NEXT_DAY, closed_days, compacted, expire, wait_and_close
 from tests.support.harness import DAY, GOOD, Harness, sink_of
 from tests.support.meters import on_each
 from tests.support.rebuilding import rebuild
-from tests.support.retiring import NEXT_DAY, closed_days, compacted, retire, wait_and_close
 
 
 @pytest.fixture
@@ -83,15 +83,15 @@ def test_a_lost_table(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None
     table.drop()
     assert table_sink.table_keeper(harness.app()).compare().needs_operator
     harness.deliver("m3", GOOD)
-    with pytest.raises(ManifestsUnfinished, match="`compactor table rebuild`"):
+    with pytest.raises(ManifestsUnfinished, match="`compactor table repair`"):
         harness.run_once()
     app, counted = harness.app(), list[int]()
-    report = table_sink.table_keeper(on_each(app, lambda: counted.append(app.state.meter.done))).rebuild()
+    report = table_sink.table_keeper(on_each(app, lambda: counted.append(app.state.meter.done))).repair()
     assert (report.applied, report.adopted, counted[:2], report.needs_operator) == (2, 0, [1, 2], False)
     assert sorted(file.uri for file in table.live_files()) == before
     assert harness.run_once().committed == 1
     assert differences(table_sink.table_keeper(harness.app()).compare()) == {}
-    assert table_sink.table_keeper(harness.app()).rebuild().applied == 0
+    assert table_sink.table_keeper(harness.app()).repair().applied == 0
 
 
 def test_manifests_from_before_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,9 +105,9 @@ def test_manifests_from_before_the_table(monkeypatch: pytest.MonkeyPatch) -> Non
     harness.deliver("m4", GOOD)
     harness.run_once()
     assert differences(table_sink.table_keeper(harness.app()).compare()) == {"missing": 3}
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert (report.adopted, report.last_batch, report.needs_operator) == (3, 3, False)
-    assert table_sink.table_keeper(harness.app()).rebuild().adopted == 0
+    assert table_sink.table_keeper(harness.app()).repair().adopted == 0
     harness.deliver("m5", GOOD)
     harness.run_once()
     assert differences(table_sink.table_keeper(harness.app()).compare()) == {}
@@ -122,16 +122,16 @@ def test_manifests_from_before_the_table_that_were_rebuilt(*, adopted_first: boo
     plain.run_once()
     harness = Harness(table={}, store=plain.store)
     if adopted_first:
-        table_sink.table_keeper(harness.app()).rebuild()
+        table_sink.table_keeper(harness.app()).repair()
     assert rebuild(harness, "m1", force=True).failed == ()
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert (report.adopted, report.needs_operator) == (0 if adopted_first else 1, False)
     assert harness.run_once().stuck == {}
     assert sorted(file.uri for file in sink_of(harness).live_files()) == sorted(
         file.final for name in ("m1", "m2") for file in harness.commit(name).outputs
     )
     sink_of(harness).drop()
-    assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
+    assert not table_sink.table_keeper(harness.app()).repair().needs_operator
 
 
 def test_a_manifest_that_was_rebuilt_before_the_table_was_set() -> None:
@@ -143,7 +143,7 @@ def test_a_manifest_that_was_rebuilt_before_the_table_was_set() -> None:
     plain.store.delete([before[0].final])
     assert rebuild(plain, "m1").failed == ()
     assert [each.final for each in plain.commit("m1").outputs] == [each.final for each in before]
-    report = table_sink.table_keeper(Harness(table={}, store=plain.store).app()).rebuild()
+    report = table_sink.table_keeper(Harness(table={}, store=plain.store).app()).repair()
     assert (report.adopted, report.needs_operator) == (1, False)
 
 
@@ -157,7 +157,7 @@ def test_what_cannot_be_added(harness: Harness, caplog: pytest.LogCaptureFixture
     plain.run_once()
     assert rebuild(plain, "m1", force=True).failed == ()
     plain.store.put(first, data)
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert [(each.manifest_id, each.date, each.generation) for each in report.stuck] == [("m1", DAY, 2)]
     assert "another program may have rewritten them" in report.stuck[0].why
     assert (report.adopted, report.needs_operator, TableReport("", exists=True).needs_operator) == (1, True, False)
@@ -174,12 +174,12 @@ def test_what_is_held_back() -> None:
         harness.deliver(name, GOOD)
     report = harness.run_once()
     assert (report.committed, [*report.stuck]) == (2, ["m1"])
-    for found in (table_sink.table_keeper(harness.app()).compare(), table_sink.table_keeper(harness.app()).rebuild()):
+    for found in (table_sink.table_keeper(harness.app()).compare(), table_sink.table_keeper(harness.app()).repair()):
         assert ([each.manifest_id for each in found.held], found.differs, found.needs_operator) == (["m1"], False, True)
         assert "expected the files of the change" in found.held[0].reason
     assert harness.run_once().committed == 0
     table.exists = lambda _: True
-    rebuilt = table_sink.table_keeper(harness.app()).rebuild()
+    rebuilt = table_sink.table_keeper(harness.app()).repair()
     assert (rebuilt.adopted, rebuilt.held, rebuilt.needs_operator) == (1, (), False)
     assert harness.run_once().committed == 1
     assert harness.waiting() == []
@@ -191,12 +191,12 @@ def test_a_file_that_is_gone_when_a_lost_table_is_made_again(harness: Harness) -
     gone = next(file.uri for file in table.live_files() if "/m1-" in file.uri)
     table.drop()
     table.exists = lambda uri: uri != gone
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert ([each.manifest_id for each in report.held], report.missing, report.files) == (["m1"], (gone,), 1)
     harness.deliver("m3", GOOD)
     assert harness.run_once().committed == 1
     table.exists = lambda _: True
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert (report.adopted, report.files, report.needs_operator) == (1, 3, False)
 
 
@@ -210,17 +210,17 @@ def test_what_was_held_back_and_rebuilt() -> None:
     table.exists = lambda _: True
     assert rebuild(harness, "m1").failed == ()
     assert not table_sink.table_keeper(harness.app()).compare().needs_operator
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert (report.adopted, report.needs_operator) == (0, False)
     assert list(harness.store.list(harness.layout.held_folder)) == []
 
 
 def test_no_table_in_the_settings() -> None:
-    """There is nothing to compare; and a stream with a table retires nothing."""
+    """There is nothing to compare; and a stream with a table expires nothing."""
     with pytest.raises(SettingsError, match=r"table\.name"):
         table_sink.table_keeper(Harness().app())
-    with pytest.raises(SettingsError, match="retired dates"):
-        operating.retiring_expirer(Harness(table={}).app(), "ann")
+    with pytest.raises(SettingsError, match="expired dates"):
+        operating.date_expirer(Harness(table={}).app(), "ann")
 
 
 def test_a_lost_table_whose_first_file_is_gone() -> None:
@@ -232,45 +232,45 @@ def test_a_lost_table_whose_first_file_is_gone() -> None:
     table = sink_of(harness)
     table.drop()
     table.exists = lambda uri: "/m1-" not in uri
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert ([each.manifest_id for each in report.held], len(report.missing), report.adopted) == (["m1"], 1, 2)
     verified = operating.verifier(harness.app()).verify_all()
     assert ["held back, because the catalog refuses it" in each.found for each in verified.discrepancies] == [True]
     table.exists = lambda _: True
-    assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
+    assert not table_sink.table_keeper(harness.app()).repair().needs_operator
 
 
 def test_no_job_beside_a_table_that_is_made_again(harness: Harness) -> None:
     """It knows what the lost table did with each batch, which the new one may do otherwise: it has to end first."""
     table = sink_of(harness)
     with harness.app().heartbeat:
-        assert table_sink.table_keeper(harness.app()).rebuild().applied == 0
+        assert table_sink.table_keeper(harness.app()).repair().applied == 0
         table.drop()
         with pytest.raises(OperatorError, match="`compactor stop`"):
-            table_sink.table_keeper(harness.app()).rebuild()
+            table_sink.table_keeper(harness.app()).repair()
         assert table.head() is None
-    assert table_sink.table_keeper(harness.app()).rebuild().applied == 2
+    assert table_sink.table_keeper(harness.app()).repair().applied == 2
     early = Harness(table={})
     early.deliver("m1", GOOD)
     with early.app().heartbeat:  # there was no table yet
-        assert table_sink.table_keeper(early.app()).rebuild().applied == 0
+        assert table_sink.table_keeper(early.app()).repair().applied == 0
 
 
-def test_rows_that_were_retired_before_the_table_was_set() -> None:
+def test_rows_that_expired_before_the_table_was_set() -> None:
     """They are not missing, and no rebuild looks for their files; what comes to their date later is added."""
     plain = closed_days()
-    retire(plain)
+    expire(plain)
     compacted(plain, "late")
     listed = Harness(table={}, store=plain.store)
     files = [file.final for name in ("late", "m3") for file in outputs_of(listed, name)]
     assert sorted(table_sink.table_keeper(listed.app()).compare().missing) == sorted(files)
-    report = table_sink.table_keeper(listed.app()).rebuild()
+    report = table_sink.table_keeper(listed.app()).repair()
     assert (report.adopted, report.held, report.needs_operator) == (2, (), False)
     assert sorted(file.uri for file in sink_of(listed).live_files()) == sorted(files)
     assert operating.tracer(listed.app()).trace_manifest("m1").table is None
 
 
-def test_rows_that_were_retired_while_there_was_no_table_setting() -> None:
+def test_rows_that_expired_while_there_was_no_table_setting() -> None:
     """A table that is made again takes the batches of before without them."""
     listed = Harness(table={})
     compacted(listed, "m1")
@@ -278,9 +278,9 @@ def test_rows_that_were_retired_while_there_was_no_table_setting() -> None:
     plain = Harness(store=listed.store)
     plain.clock = listed.clock
     wait_and_close(plain)
-    retire(plain)
+    expire(plain)
     again = Harness(table={}, store=listed.store)
-    report = table_sink.table_keeper(again.app()).rebuild()
+    report = table_sink.table_keeper(again.app()).repair()
     assert (report.applied, report.held, report.needs_operator) == (2, (), False)
     assert all("/m3-" in file.uri for file in sink_of(again).live_files())
 
@@ -300,7 +300,7 @@ def test_a_failure_that_a_rebuild_has_ended(harness: Harness, monkeypatch: pytes
         return seen.failures, seen.error
 
     assert failures()[0] == 1
-    table_sink.table_keeper(harness.app()).rebuild()
+    table_sink.table_keeper(harness.app()).repair()
     assert failures() == (0, "")
 
 
@@ -321,11 +321,11 @@ def test_an_outcome_that_is_gone_keeps_nothing_else_from_the_table(harness: Harn
     else:
         harness.store.put(outcome, b"{")
     sink_of(harness).drop()
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert (report.last_batch, report.files) == (2, 1)
     harness.deliver("m3", GOOD)
     harness.run_once()
     assert len(list(sink_of(harness).live_files())) == 2
     harness.store.put(outcome, good)
-    report = table_sink.table_keeper(harness.app()).rebuild()
+    report = table_sink.table_keeper(harness.app()).repair()
     assert (report.files, differences(report)) == (3, {})

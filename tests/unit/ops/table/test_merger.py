@@ -230,7 +230,7 @@ def test_a_lost_table(harness: Harness) -> None:
         if is_gone:
             harness.store.delete([file])
         sink_of(harness).drop()
-        assert not table_sink.table_keeper(harness.app()).rebuild().needs_operator
+        assert not table_sink.table_keeper(harness.app()).repair().needs_operator
         assert (file in live(harness)) is not is_gone
         check(harness, before)
 

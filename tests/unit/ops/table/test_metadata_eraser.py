@@ -7,7 +7,7 @@ import pytest
 from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.ops.table.maintainer import Maintainer, UpkeepReport
 from compactor.table.catalog import TableChange
-from tests.support.forgetting import deliver, forget
+from tests.support.erasing import deliver, erase
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 
 
@@ -35,7 +35,7 @@ def doomed(harness: Harness) -> bool:
 
 def test_nothing_of_earlier_snapshots_is_left(harness: Harness) -> None:
     """Whatever their age, and without another call."""
-    assert forget(harness).left == 0
+    assert erase(harness).left == 0
     assert unneeded(sink_of(harness)) == set()
     assert not doomed(harness)
 
@@ -50,9 +50,9 @@ def test_a_death_in_between(harness: Harness, monkeypatch: pytest.MonkeyPatch, c
     with monkeypatch.context() as patch:
         patch.setattr(MemoryTable, call, die)
         with pytest.raises(DiedError):
-            forget(harness)
+            erase(harness)
     assert doomed(harness)
-    assert forget(harness).left == 0
+    assert erase(harness).left == 0
     assert unneeded(sink_of(harness)) == set()
     assert not doomed(harness)
 
@@ -64,27 +64,27 @@ def test_a_tag(harness: Harness) -> None:
     assert head is not None
     assert head.snapshot_id is not None
     table.tags.add(head.snapshot_id)
-    [left] = forget(harness).refused
+    [left] = erase(harness).refused
     assert "1 branch, tag or property of the table may keep earlier snapshots" in left.why
     kept = table.folder()
     assert kept is not None
     assert kept.named <= {each.name for each in kept.files}
     table.tags.clear()
-    assert forget(harness).left == 0
+    assert erase(harness).left == 0
     assert unneeded(table) == set()
 
 
 def test_a_table_that_another_catalog_has(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing may expire there, and the call says so."""
     monkeypatch.setattr(Maintainer, "maintain", lambda _: UpkeepReport("lake.events", exists=True, keeps_all=True))
-    [left] = forget(harness).refused
+    [left] = erase(harness).refused
     assert "gc.enabled is false" in left.why
 
 
 def test_files_that_cannot_be_listed(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalog has to remove them itself, and the call says so."""
     monkeypatch.setattr(MemoryTable, "folder", lambda *_: None)
-    [left] = forget(harness).refused
+    [left] = erase(harness).refused
     assert "cannot be listed" in left.why
 
 
@@ -112,7 +112,7 @@ def test_a_commit_amid_it(harness: Harness, monkeypatch: pytest.MonkeyPatch, *, 
         return remove(removing, names)
 
     monkeypatch.setattr(MemoryTable, "remove", beside)
-    assert forget(harness).left == 0
+    assert erase(harness).left == 0
     after = table.head()
     assert after is not None
     table.commit(after, TableChange(number + 1, ()))  # names what it keeps

@@ -16,7 +16,7 @@ from compactor.ops.table.maintainer import UpkeepReport
 from compactor.ops.table.removing import remove_leftovers
 from compactor.table.catalog import TableChange
 from compactor.wiring import operating, table_sink
-from tests.support.forgetting import ALICE, ESCAPED, LISTED, OTHERS, PLAIN, forget, holding
+from tests.support.erasing import ALICE, ESCAPED, LISTED, OTHERS, PLAIN, erase, holding
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 from tests.support.rebuilding import WatchedStore, rebuild
 from tests.support.sampling import few_rows
@@ -176,7 +176,7 @@ def test_a_lost_table(harness: Harness) -> None:
         change()
         before, files = rows(harness), sorted(live(harness))
         sink_of(harness).drop()
-        report = table_sink.table_keeper(harness.app()).rebuild()
+        report = table_sink.table_keeper(harness.app()).repair()
         assert not report.needs_operator, report
         assert sorted(live(harness)) == files
         check(harness, before)
@@ -359,8 +359,8 @@ def test_what_is_forgotten(harness: Harness) -> None:
     maintained(harness)
     assert originals(harness, ("m5", "m6", "m7")) == []
     kept = Counter({row: many for row, many in rows(harness).items() if ALICE not in row or f"{ALICE}-not" in row})
-    report = forget(harness)
-    assert (report.failed, len(report.forgotten)) == ((), 2)
+    report = erase(harness)
+    assert (report.failed, len(report.erased)) == ((), 2)
     assert holding(harness) == []
     assert rows(harness) == kept
     assert harness.verification().discrepancies == []
@@ -394,10 +394,10 @@ def test_a_table_that_is_made_again_never_does_without_rows_that_a_merged_file_a
         harness.store.put(record, b"{")
     sink_of(harness).drop()
     with pytest.raises(CompactorError):
-        table_sink.table_keeper(harness.app()).rebuild()
+        table_sink.table_keeper(harness.app()).repair()
     harness.store.put(record, good)
     sink_of(harness).exists = exists
-    table_sink.table_keeper(harness.app()).rebuild()
+    table_sink.table_keeper(harness.app()).repair()
     check(harness, before)
 
 
@@ -418,7 +418,7 @@ def test_a_merged_file_that_alone_has_rows_stays_whatever_the_table_has(harness:
     harness.store.put(record, good)
     assert harness.store.stat(merged_file) is not None
     sink_of(harness).drop()
-    table_sink.table_keeper(harness.app()).rebuild()
+    table_sink.table_keeper(harness.app()).repair()
     check(harness, before)
 
 

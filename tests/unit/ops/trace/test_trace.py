@@ -167,7 +167,7 @@ def test_dead_lettered(harness: Harness) -> None:
     found = trace(harness, dead_letter(harness))
     assert (found.state, found.manifest_id) == (TraceState.DEAD_LETTERED, "m1")
     assert found.message.startswith("retries_exhausted: ")
-    assert (found.needs_operator, found.next_moves) == (True, ["compactor redrive manifests m1"])
+    assert (found.needs_operator, found.next_moves) == (True, ["compactor redrive manifests --manifest m1"])
     assert found.manifest_uri == harness.layout.failed_manifest("m1")
 
 
@@ -235,7 +235,7 @@ def test_redriven_rejects(harness: Harness) -> None:
     harness.deliver("m1", GOOD, FLAWED + LONG)
     with line_limit(harness, 40):
         harness.run_once()
-    assert trace(harness, "/w/raw/m1-1.ndjson").next_moves[1:] == ["compactor redrive rejects m1"]
+    assert trace(harness, "/w/raw/m1-1.ndjson").next_moves[1:] == ["compactor redrive rejects --manifest m1"]
     redrive(harness, "rejects")
     found = trace(harness, "/w/raw/m1-1.ndjson")
     assert (found.state, found.manifest_id, found.next_moves[1:]) == (TraceState.DONE, "m1", [])
@@ -284,7 +284,7 @@ def test_redrive_that_was_never_written(harness: Harness) -> None:
         operating.redriver(app, on_crash_point=die).redrive(find_redrivable(app.state, Scope("manifests")))
     for found in (trace(harness, uri), trace_manifest(harness, redriven_id("m1", 1))):
         assert (found.state, found.redriven_from) == (TraceState.CLAIMED, "m1")
-        assert found.next_moves == ["compactor redrive manifests m1"]
+        assert found.next_moves == ["compactor redrive manifests --manifest m1"]
 
 
 @pytest.mark.parametrize("compression", ["snappy", "zstd"])

@@ -91,7 +91,7 @@ def test_what_is_held_back(harness: Harness) -> None:
         assert (found.table.state, found.table.batch, found.table.waiting_seconds) == ("held_back", 4, None)
         assert found.table.meaning == f"lake.events: held back, because the catalog refuses it: {found.table.reason}"
         assert "expected the files of the change" in found.table.reason
-        assert found.next_moves == ["compactor table rebuild", "compactor rebuild m4"]
+        assert found.next_moves == ["compactor table repair", "compactor rebuild --manifest m4"]
         assert found.needs_operator
     table.is_down, table.exists = False, lambda _: True
     assert rebuild(harness, "m4").failed == ()
@@ -128,9 +128,9 @@ def test_from_before_the_table() -> None:
     listed = Harness(table={}, store=plain.store)
     found = traced(listed, "m1")
     assert found.table is not None
-    assert (found.table.state, found.next_moves) == ("unlisted", ["compactor table rebuild"])
+    assert (found.table.state, found.next_moves) == ("unlisted", ["compactor table repair"])
     listed.clock.advance(86_400)
-    table_sink.table_keeper(listed.app()).rebuild()
+    table_sink.table_keeper(listed.app()).repair()
     assert words(listed, "m1") == "lake.events: in batch 1, snapshot 1"
     assert traced(listed, "m2").table is None
     assert traced(plain, "m1").table is None

@@ -165,13 +165,13 @@ def test_each_record_is_read_once() -> None:
     assert {store.reads[LAYOUT.accepted(each)] for each in ids} == {1}
 
 
-def test_landed_records_of_a_retired_date_are_deleted() -> None:
+def test_landed_records_of_an_expired_date_are_deleted() -> None:
     """Those that its commit compacted; `verify` misses none. Others may belong to a redrive that is not done."""
     made, manifest, file = one_taken_in()
     commit_of(made, manifest, FileReport(uri=file.uri, status=FileStatus.COMPACTED, lines=2, records=2))
     other = f"{file.uri.rpartition('/')[0]}/other"
     made.store.put(other, b"")
     rule = {manifest.manifest_id: 1}
-    Expirer(state=made.planner().state).expire(Why.RETIRED, manifest.date, "n", "a rule", rule)
+    Expirer(state=made.planner().state).expire(Why.DATE, manifest.date, "n", "a rule", rule)
     assert [made.store.stat(uri) is not None for uri in (file.uri, other)] == [False, True]
     assert found(made) == []

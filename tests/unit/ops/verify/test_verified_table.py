@@ -17,10 +17,10 @@ from compactor.ops.verify.verifier import Verifier
 from compactor.table.catalog import TableFile, TableHead
 from compactor.wiring import operating, streaming
 from compactor.wiring.app import App
+from tests.support.expiring import LATER_DAY, closed_days, compacted, expire
 from tests.support.harness import DAY, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.meters import on_each
 from tests.support.rebuilding import rebuild
-from tests.support.retiring import LATER_DAY, closed_days, compacted, retire
 
 LONG_SECONDS = 86_400
 FOLDER = f"/w/output/merged-parquet-{DAY}/"
@@ -308,10 +308,10 @@ def test_beside_a_rebuild(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> 
     assert found(harness) == []
 
 
-def test_what_was_retired_before_the_table() -> None:
+def test_what_expired_before_the_table() -> None:
     """Its rows expired, so they are missing in no table."""
     plain = closed_days()
-    retire(plain)
+    expire(plain)
     harness = Harness(table={}, store=plain.store)
     harness.clock.advance((plain.clock.now() - harness.clock.now()).total_seconds())
     compacted(harness, "m4", LATER_DAY)

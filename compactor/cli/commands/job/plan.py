@@ -1,0 +1,179 @@
+"""`compactor job plan`: writes manifests for the files below a prefix."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import click
+
+from compactor.adapters.local.links import skipped_links
+from compactor.cli.invocation import Invocation, reporting
+from compactor.cli.parameters import date_option, destination_option, moment
+from compactor.cli.plan_result import (
+    PlanResult,
+    parsed_rate,
+    plan_log,
+    planned_inventory,
+    result_of,
+    show_end,
+    show_log,
+)
+from compactor.cli.ui.output import print_json
+from compactor.cli.ui.progress import working
+from compactor.cli.ui.terminal import echo
+from compactor.core.errors import ExitCode
+from compactor.core.logs.names import LogName, is_log
+from compactor.core.text.formatting import count, size
+from compactor.settings.places import parse_place
+from compactor.sources.candidates import SKIP_REASONS
+from compactor.sources.inventory.planning import Rate
+from compactor.sources.inventory.rows import INVENTORY_REASONS
+from compactor.sources.landing.lander import LandingResult
+from compactor.sources.plan import MAX_MANIFESTS_PER_PLAN, DatedFiles, Plan
+from compactor.sources.unplanned import FileScope
+from compactor.wiring import finding
+from compactor.wiring.app import App
+
+SHOWN_MANIFESTS = 20
+
+_REASONS = {**SKIP_REASONS, **INVENTORY_REASONS}
+
+
+def _given_place(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _place(value)
+
+
+def _place(value: str) -> str:
+    try:
+        return str(LogName.parse(value)) if is_log(value) else parse_place(value, any_name=True)
+    except ValueError as exc:
+        raise click.BadParameter(f"{value!r} -> expected {exc}") from exc
+
+
+@click.command("job plan")
+@click.argument("prefix", required=False, metavar="PREFIX", callback=_given_place)
+@destination_option
+@click.option(
+    "--inventory",
+    metavar="URI",
+    callback=_given_place,
+    help="Plan from this S3 Inventory, its manifest.json, instead of a listing; PREFIX may be left out.",
+)
+@click.option(
+    "--rate",
+    metavar="RATE",
+    callback=parsed_rate,
+    help="With --inventory: release manifests as the job has capacity beside live data (live, the default), at "
+    "most this many an hour (a number), or all at once (unlimited).",
+)
+@click.option("--hidden", is_flag=True, help="Include files and folders whose names begin with . or _.")
+@click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
+@date_option
+@click.option(
+    "--since", metavar="TIME", callback=moment, help="Plan only files written at TIME or later (ISO 8601, default UTC)."
+)
+@click.option(
+    "--max-manifests",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Write at most N manifests, those of the earliest days first (default: 10,000; for "
+    "--inventory with --rate live, any number).",
+)
+@reporting(PlanResult)
+def plan(
+    invocation: Invocation,
+    *,
+    prefix: str | None,
+    inventory: str | None,
+    rate: Rate | None,
+    hidden: bool,
+    dry_run: bool,
+    day: str | None,
+    since: datetime | None,
+    max_manifests: int | None,
+    as_json: bool,
+) -> ExitCode:
+    """Write manifests for the files below PREFIX that have none.
+
+    Use it for back-fills, and for files whose events were lost. With kafka://CLUSTER/TOPIC or kinesis://SOURCE/STREAM
+    as PREFIX, it lands the records of a topic or stream. A second call plans nothing twice.
+
+    Exit codes: 1 if a partition could not be read; 3 if the job did not keep up with --inventory, or records were gone
+    before they were landed.
+    """
+    if prefix is None and inventory is None:
+        raise click.UsageError("expected PREFIX or --inventory")
+    if rate is not None and inventory is None:
+        raise click.UsageError("--rate is for --inventory; a listing is bounded by --max-manifests.")
+    app = App(invocation.settings())
+    of_inventory, of_log, scope = None, None, FileScope(date=day, since=since, hidden=hidden)
+    if prefix is not None and is_log(prefix):
+        if inventory is not None or day is not None or since is not None or hidden:
+            options = "--inventory, --date, --since and --hidden are for files"
+            raise click.UsageError(f"{options}; a topic and a stream are landed whole.")
+        of_log = plan_log(app, LogName.parse(prefix), max_manifests, dry_run=dry_run)
+        made: Plan = of_log
+    elif inventory is not None:
+        of_inventory = planned_inventory(
+            app, inventory, prefix=prefix, scope=scope, rate=rate or Rate(),
+            limit=max_manifests, dry_run=dry_run, quiet=as_json,
+        )  # fmt: skip
+        made = of_inventory.totals
+    else:
+        with working("planning", app.state.meter):
+            made = finding.plan(
+                app, prefix or "", scope, limit=max_manifests or MAX_MANIFESTS_PER_PLAN, dry_run=dry_run
+            )
+        made.skipped.update(skipped_links(prefix or "", app.settings.input.allowed_prefixes))
+    result = result_of(made, of_inventory, of_log, dry_run=dry_run)
+    if as_json:
+        print_json(result)
+    else:
+        _show(made, app.layout.manifests_folder, dry_run=dry_run)
+        if result.log is not None:
+            show_log(result.log, dry_run=dry_run)
+        if of_inventory is not None:
+            show_end(of_inventory, dry_run=dry_run)
+    needs_operator = made.stalled or (of_log is not None and _needs_operator(of_log))
+    return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
+
+
+def _needs_operator(of_log: LandingResult) -> bool:
+    for trouble in of_log.troubles[:1]:
+        raise trouble  # after all that was done in spite of it
+    return bool(of_log.gaps)
+
+
+def show_dates(dated: Sequence[DatedFiles]) -> None:
+    """Print a table of the rules that dated the planned files, and of their days."""
+    width = max((len(each.looks_for) for each in dated), default=0)
+    for each in dated:
+        days = each.first_date if each.days == 1 else f"{each.first_date} to {each.last_date}"
+        found = f"{count(each.files, 'file'):>12}  {count(each.days, 'day'):>8}  {days}"
+        echo(f"Dated by {each.looks_for:{width}}  {found}, such as {each.example}")
+
+
+def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
+    verb = "Would write" if dry_run else "Wrote"
+    written, files = count(len(made.manifests), "manifest"), count(made.files, "file")
+    echo(f"{verb} {written} of {files} ({size(made.size_bytes)}) to {folder}")
+    for each in made.manifests[:SHOWN_MANIFESTS]:
+        echo(f"  {each.manifest_id or each.date}  {count(each.files, 'file'):>12}  {size(each.size_bytes):>10}")
+    if len(made.manifests) > SHOWN_MANIFESTS:
+        echo(f"  and {len(made.manifests) - SHOWN_MANIFESTS:,} more")
+    if dry_run:
+        show_dates(made.dated)
+    if made.left_manifests:
+        left = f"{count(made.left_manifests, 'manifest')} of {count(made.left_files, 'file')}"
+        echo(f"Left for the next plan: {left}; run the command again")
+    if made.misdated:
+        echo(
+            f"Dated by arrival: {count(made.misdated, 'file')} named after a date before 2000, or more than "
+            f"31 days after its arrival, such as {made.first_misdated}"
+        )
+    if made.planned_before:
+        echo(f"In a manifest already: {count(made.planned_before, 'file')}")
+    for reason, number in sorted(made.skipped.items()):
+        echo(f"Skipped: {count(number, 'object')}, {_REASONS[reason]}")
+    if made.held:
+        until = f"{made.held_until:%Y-%m-%d %H:%M:%S} UTC" if made.held_until else "a lease runs out"
+        echo(f"Claimed by another planner: {count(made.held, 'file')}; plan again after {until}")

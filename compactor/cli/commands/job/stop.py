@@ -1,0 +1,90 @@
+"""`compactor job stop`: stops running jobs after the manifests in flight."""
+
+import time
+from dataclasses import dataclass
+
+import click
+
+from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
+from compactor.cli.parameters import FiniteRange, destination_argument
+from compactor.cli.ui.failures import ExitCode, say
+from compactor.cli.ui.output import print_json
+from compactor.cli.ui.terminal import echo
+from compactor.core.documents.records import RunHeartbeat
+from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
+from compactor.wiring.app import App
+
+_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Which runs were asked to stop."""
+
+    asked: list[RunHeartbeat]  # runs that were asked to stop
+    running: list[RunHeartbeat]  # runs that were still alive after `--wait`; empty without it
+
+
+@click.command("job stop")
+@destination_argument
+@click.option(
+    "--wait",
+    "wait_seconds",
+    type=FiniteRange(min=0),
+    default=0,
+    metavar="SECONDS",
+    help="Wait up to SECONDS for them to end.",
+)
+@json_option(Stopped)
+@stream_option
+@shard_option
+@body
+def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool, shard: str | None) -> ExitCode:
+    """Stop running jobs after the manifests in flight.
+
+    The request reaches every job on this state, on any machine, within a few seconds; with --shard, only the job of
+    that shard. The next run continues where they stopped.
+
+    Exit codes: 1 if a job still runs after --wait.
+    """
+    settings = invocation.deployment()
+    if not settings.streams:
+        settings.require_job()
+    jobs = [App(each).runs_of_shard for each in (settings if shard is None else settings.of_shard(shard)).jobs]
+    asked_of = [(runs, runs.living()) for runs in jobs]
+    for runs, living in asked_of:
+        for heartbeat in living:
+            runs.ask_to_stop(heartbeat.run_id)
+    asked = [heartbeat for _, living in asked_of for heartbeat in living]
+    left = _left(asked_of, wait_seconds) if wait_seconds else []
+    if as_json:
+        print_json(Stopped(asked, left))
+    else:
+        _show(asked, left, waited=bool(wait_seconds))
+    return ExitCode.FAILED if left else ExitCode.DONE
+
+
+def _left(asked: list[tuple[Runs, list[RunHeartbeat]]], wait_seconds: float) -> list[RunHeartbeat]:
+    """Wait for the runs to end; returns those that did not end in time."""
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        left = [beat for runs, beats in asked for beat in _living(runs, beats)]
+        if not left or time.monotonic() >= deadline:
+            return left
+        time.sleep(_POLL_SECONDS)
+
+
+def _living(runs: Runs, beats: list[RunHeartbeat]) -> list[RunHeartbeat]:
+    living = runs.living_among(beat.run_id for beat in beats)
+    return [beat for beat in beats if beat.run_id in living]
+
+
+def _show(asked: list[RunHeartbeat], left: list[RunHeartbeat], *, waited: bool) -> None:
+    if not asked:
+        echo("No job is running.")
+    asked_to_stop = f"was asked to stop; it sees the request within {HEARTBEAT_INTERVAL_SECONDS:g} s"
+    for heartbeat in asked:
+        end = "still runs" if heartbeat in left else "has ended" if waited else asked_to_stop
+        echo(f"run {heartbeat.run_id}, since {heartbeat.started_at:%Y-%m-%d %H:%M:%S} UTC: {end}")
+    if left:
+        say("a job finishes the manifests in flight first; run stop again, or see the job's log")

@@ -1,0 +1,61 @@
+"""`compactor schema suggest`: prints a schema file for NDJSON."""
+
+from typing import Any
+
+import click
+
+from compactor.cli.invocation import Invocation, body, stream_option
+from compactor.cli.parameters import destination_option, refuse_destination
+from compactor.cli.ui.progress import working
+from compactor.cli.ui.terminal import write_out
+from compactor.core.logs.names import is_log
+from compactor.core.meter import Meter
+from compactor.ops.suggest.suggester import SAMPLE_RECORDS
+from compactor.settings.compact_paths import Options
+from compactor.wiring.suggesting import suggested_file
+
+
+@click.command("schema suggest")
+@click.argument("sources", metavar="[SRC]...", nargs=-1)
+@destination_option
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Read N records, spread over the files; default: {SAMPLE_RECORDS:,}.",
+)
+@click.option("--all", "is_all", is_flag=True, help="Read all records of all files.")
+@click.option(
+    "--format",
+    type=click.Choice(("ndjson", "json", "grok")),
+    help="Read files of this format. json: also JSON arrays. grok: text, by --grok.",
+)
+@click.option("--grok", metavar="PATTERN", help="Read lines of text by this pattern.")
+@click.option("--names", type=click.Choice(("safe", "exact")), help="Name columns for Athena and Glue, or as the keys.")
+@click.option("--hive-keys", is_flag=True, default=None, help="Make columns from folders such as country=DE.")
+@click.option("--region", help="Use this AWS region.")
+@click.option("--endpoint-url", metavar="URL", help="Use this server instead of AWS.")
+@stream_option
+@body
+def suggest(
+    invocation: Invocation, *, sources: tuple[str, ...], sample: int | None, is_all: bool, **options: Any
+) -> None:
+    """Suggest a schema file for NDJSON.
+
+    Reads NDJSON, and prints a schema file that gives each key a type, with comments on what was found. Each SRC is a
+    folder, a file, a quoted pattern or s3://bucket/prefix, as for `compact`; without SRC, it reads the input of the
+    settings. It writes nothing. Use the file with `compactor compact --schema FILE`, or as schema.file in the settings.
+    """
+    if is_all and sample:
+        raise click.UsageError("give --sample or --all, not both")
+    for each in sources:
+        refuse_destination(invocation, each, "SRC")
+    kept = invocation.settings() if invocation.has_settings else None
+    places = sources or (tuple(each for each in kept.input.allowed_prefixes if not is_log(each)) if kept else ())
+    if not places:
+        raise click.UsageError("expected SRC (a folder, a file, a quoted pattern, s3://bucket/prefix), or --in DST")
+    meter = Meter()
+    with working("reading", meter):
+        document = suggested_file(places, Options(**options), kept, None if is_all else sample or SAMPLE_RECORDS, meter)
+    # The file is UTF-8 whatever the terminal shows; it holds nothing that acts on one.
+    write_out(document.encode(), nl=False)

@@ -1,0 +1,145 @@
+"""The job, deployment and topic that the commands of cost price: their options, and the estimate."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+import click
+
+from compactor.cli.parameters import FiniteRange
+from compactor.core.rules.sharding import MAX_SHARDS
+from compactor.cost.cost import REFERENCE_RATIO, Deployment, Estimate, Shape, estimate
+from compactor.cost.prices import DPU_PER_WORKER, FIRST_REGION, GLUE_VERSIONS, SHIPPED, Load, PricedJob, prices_of
+from compactor.cost.topic_cost import Service, TopicInput
+from compactor.engines.engine import EngineName
+from compactor.settings.sections import Builder, Control, Convert, Output, Stream
+from compactor.settings.settings import Settings
+from compactor.wiring.engine_choice import engine_choice
+
+_OPTIONS = (
+    click.option(
+        "--worker-type", type=click.Choice(DPU_PER_WORKER), default=SHIPPED.worker_type, help="Glue worker type."
+    ),
+    click.option(
+        "--workers", type=click.IntRange(min=2), default=SHIPPED.workers, help="Number of workers, the driver included."
+    ),
+    click.option(
+        "--shards",
+        type=click.IntRange(1, MAX_SHARDS),
+        help="Jobs that share the manifests and these workers; default: control.shards of the settings, else 1.",
+    ),
+    click.option(
+        "--glue-version", type=click.Choice(GLUE_VERSIONS), default=SHIPPED.glue_version, help="Glue version."
+    ),
+    click.option(
+        "--region", help=f"Use prices of this region; default: aws.region of the settings, else {FIRST_REGION}."
+    ),
+    click.option("--input-days", type=FiniteRange(0), default=30, help="Days for which input is kept."),
+    click.option("--output-days", type=FiniteRange(0), default=365, help="Days for which output is kept."),
+    click.option("--customer-key", is_flag=True, help="Add a key of yours, as KmsKey of the deployment."),
+    click.option("--event-bridge", is_flag=True, help="Add events by EventBridge, as of an existing bucket."),
+    click.option(
+        "--topic",
+        type=click.Choice(get_args(Service)),
+        help="Read input from a topic of Amazon MSK or a stream of Kinesis; the load is what the files would have.",
+    ),
+    click.option("--partitions", type=click.IntRange(min=1), default=24, help="--topic: its partitions or shards."),
+    click.option("--record-bytes", type=click.IntRange(min=1), default=1000, help="--topic: mean size of a record."),
+    click.option(
+        "--retention-hours", type=FiniteRange(0), default=24, help="--topic: hours for which it keeps records."
+    ),
+    click.option("--brokers", type=click.IntRange(min=1), default=3, help="--topic msk: number of brokers."),
+    click.option(
+        "--broker-dollars",
+        type=FiniteRange(0),
+        help="--topic msk: dollars of a broker-hour; default: a kafka.m5.large.",
+    ),
+    click.option("--fan-out", is_flag=True, help="--topic kinesis: give the compactor enhanced fan-out."),
+    click.option(
+        "--engine",
+        type=click.Choice(get_args(EngineName)),
+        help="Engine of the job; default: that of the settings, else native if it is installed.",
+    ),
+)
+
+
+def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of the job, its deployment and a topic, which `priced_load` takes."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def priced_job(options: Mapping[str, Any], settings: Settings | None) -> PricedJob:
+    """The workers of all jobs together."""
+    jobs = len(settings.jobs) if settings else 1
+    return PricedJob(options["worker_type"], options["workers"] * jobs, options["glue_version"])
+
+
+def region_of(options: Mapping[str, Any], settings: Settings | None) -> str:
+    """The region whose prices count."""
+    return options["region"] or (settings.aws.region if settings else "") or FIRST_REGION
+
+
+def priced_load(load: Load, options: Mapping[str, Any], settings: Settings | None, ratio: float | None) -> Estimate:
+    """Estimate the cost of a load. `ratio` is Parquet bytes per input byte; None for the usual one.
+
+    Raises:
+        click.UsageError: An option does not go with `--topic`.
+    """
+    return estimate(
+        load,
+        priced_job(options, settings),
+        shape_of(settings, options["engine"], ratio, options["shards"]),
+        Deployment(
+            input_days=options["input_days"],
+            output_days=options["output_days"],
+            has_key=options["customer_key"],
+            uses_event_bridge=options["event_bridge"],
+        ),
+        prices_of(region_of(options, settings)),
+        _topic(load, options),
+    )
+
+
+def _topic(load: Load, options: Mapping[str, Any]) -> TopicInput | None:
+    topic = options["topic"]
+    for name, of in (("fan_out", "kinesis"), ("broker_dollars", "msk")):
+        if options[name] not in {None, False} and topic != of:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --topic {of}")
+    if topic is None:
+        return None
+    return TopicInput(
+        topic,
+        load.bytes_per_hour,
+        record_bytes=options["record_bytes"],
+        partitions=options["partitions"],
+        brokers=options["brokers"],
+        broker_dollars=options["broker_dollars"],
+        retention_hours=options["retention_hours"],
+        has_fan_out=options["fan_out"],
+    )
+
+
+def shape_of(
+    settings: Settings | None, engine: EngineName | None, ratio: float | None, shards: int | None = None
+) -> Shape:
+    """How settings, or the defaults, divide the work on an engine, or theirs; the usual ratio where none is known."""
+    convert, builder = (settings.convert, settings.builder) if settings else (Convert(), Builder())
+    output, stream = (settings.output, settings.stream) if settings else (Output(), Stream())
+    control = settings.control if settings else Control()
+    return Shape(
+        # Not `installed_engine`: the wheel that the job has need not be installed here.
+        engine=engine or engine_choice(convert).name,
+        target_manifest_bytes=builder.target_manifest_bytes,
+        target_file_bytes=output.target_file_bytes,
+        max_wait_seconds=builder.max_wait_seconds,
+        trigger_interval_seconds=stream.trigger_interval_seconds,
+        ratio=REFERENCE_RATIO if ratio is None else ratio,
+        shards=shards or control.shards,
+        in_place=_is_in_place(settings, engine or engine_choice(convert).name),
+    )
+
+
+def _is_in_place(settings: Settings | None, engine: EngineName) -> bool:
+    """Whether output files are written in place: the estimate is for a job on S3."""
+    return bool(settings and settings.has_table and engine == "native")

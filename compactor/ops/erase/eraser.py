@@ -1,0 +1,223 @@
+"""Erases lines: records the erasure, makes manifests again without the erased lines, and deletes input that has them.
+
+Each manifest changes as by a rebuild, so readers see no row twice, and any job finishes what was decided. The input is
+deleted last: until then, a repeated call finds everything again.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from compactor.core.documents.changes import (
+    Commit,
+    ErasedManifest,
+    Erasure,
+    place_of,
+)
+from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
+from compactor.core.layout import ManifestKey, folder
+from compactor.core.map_ordered import map_ordered
+from compactor.core.results import as_document
+from compactor.ledger.change_log import begin_change, end_change, unfinished
+from compactor.ledger.state import State
+from compactor.ledger.table.orphans import Fate, InPlaceFiles
+from compactor.ops.erase.inputs import NEEDED, HeldInput, InputEraser
+from compactor.ops.erase.scan import EraseScan, EraseScanner, Held
+from compactor.ops.rebuild.damaged import Damaged, NotChanged, RebuildScan
+from compactor.ops.rebuild.rebuilder import Rebuilder
+from compactor.ops.verify.report import Discrepancy
+
+
+def end(state: State, begun: Erasure, *, deleted_inputs: int, left: int) -> None:
+    """Record what an erasure did, even if another call that believed this one dead has already recorded something.
+
+    If that cannot be told yet, a later call records it.
+    """
+    change = _ended(state, begun, deleted_inputs=deleted_inputs, left=left)
+    if change is not None:
+        if state.ledger.decide(change) != change:
+            state.store.put(place_of(state.layout, change), change.to_json())
+        end_change(state, begun)
+
+
+def end_dead(state: State) -> None:
+    """Record what unfinished erasures did whose calls died.
+
+    An erasure that may still take something, or that cannot be judged yet, is left to a later call.
+    """
+    for begun in unfinished(state, Erasure, skips_damaged=True):
+        if (change := _ended(state, begun, died=True)) is not None:
+            state.ledger.decide(change)
+            end_change(state, begun)
+
+
+def _ended(
+    state: State, begun: Erasure, *, deleted_inputs: int = 0, left: int = 0, died: bool = False
+) -> Erasure | None:
+    """An erasure with the manifests it has really erased; None if that cannot be told yet.
+
+    A manifest counts even if its rebuild failed later, or is not published yet.
+    """
+    found = begun.manifests
+    went = list(map_ordered(partial(_went, state, begun.id), found))
+    if None in went:
+        return None
+    ended = {
+        "manifests": [each for each, is_gone in zip(found, went, strict=True) if is_gone],
+        "deleted_inputs": deleted_inputs,
+        "left": left,
+        "died": died,
+        "decided_at": state.clock.now(),
+    }
+    return begun.model_copy(update=ended)
+
+
+def _went(state: State, erasure_id: str, found: ErasedManifest) -> bool | None:
+    """Whether an erasure was applied to a manifest; None while there is no readable outcome."""
+    try:
+        outcome = state.ledger.outcome_of(ManifestKey(found.date, found.manifest_id), found.generation)
+    except (ObjectNotFound, StuckError):
+        return None
+    erased = outcome.erased if isinstance(outcome, Commit) else None
+    return erased is not None and erasure_id in erased.erasures
+
+
+WHY = "lines were erased on request"
+
+
+@as_document(shows=("left",))
+@dataclass(frozen=True, slots=True)
+class EraseReport:
+    """What was erased. With `--dry-run` nothing is written. It quotes none of the values."""
+
+    erasure: str = ""  # id of the erasure; empty if nothing is written
+    searched: int = 0  # committed manifests whose files were searched
+    erased: tuple[ErasedManifest, ...] = ()  # manifests that held a value
+    inputs: tuple[HeldInput, ...] = ()  # input files that held a value
+    refused: tuple[NotChanged, ...] = ()  # what may still hold a value
+    failed: tuple[NotChanged, ...] = ()  # what failed; a later call may succeed
+    discrepancies: tuple[Discrepancy, ...] = ()  # what does not add up after it
+    dry_run: bool = False  # whether nothing was written
+
+    @property
+    def left(self) -> int:
+        """Number of manifests and files that still hold a value, or may hold one."""
+        return len(self.refused) + len(self.failed) + sum(not each.deleted for each in self.inputs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eraser:
+    """Erases what a scan found. Safe beside jobs, rebuilds and other erasures; not beside a redrive of rejects.
+
+    Attributes:
+        rebuilder_for: Makes the rebuilder that leaves the values out, given the id of the erasure.
+        key: The key, as it was asked for.
+        by: Who asks.
+        after: Called when the manifests are done, to erase old copies of their rows elsewhere; returns what is left.
+    """
+
+    state: State
+    scanner: EraseScanner
+    inputs: InputEraser
+    rebuilder_for: Callable[[str], Rebuilder]
+    key: str
+    by: str
+    after: Callable[[], Iterable[str]] = tuple
+
+    def erase(self, scan: EraseScan, *, dry_run: bool = False) -> EraseReport:
+        """Erase; or, in a dry run, only report what would be erased.
+
+        Raises:
+            OperatorError: A person must act. The next call goes on.
+        """
+        if dry_run:
+            return EraseReport(
+                searched=scan.searched,
+                erased=tuple(each.erased for each in scan.held),
+                inputs=tuple(self.inputs.erase(scan.candidates, dry_run=True)),
+                refused=(*scan.refused, *map(_not_done, scan.undone)),
+                dry_run=True,
+            )
+        erasure_id = f"e-{self.state.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+        rebuilder = self.rebuilder_for(erasure_id)
+        refused = list[NotChanged]()
+        # What an earlier call or a rebuild has decided is published first, and its manifests are searched, too.
+        finished = rebuilder.rebuild(RebuildScan(damaged=scan.undone))
+        if scan.undone:
+            later = self.scanner.scan_some(each.commit.key for each in scan.undone)
+            refused += map(_not_done, later.undone)
+            scan = EraseScan((*scan.parts, *later.parts))
+        begun = self._begun(erasure_id, scan.held)
+        damaged = tuple(Damaged(each.accepted, each.commit, WHY, erasure=erasure_id) for each in scan.held)
+        made = rebuilder.rebuild(RebuildScan(damaged=damaged))
+        self._unstage(rebuilder)
+        failed = [*finished.failed, *made.failed]
+        try:
+            refused += [NotChanged("", why) for why in self.after()]
+        except CompactorError as exc:  # what was erased is on record all the same
+            failed.append(NotChanged("", str(exc)))
+        gone = {each.manifest_id for each in made.rebuilt}
+        # Only their input can restore the rows of these manifests.
+        needed = {each.commit.manifest_id for each in scan.held} - gone
+        needed |= scan.unsearched  # guard: lines of a manifest that could not be searched are kept
+        candidates = scan.candidates
+        # guard: the input of a manifest that could not be erased is not deleted
+        candidates = tuple(
+            replace(each, kept_because=NEEDED) if each.manifest_id in needed else each for each in candidates
+        )
+        report = EraseReport(
+            erasure_id,
+            scan.searched,
+            tuple(each.erased for each in scan.held if each.commit.manifest_id in gone),
+            tuple(self.inputs.erase(candidates, dry_run=False)),
+            (*scan.refused, *finished.refused, *made.refused, *refused),
+            tuple(failed),
+            (*finished.discrepancies, *made.discrepancies),
+        )
+        end(self.state, begun, deleted_inputs=sum(each.deleted for each in report.inputs), left=report.left)
+        end_dead(self.state)
+        return report
+
+    def _begun(self, erasure_id: str, held: Sequence[Held]) -> Erasure:
+        now = self.state.clock.now()
+        begun = Erasure(
+            id=erasure_id,
+            by=self.by,
+            run_id=self.state.ledger.run_id,
+            decided_at=now,
+            key=self.key,
+            values=len(self.inputs.wanted.values),
+            inputs=self.inputs.inputs,
+            begun_at=now,
+            manifests=[each.erased for each in held],
+        )
+        begin_change(self.state, begun)
+        return begun
+
+    def _unstage(self, rebuilder: Rebuilder) -> None:
+        """Delete staging that dead attempts left behind for manifests that are done."""
+        layout, ledger = self.state.layout, self.state.ledger
+        listed = self.state.store.list(layout.staging_folder)
+        names = dict.fromkeys(info.uri.removeprefix(layout.staging_folder).partition("/")[0] for info in listed)
+        for name in names:
+            try:
+                accepted = ledger.accepted(name) if not name.startswith("_") else None
+                found = ledger.state(accepted.key) if accepted is not None else None
+            except StuckError:
+                continue  # the scan has named it
+            if found is not None and found.outcome is not None and found.is_done:
+                rebuilder.publisher.delete_staging(name, upto=found.outcome.generation)
+        if rebuilder.publisher.table is not None:  # guard: an erasure deletes orphans
+            self._delete_orphans()
+
+    def _delete_orphans(self) -> None:
+        """Delete files that attempts wrote in place and no commit names."""
+        store, layout, in_place = self.state.store, self.state.layout, InPlaceFiles(self.state)
+        listed = (info.uri for info in store.list(folder(layout.output)) if layout.in_place_attempt(info.uri))
+        fates = map_ordered(lambda uri: (uri, in_place.fate(uri)), listed)
+        store.delete(uri for uri, fate in fates if fate is Fate.ORPHANED)
+
+
+def _not_done(undone: Damaged) -> NotChanged:
+    return NotChanged(undone.commit.manifest_id, "a rebuild of it is not done")

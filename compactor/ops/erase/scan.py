@@ -1,0 +1,175 @@
+"""Finds what holds a value before anything is erased: rows, rejected lines, files to search. Writes nothing."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, groupby
+
+from compactor.core.documents.changes import Commit, ErasedManifest
+from compactor.core.documents.records import Accepted
+from compactor.core.errors import CompactorError, ObjectNotFound, StagingError, StuckError
+from compactor.core.layout import ManifestKey, is_delivery, redriven_owner
+from compactor.core.results import only
+from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.reading import Detail, Scope, account_of, folded
+from compactor.ledger.state import State
+from compactor.ledger.visible import Visible
+from compactor.ops.erase.inputs import (
+    Candidate,
+    candidates_of,
+    copy_candidates,
+    letter_candidates,
+    names_partition,
+    names_value,
+)
+from compactor.ops.erase.search import RowSearch, rejects_found
+from compactor.ops.rebuild.damaged import Damaged, NotChanged
+from compactor.telemetry.error_text import described
+
+_IN_FOLDERS = "of its files were in the partition of a value, whose name its records keep"
+_IN_NAMES = "of its input files have a value in their names, which its records keep"
+
+
+class NotSearched(NotChanged):
+    """A manifest that could not be searched completely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A manifest whose files hold a value."""
+
+    accepted: Accepted
+    commit: Commit  # the valid one
+    rows: int
+    rejected_lines: int
+
+    @property
+    def erased(self) -> ErasedManifest:
+        """What will be erased from it."""
+        key, generation = self.commit.key, self.commit.generation + 1
+        return ErasedManifest(
+            manifest_id=key.id,
+            date=key.date,
+            generation=generation,
+            rows=self.rows,
+            rejected_lines=self.rejected_lines,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """A committed manifest that was searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class EraseScan:
+    """What was found."""
+
+    parts: tuple[object, ...] = ()
+
+    @property
+    def searched(self) -> int:
+        """Number of committed manifests that were searched."""
+        return len(only(_Searched, self.parts))
+
+    @property
+    def held(self) -> tuple[Held, ...]:
+        """Manifests whose rows or rejects hold a value."""
+        return only(Held, self.parts)
+
+    @property
+    def undone(self) -> tuple[Damaged, ...]:
+        """Rebuilds that are decided but not published: they are finished first, then their manifests searched."""
+        return only(Damaged, self.parts)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Input files that may hold a value."""
+        return only(Candidate, self.parts)
+
+    @property
+    def refused(self) -> tuple[NotChanged, ...]:
+        return only(NotChanged, self.parts)
+
+    @property
+    def unsearched(self) -> set[str]:
+        """The ids of manifests that could not be searched completely."""
+        return {each.manifest_id for each in only(NotSearched, self.parts)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EraseScanner:
+    """Searches all manifests on record, including those of closed dates."""
+
+    state: State
+    search: RowSearch
+
+    def scan(self) -> EraseScan:
+        """Search everything."""
+        return EraseScan((*self.scan_some(self.state.ledger.manifests()).parts, *self._unfinished(), *self._copies()))
+
+    def _unfinished(self) -> Iterator[NotChanged]:
+        layout, store = self.state.layout, self.state.store
+        if waiting := sum(is_delivery(info.uri) for info in store.list(layout.manifests_folder)):
+            yield NotChanged("", f"{waiting:,} delivered manifests are not done yet; run it again then")
+        if pending := sum(1 for _ in store.list(layout.pending_folder)):
+            yield NotChanged("", f"{pending:,} parts wait for the sealer; run it again then")
+
+    def _copies(self) -> Iterator[Candidate]:
+        """The copies of redriven lines."""
+        place = self.state.layout.redriven_folder
+        copies = (info.uri for info in self.state.store.list(place))
+        for manifest_id, uris in groupby(copies, key=lambda uri: redriven_owner(uri, place) or ""):
+            account = account_of(self.state, manifest_id, Detail.ACCEPTED)
+            outcome = account.outcome if account.is_done else None
+            yield from copy_candidates(list(uris), manifest_id, account.accepted, outcome)
+
+    def scan_some(self, keys: Iterable[ManifestKey]) -> EraseScan:
+        """Search some manifests."""
+        visible = Visible(self.state)
+        scope = Scope(keys=keys, details=Detail.ACCEPTED)
+        searched = folded(self.state, scope, partial(self._searched, visible))
+        found = list(chain.from_iterable(self.state.meter.each("manifest", searched)))
+        faults = (NotChanged("", f"{uri}: {fault}") for uri, fault in visible.faults.items())
+        return EraseScan((*found, *faults))
+
+    def _searched(self, visible: Visible, account: Account) -> list[object]:
+        try:
+            return list(self._search(account.checked(), visible))
+        except (ObjectNotFound, StagingError, StuckError) as exc:
+            return [NotSearched(account.id, str(exc))]
+        except CompactorError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
+            return [NotSearched(account.id, f"its files cannot be read: {described(exc)}")]
+
+    def _search(self, account: Account, visible: Visible) -> Iterator[object]:
+        accepted, commit = account.accepted, account.commit
+        if account.letter is not None:
+            yield from letter_candidates(accepted)
+        elif commit is None or (not account.is_done and not commit.is_rebuilt):
+            yield NotChanged(account.id, "it is not done yet; run it again then")
+        elif accepted is None:
+            yield NotChanged(account.id, "the record of its acceptance is gone; expected it to be kept")
+        elif not account.is_done:
+            yield Damaged(accepted, commit, "")
+        else:
+            yield from self._search_commit(accepted, commit, visible)
+
+    def _search_commit(self, accepted: Accepted, commit: Commit, visible: Visible) -> Iterator[object]:
+        store, wanted = self.state.store, self.search.wanted
+        has_rows = visible.taken("rows", commit.key, commit.generation) is None
+        has_rejects = visible.taken("rejects", commit.key, commit.generation) is None
+        rows = sum(self.search.count(commit, file) for file in commit.outputs) if has_rows else 0
+        rejects = commit.rejects if has_rejects else ()
+        lines = sum(1 for file in rejects for _ in rejects_found(store, file.final, wanted))
+        yield _Searched()
+        if rows or lines:
+            yield Held(accepted, commit, rows, lines)
+        may_be_any = bool(rows or lines or commit.erased or not has_rows)
+        layout = self.state.layout
+        yield from candidates_of(commit, wanted, layout, may_be_any=may_be_any, may_be_rejected=not has_rejects)
+        if named := sum(names_value(file, wanted) for file in commit.files):
+            yield NotChanged(commit.manifest_id, f"{named:,} {_IN_NAMES}")
+        if folders := sum(names_partition(commit, file, wanted) for file in commit.outputs):
+            yield NotChanged(commit.manifest_id, f"{folders:,} {_IN_FOLDERS}")
