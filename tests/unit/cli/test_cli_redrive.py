@@ -165,7 +165,7 @@ def test_rejects(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     for words, verb in ((["--dry-run"], "Would redrive"), ([], "Redrove")):
         result = workspace.call("redrive", "rejects", "--date", DAY, *words)
         assert (result.exit_code, result.stdout.splitlines()[0]) == (3, f"{verb} 1 line in 1 file of 1 manifest")
-        assert "1 line as wrong as before: 1 invalid_json" in result.stdout
+        assert "1 line still invalid: 1 invalid_json" in result.stdout
     [lines] = (workspace.root / "s" / "redriven").rglob("*.gz")
     assert gzip.decompress(lines.read_bytes()) == b'\n\n{"id": "long"}\n'
     workspace.compact()
