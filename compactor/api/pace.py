@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from compactor.core.meter import Meter
 from compactor.core.text.formatting import count, rate, shown_seconds, size
+from compactor.telemetry.meter import Meter
 
 LEAST_SECONDS = 0.1
 """The least time between two texts."""

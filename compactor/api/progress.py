@@ -9,9 +9,9 @@ from typing import Literal, Protocol
 
 from compactor.api.pace import LEAST_SECONDS, paced
 from compactor.core.documents.changes import Commit
-from compactor.core.meter import Meter
 from compactor.core.text.formatting import count
 from compactor.job.results import Result, log_result
+from compactor.telemetry.meter import Meter
 
 Step = Literal["waiting", "planning", "reading", "compacting", "rebuilding", "verifying"]
 """A step of a call, by its name."""

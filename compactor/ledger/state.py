@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES, ManifestRules
 from compactor.core.layout import Layout
-from compactor.core.meter import Meter
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ledger.ledger import Ledger
+from compactor.telemetry.meter import Meter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from compactor.adapters.source_listing import SourceListing
 from compactor.adapters.stores import StoreSpec
 from compactor.core.inputs.source_places import in_words
-from compactor.core.meter import Meter
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
@@ -19,6 +18,7 @@ from compactor.settings.compact_paths import CompactPaths, Options
 from compactor.settings.settings import Settings, parse_settings
 from compactor.sources.folders.planning import source_files
 from compactor.sources.plan import Plan
+from compactor.telemetry.meter import Meter
 from compactor.wiring.engine_choice import engine_choice
 from compactor.wiring.grok_reader import grok_reader
 from compactor.wiring.settings_files import check_sources

@@ -15,9 +15,9 @@ from compactor.cli.ui.failures import say
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import counts_of
-from compactor.core.meter import Meter
 from compactor.core.text.formatting import by_name, count, duration, rate
 from compactor.job.results import Result, log_result
+from compactor.telemetry.meter import Meter
 
 if TYPE_CHECKING:
     from rich.spinner import Spinner

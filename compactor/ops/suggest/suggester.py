@@ -8,7 +8,6 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound, SettingsError
 from compactor.core.inputs.source_places import path_columns
 from compactor.core.layout import folder
-from compactor.core.meter import Meter
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.text.formatting import count
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
@@ -18,6 +17,7 @@ from compactor.ndjson.lines import Limits
 from compactor.ndjson.profiling import profile_file
 from compactor.schema.column_profile import TableProfile
 from compactor.schema.suggestion import SuggestionRules, suggestion
+from compactor.telemetry.meter import Meter
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import pytest
 
 import compactor
 from compactor.api.pace import LEAST_SECONDS, paced
-from compactor.core.meter import Meter
+from compactor.telemetry.meter import Meter
 from tests.support import extras
 
 

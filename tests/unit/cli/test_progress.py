@@ -12,7 +12,7 @@ WORK = """
 import time
 from compactor.__main__ import end_at_once
 from compactor.cli.ui.progress import working
-from compactor.core.meter import Meter
+from compactor.telemetry.meter import Meter
 import signal, sys
 signal.signal(signal.SIGINT, end_at_once)
 meter, items = Meter(), int(sys.argv[1])

@@ -9,9 +9,9 @@ from compactor.cli.parameters import destination_option, refuse_destination
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import write_out
 from compactor.core.logs.names import is_log
-from compactor.core.meter import Meter
 from compactor.ops.suggest.suggester import SAMPLE_RECORDS
 from compactor.settings.compact_paths import Options
+from compactor.telemetry.meter import Meter
 from compactor.wiring.suggesting import suggested_file
 
 
