@@ -13,7 +13,7 @@ import click
 from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.cli.ui.signals import interruptible
 from compactor.cli.ui.terminal import write_out
-from compactor.core.errors import SettingsError
+from compactor.core.errors import NoSettingsError
 from compactor.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
@@ -64,13 +64,11 @@ class Invocation:
         """Where the settings are; empty if variables alone have them, or if there are none.
 
         Raises:
-            SettingsError: DST has none.
+            SettingsError: DST has none, or another user may have written them.
         """
         try:
             return self._place()
-        except SettingsError:
-            if self.config is not None or self.destination is not None:
-                raise
+        except NoSettingsError:
             return ""
 
     @property

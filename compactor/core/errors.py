@@ -214,6 +214,10 @@ class SettingsError(OperatorError):
         return type(self), (self.faults,)
 
 
+class NoSettingsError(SettingsError):
+    """A command was given no settings and found none."""
+
+
 class ExtraMissing(OperatorError):
     """Optional packages that this work needs are not installed."""
 

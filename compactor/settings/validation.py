@@ -20,7 +20,7 @@ ENV_SEPARATOR = "__"
 _SHOWN_MAX_CHARACTERS = 120
 _MAY_BE_SECRET = re.compile(r"(kafka|kinesis|spark|emr)(\.(clusters|sources|conf|spark_conf)([.\[].*)?)?")
 """The tables of properties that clients and Spark are given, among them passwords, and the sections that have one."""
-_USERINFO = re.compile(r"\b(?!s3a?:|file:|kafka:|kinesis:)([a-z][a-z0-9+.-]*://).*@", re.IGNORECASE | re.DOTALL)
+_USERINFO = re.compile(r"([a-z][a-z0-9+.-]*:(?://)?).*@", re.IGNORECASE | re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python decodes bytes of the environment that are not UTF-8
 _EXPECTED = {
     "bool_type": "true or false",
@@ -61,6 +61,8 @@ class Source:
         """Record an invalid value, which is left out where it may be a secret."""
         variable = self.origins.get(key.partition("[")[0])
         origin = f" (from {variable})" if variable else ""
+        if key.endswith(("uri", "url")):
+            value = _USERINFO.sub(r"\1***@", str(value))
         text = "(value not shown)" if _MAY_BE_SECRET.fullmatch(key) else shown(value)
         self.faults.append(f"{key}: {text}{origin} -> expected {expected}")
 
@@ -119,12 +121,12 @@ def validate(name: str, model: type[SectionT], source: Source) -> SectionT | Non
 
 
 def shown(value: object) -> str:
-    """A value for a message: as JSON where possible, truncated to 120 characters; a URL without its user."""
+    """A value for a message: as JSON where possible, truncated to 120 characters."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
-    text = _USERINFO.sub(r"\1***@", text.encode("utf-8", "backslashreplace").decode())
+    text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= _SHOWN_MAX_CHARACTERS else text[: _SHOWN_MAX_CHARACTERS - 3] + "..."
 
 

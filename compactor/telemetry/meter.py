@@ -35,11 +35,11 @@ class Meter:
             is_counted = not self.unit
             if is_counted:
                 self.unit, self.total, self.done, self.number = unit, total, 0, self.number + 1
-        if is_counted:
-            self.on_change()
         try:
+            if is_counted:
+                self.on_change()
             yield is_counted
-            if is_counted and self.total != self.done:  # which is known only now
+            if is_counted and self.total is None:  # which is known only now
                 self.total = self.done
                 self.on_change()
         finally:
@@ -60,6 +60,6 @@ class Meter:
         """Yield items, and count them as a piece of work; `many` says how many units an item is."""
         with self.work(unit, total) as is_counted:
             for item in items:
+                yield item
                 if is_counted:
                     self.add(unit, many(item))
-                yield item

@@ -101,7 +101,7 @@ def _check_lasting(paths: CompactPaths, options: Options, kept: Document | None)
 def _read(paths: CompactPaths, store: ObjectStore) -> Document | None:
     try:
         if not is_s3(paths.settings_file) and Path(paths.settings_file).exists():
-            check_trusted(Path(paths.settings_file))
+            check_trusted(Path(paths.settings_file), "choose another --state")
         document = parse_toml(store.read(paths.settings_file), paths.settings_file)
     except ObjectNotFound:
         return None

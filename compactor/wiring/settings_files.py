@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from compactor.adapters.stores import StoreSpec
-from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
+from compactor.core.errors import AccessError, NoSettingsError, ObjectNotFound, SettingsError
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder, is_s3
 from compactor.core.ports import ObjectStore
@@ -108,14 +108,14 @@ def settings_place(config: str | None, destination: str | None, env: Mapping[str
     if named := env.get("COMPACTOR_CONFIG"):
         return named
     if Path(SETTINGS_NAME).is_file():
-        check_trusted(Path(SETTINGS_NAME))
+        check_trusted(Path(SETTINGS_NAME), "name them by --config")
         return SETTINGS_NAME
     if any(name.startswith("COMPACTOR_") and "__" in name for name in env):
         return ""
     here = f"{folder(str(Path.cwd()))}{SETTINGS_NAME}"
     found = f"no settings: no DST, no --config, no $COMPACTOR_CONFIG, and no {here}"
     expected = "the DST of an earlier `compactor compact`, or a settings file: run `compactor init`"
-    raise SettingsError([f"{found} -> expected {expected}"])
+    raise NoSettingsError([f"{found} -> expected {expected}"])
 
 
 def _of_destination(destination: str, env: Mapping[str, str]) -> str:
@@ -127,16 +127,21 @@ def _of_destination(destination: str, env: Mapping[str, str]) -> str:
             [f"{looked} -> expected the DST of an earlier `compactor compact`, or the place of its --state"]
         )
     if len(candidates) > 1 and not is_s3(found):
-        check_trusted(Path(found))
+        check_trusted(Path(found), "name them by --config")
     return found
 
 
-def check_trusted(path: Path) -> None:
+def check_trusted(path: Path, way_out: str) -> None:
     """Check that only this user or root can have written a local settings file that was found, not named.
 
     Settings can run code, by `spark.conf` for example. The file and its folder must be this user's or root's, and
-    no other user may write them. A group may if it is the user's own, as with a umask of 002. Under sudo, the user is
-    the one who called it. A folder such as /tmp, where users can only remove files of their own, may hold the file.
+    no other user may write them; a link must be theirs as well. A group may write if it is the user's own, as with a
+    umask of 002. Under sudo, the user is the one who called it. The folder may be one such as /tmp, where users can
+    only remove files of their own.
+
+    Args:
+        path: The file, or a link to it.
+        way_out: What the user can do instead of changing owners and modes.
 
     Raises:
         SettingsError: Another user may have written it.
@@ -144,24 +149,23 @@ def check_trusted(path: Path) -> None:
     users = {os.geteuid(), 0}
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
         users.add(int(os.environ["SUDO_UID"]))
-    for each in (path, path.absolute().parent):
-        facts = each.stat()
-        is_kept = stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_ISVTX
+    named, real = path.absolute(), path.resolve()
+    for each in dict.fromkeys([named.parent, named, real.parent, real]):
+        facts = each.lstat() if each == named else each.stat()
+        is_kept = stat.S_ISLNK(facts.st_mode) or (stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_ISVTX)
         may_write = stat.S_IWOTH if _is_own_group(facts.st_gid, users) else stat.S_IWOTH | stat.S_IWGRP
         if facts.st_uid not in users or (facts.st_mode & may_write and not is_kept):
             found = f"{path}: other users may write {each} (owner {facts.st_uid}, mode {stat.S_IMODE(facts.st_mode):o})"
-            raise SettingsError(
-                [f"{found} -> expected settings that only you or root can change; or name them by --config"]
-            )
+            raise SettingsError([f"{found} -> expected settings that only you or root can change; or {way_out}"])
 
 
 def _is_own_group(gid: int, users: set[int]) -> bool:
-    """Whether a group is root's, or named like one of the users with no other members."""
+    """Whether a group is named like one of the users and has no other members, or is unnamed and this process's."""
     try:
         group = grp.getgrgid(gid)
         names = {pwd.getpwuid(user).pw_name for user in users}
-    except KeyError:
-        return False
+    except KeyError:  # in a container, user and group may be numbers alone
+        return gid == os.getegid()
     return group.gr_name in names and set(group.gr_mem) <= names
 
 

@@ -181,7 +181,6 @@ def status_of(name: str, at: int) -> os.stat_result:
 
 
 def _walk(root: str, names: Sequence[str], last: Last[T], *, is_fixed: bool) -> T:
-    above = _names(root) if is_fixed and root != "/" else []
     with ExitStack() as opened:
 
         def enter(name: str, at: int | None, flags: int) -> int:
@@ -189,8 +188,10 @@ def _walk(root: str, names: Sequence[str], last: Last[T], *, is_fixed: bool) -> 
             opened.callback(os.close, handle)
             return handle
 
-        at = enter("/" if above else root, None, 0)
-        for number, name in enumerate([*above, *names], start=-len(above)):
+        at = enter(root, None, 0)
+        if is_fixed and _path_of(at, root) != root:
+            raise LinkRefused(f"cannot open {root}: a symbolic link has replaced a folder on the way")
+        for number, name in enumerate(names):
             try:
                 if number == len(names) - 1:
                     return last(name, at)
@@ -199,12 +200,18 @@ def _walk(root: str, names: Sequence[str], last: Last[T], *, is_fixed: bool) -> 
                 target = _target(name, at)
                 if target is None:
                     raise
-                if number < 0:
-                    raise LinkRefused(f"cannot open {root}: a symbolic link has replaced a folder on the way") from None
                 # No name before this one is a link, so they are where they seem to be.
                 place = os.path.join(os.path.realpath(root), *names[:number], target, *names[number + 1 :])
                 raise _Leads(os.path.normpath(place)) from None
     raise AssertionError("a path always has a last name")
+
+
+def _path_of(handle: int, name: str) -> str:
+    """Where an opened folder is, as Linux knows; elsewhere where its name leads by now."""
+    try:
+        return os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 - literal names
+    except OSError:
+        return os.path.realpath(name)
 
 
 def _names(path: str) -> list[str]:

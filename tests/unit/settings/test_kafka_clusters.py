@@ -78,6 +78,7 @@ def test_what_cannot_be_a_cluster(prefix: str, clusters: dict[str, Any], expecte
         {"aws": {"endpoint_url": "https://me:hunter2@host/x y"}},
         {"table": {"uri": "postgresql://me:hunter2@host/a b"}},
         {"table": {"uri": "postgresql://me:hunter2@x/@host/a b"}},
+        {"table": {"uri": "postgresql:me:hunter2@host"}},
     ],
 )
 def test_faults_show_no_secrets(document: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from compactor.cli.invocation import Invocation
 from compactor.core.errors import SettingsError
 from compactor.wiring.settings_files import check_trusted, settings_place
 
@@ -26,7 +27,7 @@ def test_own_settings(found: Path, file: int, folder: int) -> None:
     """Others may read them, and may have files beside them in a folder like /tmp."""
     found.chmod(file)
     found.parent.chmod(folder)
-    check_trusted(found)
+    check_trusted(found, "x")
 
 
 @pytest.mark.parametrize(("file", "folder"), [(0o646, 0o755), (0o644, 0o757)])
@@ -46,10 +47,28 @@ def test_settings_that_others_may_write(found: Path, monkeypatch: pytest.MonkeyP
 def test_a_group_that_may_write(found: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Users whose umask is 002 have a group of their own; any other group may have members."""
     found.chmod(0o664)
-    check_trusted(found)
+    check_trusted(found, "x")
     monkeypatch.setattr("grp.getgrgid", lambda _: type("Group", (), {"gr_name": "staff", "gr_mem": []}))
     with pytest.raises(SettingsError, match="mode 664"):
-        check_trusted(found)
+        check_trusted(found, "x")
+
+
+def test_links(found: Path) -> None:
+    """A link counts as what it leads to: its file and the folder of that, too."""
+    link = found.parent.parent / "compactor.toml"
+    link.symlink_to(found)
+    check_trusted(link, "x")
+    found.parent.chmod(0o757)
+    with pytest.raises(SettingsError, match="mode 757"):
+        check_trusted(link, "x")
+
+
+def test_no_command_goes_on_without_them(found: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does one that needs no settings."""
+    found.chmod(0o646)
+    monkeypatch.chdir(found.parent)
+    with pytest.raises(SettingsError, match="other users may write"):
+        assert Invocation().has_settings
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -57,6 +76,6 @@ def test_settings_of_another_user(found: Path, monkeypatch: pytest.MonkeyPatch) 
     """They are refused whatever their mode, unless that user calls sudo."""
     os.chown(found, OTHER, OTHER)
     with pytest.raises(SettingsError, match=f"owner {OTHER}"):
-        check_trusted(found)
+        check_trusted(found, "x")
     monkeypatch.setenv("SUDO_UID", str(OTHER))
-    check_trusted(found)
+    check_trusted(found, "x")
