@@ -241,7 +241,7 @@ def test_publish_by_hand(catalog: Catalog, config: Path, tmp_path: Path) -> None
     code, shown, said = call(config, "schema", "publish")
     assert (code, shown.splitlines()[-1]) == (3, "  n  int in the table, expected string")
     assert "1 column of another type than in the output" in said
-    document = json.loads(call(config, "schema", "publish", "--json")[1])["published"]
+    document = json.loads(call(config, "schema", "publish", "--json")[1])
     assert document["other_types"] == [{"column": "n", "found": "int", "expected": "string"}]
 
 

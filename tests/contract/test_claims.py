@@ -297,7 +297,7 @@ def test_a_journal_with_a_gap_is_not_gone_by() -> None:
     with pytest.raises(RecordUnreadable, match=r"000000000002\.json: missing"):
         JournalClaims(store, "/claims/").get_many(["a"])
     store.put("/claims/000000000002.json", b"{}")
-    with pytest.raises(RecordUnreadable, match="expected an entry of the journal"):
+    with pytest.raises(RecordUnreadable, match="expected an entry of the claims journal"):
         JournalClaims(store, "/claims/").get_many(["a"])
 
 
@@ -393,7 +393,7 @@ def test_an_entry_that_the_index_has_is_not_gone_by() -> None:
     for number in range(BLOCK_ENTRIES):
         journal(store).claim([f"f-{number}"], f"m-{number}", now=NOW, lease_seconds=90)
     store.delete(["/claims/000000000004.json"])
-    with pytest.raises(RecordUnreadable, match=r"000000000004\.json: missing, although the index"):
+    with pytest.raises(RecordUnreadable, match=r"000000000004\.json: missing, although it is in the journal's index"):
         journal(store).get_many(["f-3"])
 
 

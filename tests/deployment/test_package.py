@@ -175,7 +175,7 @@ def test_the_zip_of_the_job(tmp_path: Path) -> None:
     build_job_zip(tmp_path / "job.zip")
     found = content(tmp_path / "job.zip")
     assert {name.partition("/")[0] for name in found} == {"compactor"}
-    assert {f"compactor/cli/schemas/{name}.schema.json" for name in NAMES} <= set(found)
+    assert {f"compactor/cli/schemas/{name.replace(' ', '-')}.schema.json" for name in NAMES} <= set(found)
     assert {"page.html.j2", "style.css", "log4j2.properties"} <= {Path(name).name for name in found}
     assert not [name for name in found if name.endswith((".pyc", ".so"))]
     build_job_zip(tmp_path / "again.zip")
@@ -248,7 +248,7 @@ def test_the_wheel(tmp_path: Path) -> None:
     found = content(wheel)
     tops = {name.partition("/")[0].partition("-")[0] for name in found}
     assert tops == {"compactor", "compactor_native", "ndjson_compactor"}
-    assert {f"compactor/cli/schemas/{name}.schema.json" for name in NAMES} <= set(found)
+    assert {f"compactor/cli/schemas/{name.replace(' ', '-')}.schema.json" for name in NAMES} <= set(found)
     assert found[MAN_PAGE] == (ROOT / "docs" / "compactor.1").read_bytes()
     [compiled] = [data for name, data in found.items() if name.endswith(".abi3.so")]
     assert not [place for place in (str(ROOT), str(Path.home())) if place.encode() in compiled]

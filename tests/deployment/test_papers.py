@@ -21,7 +21,7 @@ def test_the_image() -> None:
     text = (ROOT / "Dockerfile").read_text()
     [image] = re.findall(r"^FROM (\S+)$", text, re.MULTILINE)
     version = CONTENTS["job"][CONTENTS["job"].index("--python-version") + 1]
-    assert image == f"python:{version}-slim"
+    assert re.fullmatch(rf"python:{re.escape(version)}-slim@sha256:[0-9a-f]{{64}}", image)
     assert re.findall(r"^USER (\S+)$", text, re.MULTILINE) == ["10001:10001"]
     assert text.index("--require-hashes --requirement /build/locks/job.txt") < text.index("/build/dist/")
     assert not re.search(r"^(ADD|ENV|ARG)\b|http|sudo|apt", text, re.MULTILINE)
