@@ -40,7 +40,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "OutputFolder": settings.output.folder.format(date="${file_date}"),
         "InputBucketName": bucket,
         "InputPrefix": folder(key) if key else "",
-        "KinesisStream": _stream(settings),
+        "KinesisStreams": _pattern(_kinesis_streams(settings)),
         "KafkaTopics": _pattern(_topics(settings)),
         "KafkaSecrets": _pattern(secrets_of(settings)),
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
@@ -84,7 +84,6 @@ def _faults(settings: Settings) -> list[str]:
     paths = settings.paths
     places = {"paths.manifests": paths.manifests, "paths.output": paths.output, "paths.state": paths.state}
     named = settings.input.allowed_prefixes
-    streams = [each for each in named if each.startswith(f"{KINESIS}://")]
     inputs = {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(named) if not is_log(each)}
     schema = {"schema.file": settings.schema.file} if settings.schema.file else {}
     everything = (places | inputs | schema).items()
@@ -97,7 +96,6 @@ def _faults(settings: Settings) -> list[str]:
             "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place on S3": len(inputs) == 1,
-            "input.allowed_prefixes: at most one stream of Kinesis, or source": len(streams) <= 1,
             "kafka.clusters: secrets as secretsmanager:ARN, for Glue sets no variable and has no file of them": (
                 not any(
                     value.startswith(("env:", "file:"))
@@ -163,11 +161,11 @@ def _unmet(expectations: Mapping[str, bool]) -> list[str]:
     return [expected.replace(": ", " -> expected ", 1) for expected, holds in expectations.items() if not holds]
 
 
-def _stream(settings: Settings) -> str:
-    """The stream that input may come from, by its name in AWS: `*` for all, empty for none."""
-    scheme = f"{KINESIS}://"
-    place = next((each for each in settings.input.allowed_prefixes if each.startswith(scheme)), "")
-    return place.removeprefix(scheme).partition("/")[2] or "*" if place else ""
+def _kinesis_streams(settings: Settings) -> Iterator[str]:
+    """The streams that input may come from, by their names in AWS: `*` for all of a source, which people may plan."""
+    for each in settings.streams or (settings,):
+        places = (place for place in each.input.allowed_prefixes if place.startswith(f"{KINESIS}://"))
+        yield from (place.removeprefix(f"{KINESIS}://").partition("/")[2] or "*" for place in places)
 
 
 def _topics(settings: Settings) -> Iterator[str]:

@@ -500,18 +500,23 @@ def test_settings_that_the_stack_does_not_support() -> None:
 
 @pytest.mark.parametrize(
     ("streams", "expected"),
-    [([], ""), (["kinesis://main/orders"], "orders"), (["kinesis://main"], "*")],
+    [
+        ([], ""),
+        (["kinesis://main/orders"], "orders"),
+        (["kinesis://main"], "*"),
+        (["kinesis://main/orders", "kinesis://other/orders"], "orders"),
+        (["kinesis://main/orders-a", "kinesis://main/orders-b"], "orders-*"),
+        (["kinesis://main/orders", "kinesis://main/clicks"], "*"),
+        (["kinesis://main/orders", "kinesis://other"], "*"),
+    ],
 )
-def test_the_stream_of_kinesis(streams: list[str], expected: str) -> None:
+def test_the_streams_of_kinesis(streams: list[str], expected: str) -> None:
     """Beside the place on S3, whichever comes first: its policies let people read it."""
     settings = load_settings(ROOT / "config" / "prod.toml", {})
     places = (*streams, *settings.input.allowed_prefixes)
     found = settings_parameters(replace(settings, input=settings.input.model_copy(update={"allowed_prefixes": places})))
-    assert found["KinesisStream"] == expected
+    assert found["KinesisStreams"] == expected
     assert found["InputBucketName"] == parameters_of("prod")["InputBucketName"]
-    several = settings.input.model_copy(update={"allowed_prefixes": (*places, "kinesis://main/a", "kinesis://main/b")})
-    with pytest.raises(SettingsError, match="at most one stream of Kinesis, or source"):
-        settings_parameters(replace(settings, input=several))
 
 
 def test_parameters_are_given_once_and_known() -> None:

@@ -70,7 +70,7 @@ def policy(name: str) -> list[Document]:
         "InputBucketName": RAW,
         "JobName": NAME,
         "ArtefactBucketName": WORK,
-        "KinesisStream": NAME,
+        "KinesisStreams": NAME,
     }
     found = resources(template(), parameters_of("prod") | places | {"ClaimsTableName": CLAIMS, "Environment": "people"})
     given = {

@@ -254,3 +254,12 @@ def test_the_document_has_the_numbers() -> None:
     own = with_streams(template(), settings_of(entry("a"), entry("b", job="own")))
     room, added_own = MAX_RESOURCES - len(before["Resources"]), len(own["Resources"]) - len(before["Resources"])
     assert f"about {room // added // 5 * 5} streams, or {room // added_own // 5 * 5} with jobs of their own" in text
+
+
+def test_the_streams_of_kinesis() -> None:
+    """What the streams name counts; at the top of the file stands the whole source."""
+    document = tomllib.loads((ROOT / "config" / "prod.toml").read_text())
+    document["input"]["allowed_prefixes"] = ["s3://example-raw", "kinesis://main"]
+    entries = [entry(name, input={"allowed_prefixes": [f"kinesis://main/shop-{name}"]}) for name in NAMES[:2]]
+    found = parse_settings({**document, "kinesis": {"sources": {"main": {}}}, "streams": entries})
+    assert settings_parameters(found)["KinesisStreams"] == "shop-*"
