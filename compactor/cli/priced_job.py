@@ -127,19 +127,16 @@ def shape_of(
     convert, builder = (settings.convert, settings.builder) if settings else (Convert(), Builder())
     output, stream = (settings.output, settings.stream) if settings else (Output(), Stream())
     control = settings.control if settings else Control()
+    # Not `installed_engine`: the wheel that the job has need not be installed here.
+    name = engine or engine_choice(convert).name
+    has_table = settings is not None and any(each.has_table for each in settings.streams or (settings,))
     return Shape(
-        # Not `installed_engine`: the wheel that the job has need not be installed here.
-        engine=engine or engine_choice(convert).name,
+        engine=name,
         target_manifest_bytes=builder.target_manifest_bytes,
         target_file_bytes=output.target_file_bytes,
         max_wait_seconds=builder.max_wait_seconds,
         trigger_interval_seconds=stream.trigger_interval_seconds,
         ratio=REFERENCE_RATIO if ratio is None else ratio,
         shards=shards or control.shards,
-        in_place=_is_in_place(settings, engine or engine_choice(convert).name),
+        in_place=has_table and name == "native",  # the estimate is for a job on S3
     )
-
-
-def _is_in_place(settings: Settings | None, engine: EngineName) -> bool:
-    """Whether output files are written in place: the estimate is for a job on S3."""
-    return bool(settings and settings.has_table and engine == "native")

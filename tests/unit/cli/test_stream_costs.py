@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 from compactor.adapters.local.native.kernel import is_installed
 from compactor.cli.entry import compactor as command
+from compactor.cli.priced_job import shape_of
 from compactor.cost.measured_cost import common_commits, measured_cost, together
 from tests.support.recent_commits import recent_commit
 from tests.support.statuses import NOW
-from tests.support.streams import write_stream_settings
+from tests.support.streams import stream_settings, write_stream_settings
 
 LINE = b'{"a": 1}\n' * 1000
 
@@ -74,6 +75,14 @@ def test_each_job_has_workers(tmp_path: Path) -> None:
     assert (shared["jobs"], shared["job"]["workers"], own["jobs"], own["job"]["workers"]) == (1, 3, 2, 6)
     glue = [next(each for each in found["lines"] if each["service"] == "Glue") for found in (shared, own)]
     assert glue[1]["dollars_per_hour"] == pytest.approx(2 * glue[0]["dollars_per_hour"])
+
+
+def test_a_table_of_a_stream_counts() -> None:
+    """Tables belong to streams, and their files are written in place: at the top of the settings file is a catalog."""
+    at_the_top = {"table": {"catalog": "glue"}, "schema": {"metadata_columns": ["file_date"]}}
+    for table, in_place in (("", False), ("lake.events", True)):
+        stream = {"name": "a", "input": {"allowed_prefixes": ["s3://lake/raw/a"]}, "table": {"name": table}}
+        assert shape_of(stream_settings(stream, **at_the_top), "native", None).in_place is in_place
 
 
 def commit_at(seconds: float) -> Any:
