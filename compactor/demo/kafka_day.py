@@ -89,6 +89,7 @@ def _settings(work: Path, servers: str) -> str:
             "output": {"target_file_bytes": 8 * MIB},
             "stream": {"source": "listing" if native else "spark"},
             "metrics": {"sink": "none"},
+            "spark": {"conf": {"spark.master": "local[*]"}},
             "kafka": {"clusters": {CLUSTER: {"bootstrap.servers": servers}}},
         }
     )

@@ -51,6 +51,7 @@ class Scene:
                 "aws": {"region": region, "endpoint_url": self.endpoint_url},
                 "metrics": {"environment": "demo", "sink": sink},
                 "stream": {"source": "spark" if self.with_spark else "listing"},
+                "spark": {"conf": {"spark.master": "local[*]"}},
             }
         )
 

@@ -25,6 +25,7 @@ from compactor.cli.commands.demo import parse_size
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import OperatorError
 from compactor.core.text.safe_text import visible
+from compactor.demo import kafka_day
 from compactor.demo.events import BAD_LINES, LATE_KEY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import REASON_OF_KIND, Outcome, differences
@@ -56,6 +57,9 @@ def test_settings_hold(total_bytes: int, tmp_path: Path) -> None:
     buckets = Scene("s3://raw/", "s3://lake/", total_bytes, url, f"{url}/123456789012/q")
     emulated = parse_settings(tomllib.loads(buckets.settings_toml()))
     assert (emulated.aws.endpoint_url, emulated.builder.claims) == ("http://127.0.0.1:5000", TABLE)
+    topic = parse_settings(tomllib.loads(kafka_day._settings(tmp_path, "127.0.0.1:9092")))
+    masters = {each.spark.conf["spark.master"] for each in (local, emulated, topic)}
+    assert masters == {"local[*]"}, "where $SPARK_MASTER is set, the demo stays on this machine"
 
 
 def test_every_flaw_is_expected_with_its_reason() -> None:
