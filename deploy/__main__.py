@@ -13,10 +13,10 @@ from botocore.exceptions import ClientError
 from compactor import __version__
 from compactor.core.errors import CompactorError
 from compactor.schema.registry import EMPTY_SCHEMA
-from compactor.settings.control_policy import Policy
 from compactor.settings.settings import Settings, load_settings
 from compactor.wiring import operating
 from compactor.wiring.app import App
+from compactor.wiring.control import policy_of
 from deploy import ROOT
 from deploy.canary import with_release
 from deploy.canary_deployment import about_canary, deploy_canary, withdraw_canary
@@ -122,7 +122,7 @@ def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool)
 def _restart(app: App, release: str) -> None:
     Restart(
         runs=app.runs_of_shard,
-        policy=Policy(**app.settings.control.model_dump()),
+        policy=policy_of(app.settings),
         release=release,
         seconds=time.monotonic,
         pause=time.sleep,

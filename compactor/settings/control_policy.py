@@ -1,6 +1,7 @@
 """The policy of the control plane: the section `control`, and fixed limits with their reasons. No I/O."""
 
 from datetime import datetime
+from typing import Literal
 
 from compactor.settings.sections import Control
 from compactor.settings.types import MaintenanceWindow
@@ -12,7 +13,7 @@ STALL_SECONDS = 3600.0
 class Policy(Control):
     """The section `control`, and the control plane's own limits."""
 
-    is_on_emr: bool = False  # whether EMR Serverless runs the job, and not Glue
+    service: Literal["Glue", "EMR Serverless"] = "Glue"  # what runs the job
     # Starting Spark on new workers takes minutes.
     start_grace_seconds: float = 600.0  # longest time until the first heartbeat of a run that is RUNNING
     hang_seconds: float = 300.0  # a run is stopped if its heartbeat is older while work waits
@@ -26,11 +27,6 @@ class Policy(Control):
     breaker_failures: int = 5  # failed runs within the window that open the breaker
     breaker_window_seconds: float = 3600.0
     breaker_cooldown_seconds: float = 3600.0  # time from the last failure to the next trial run
-
-    @property
-    def service(self) -> str:
-        """What runs the job, as people call it."""
-        return "EMR Serverless" if self.is_on_emr else "Glue"
 
     @property
     def proven_seconds(self) -> float:

@@ -67,7 +67,7 @@ def control_plane(
             # One shard lands the logs of all, which the first one's check watches.
             logs=[log_watch(each, may_note=True) for each in streams.values() or [app]] if is_first else [],
         ),
-        policy=Policy(**control.model_dump(), is_on_emr=app.settings.is_on_emr),
+        policy=policy_of(settings),
         notices=Notices(
             notifier=notifier or _notifier(app),
             store=app.store,
@@ -81,6 +81,11 @@ def control_plane(
         # The first shard's check emits the metrics of all shards together.
         sum_metrics=metrics_sink(settings.of_all_shards(), app.clock) if shard is not None and is_first else None,
     )
+
+
+def policy_of(settings: Settings) -> Policy:
+    """What a job's control plane goes by."""
+    return Policy(**settings.control.model_dump(), service="EMR Serverless" if settings.is_on_emr else "Glue")
 
 
 def _metrics(settings: Settings, clock: Clock) -> MetricsSink:

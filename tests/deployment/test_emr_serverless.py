@@ -20,7 +20,7 @@ from compactor.adapters.aws import emr_job
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
-from compactor.wiring.control import job_runs
+from compactor.wiring.control import job_runs, policy_of
 from deploy.emr_archive import EMR_PYTHON, build_archive
 from deploy.emr_serverless import TEMPLATE, deploy_emr
 from deploy.pip import PackagingError
@@ -102,6 +102,7 @@ def test_the_target_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     wanted = {**document, "emr": given}
     assert isinstance(job_runs(App(parse_settings(wanted))), emr_job.EmrJob)
+    assert [policy_of(parse_settings(each)).service for each in (document, wanted)] == ["Glue", "EMR Serverless"]
 
 
 @pytest.fixture
