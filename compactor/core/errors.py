@@ -173,14 +173,14 @@ class RecordUnreadable(StuckError):
 class StagingLost(StuckError):
     """The staged files of a committed manifest were deleted before they were published."""
 
-    next_move = "run `compactor rebuild` with the manifest's id, or restore the reported staged files"
+    next_move = "run `compactor rebuild --manifest ID`, or restore the reported staged files"
 
 
 class TableHeldBack(StuckError):
     """The catalog keeps refusing a manifest's files on their own: it is held back from the table, and not done."""
 
     next_move = (
-        "fix the reported cause, then `compactor table repair` adds it again; or `compactor rebuild` with its id "
+        "fix the reported cause, then `compactor table repair` adds it again; or `compactor rebuild --manifest ID` "
         "rewrites its files"
     )
 
@@ -216,6 +216,8 @@ class SettingsError(OperatorError):
 
 class NoSettingsError(SettingsError):
     """A command was given no settings and found none."""
+
+    next_move = "name DST or a settings file, or run `compactor init`; then run it again"
 
 
 class ExtraMissing(OperatorError):

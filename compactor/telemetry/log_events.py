@@ -181,7 +181,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     "columns.refused": _warning(
         "some keys got no column; their values are in _rescued_data",
         {"manifest_id": _MANIFEST, "keys": "at least", "new_columns": "for other keys"},
-        "if values are used as keys, inform the producer; if not, raise the limits in [schema]",
+        "values used as keys: inform the producer; others: wait for the next UTC day, else raise schema.max_columns",
     ),
     "partitions.too_many": _warning(
         "too many partitions; some rows are in the partition without values",
@@ -352,9 +352,9 @@ CATALOGUE: Mapping[str, LogEvent] = {
         "none if the deletion was intended",
     ),
     "manifest.misdated": _warning(
-        "another program's manifest has a date outside the window of `[input]`; the arrival date is used",
+        "another program's manifest has a date before 2000, or over 31 days after arrival; the arrival date is used",
         {"manifest_id": _MANIFEST, "ignored_date": "its date", "date": "arrival date"},
-        "inform its owner; if the date is right, widen the window, then `compactor stop`",
+        "inform its owner",
     ),
     "groups.left": _warning(
         "a builder call ran out of time; the queue redelivers the remaining messages",

@@ -71,7 +71,7 @@ CATALOGUE = {
     "NewColumns": Metric("new columns", "a producer changed its events"),
     "ColumnsRefused": Metric(
         "minimum number of keys without a column; their values are in _rescued_data",
-        "rises: values may be used as keys; compare columns.refused in the log with the limits in [schema]",
+        "rises: values may be used as keys; compare columns.refused in the log with schema.max_columns",
     ),
     "ColumnsUsedPercent": Metric(
         "key columns, divided by schema.max_columns",
