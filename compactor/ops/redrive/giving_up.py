@@ -38,7 +38,9 @@ def find_quarantined(
     inputs = [file for source in scan.sources for file in source.files if not uris or canonical(file.uri) in asked]
     found = {canonical(file.uri) for file in inputs}
     refused = [Refused("", uri, "it is not quarantined") for name, uri in asked.items() if name not in found]
-    return Dismissal(tuple(inputs), (*scan.refused, *refused))
+    # Other manifests that could not be read say nothing about the files that were asked for.
+    unreadable = scan.refused if manifest_ids or not uris else ()
+    return Dismissal(tuple(inputs), (*unreadable, *refused))
 
 
 def given_up(

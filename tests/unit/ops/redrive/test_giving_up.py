@@ -88,3 +88,14 @@ def test_what_is_asked_for(scene: Scene) -> None:
     refused = find_quarantined(state, [uri, other])
     assert ([each.uri for each in refused.inputs], [each.uri for each in refused.refused]) == ([uri], [other])
     assert find_quarantined(state, date="1999-01-01").inputs == ()
+
+
+def test_a_damaged_record_of_another_manifest(scene: Scene) -> None:
+    """It is refused where all input is meant, but does not concern files that are named."""
+    state, uri = scene.app.state, partition_range(3, 6)
+    [lost] = find_quarantined(state).inputs
+    [other] = [key for key in state.ledger.manifests() if key.id != lost.manifest_id]
+    scene.app.store.put(state.layout.outcome(other), b"damaged")
+    assert find_quarantined(state, [uri]) == Dismissal((lost,))
+    everything = find_quarantined(state)
+    assert ([*everything.inputs], [each.manifest_id for each in everything.refused]) == ([lost], [other.id])
