@@ -94,7 +94,7 @@ def test_unchanged_lines_grow_nothing(harness: Harness) -> None:
     for dry_run in (True, False, False):
         report = redrive(harness, "rejects", dry_run=dry_run)
         assert (report.redriven, report.unchanged.total()) == ((), 4)
-        assert whys(report) == ["4 lines as wrong as before: 2 invalid_json, 1 invalid_utf8, 1 not_an_object"]
+        assert whys(report) == ["4 lines still invalid: 2 invalid_json, 1 invalid_utf8, 1 not_an_object"]
     assert {info.uri for info in harness.store.list("/w/")} == before
 
 
