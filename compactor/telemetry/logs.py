@@ -128,3 +128,8 @@ def configure_logs(*, as_json: bool, level: Level = "info", stream: TextIO | Non
     LOGGER.handlers[:] = [handler]
     LOGGER.setLevel(level.upper())
     LOGGER.propagate = False
+
+
+def logs_json() -> bool:
+    """Whether the log is JSON, so that a program reads stderr."""
+    return any(isinstance(each.formatter, JsonLines) for each in LOGGER.handlers)

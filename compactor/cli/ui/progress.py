@@ -17,6 +17,7 @@ from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import counts_of
 from compactor.core.text.formatting import by_name, count, duration, rate
 from compactor.job.results import Result, log_result
+from compactor.telemetry.logs import logs_json
 from compactor.telemetry.meter import Meter
 
 if TYPE_CHECKING:
@@ -102,12 +103,15 @@ class LiveLine:
 
 @contextmanager
 def working(what: str, meter: Meter) -> Iterator[None]:
-    """Show on stderr how far work has come while the context is open, unless it is short.
+    """Show on stderr how far work has come while the context is open, unless it is short or the log there is JSON.
 
     Args:
         what: The work, in a word or two.
         meter: Counts it.
     """
+    if logs_json():
+        yield
+        return
     if not sys.stderr.isatty():
         with paced(meter, what, say, least_seconds=SAID_SECONDS):
             yield

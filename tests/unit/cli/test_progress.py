@@ -12,10 +12,13 @@ WORK = """
 import time
 from compactor.__main__ import end_at_once
 from compactor.cli.ui.progress import working
+from compactor.telemetry.logs import configure_logs
 from compactor.telemetry.meter import Meter
 import signal, sys
 signal.signal(signal.SIGINT, end_at_once)
 meter, items = Meter(), int(sys.argv[1])
+if "json" in sys.argv:
+    configure_logs(as_json=True)
 with working("checking the files of manifests" if items > 1 else "checking", meter):
     for _ in meter.each("manifest", range(items), items):
         time.sleep(0.05)
@@ -24,8 +27,8 @@ print("done")
 HIDE, SHOW, ERASE = "\x1b[?25l", "\x1b[?25h", "\x1b[2K"
 
 
-def shown(columns: int, items: int, interrupt_at: str = "") -> str:
-    return sent_to_terminal(columns, [sys.executable, "-c", WORK, str(items)], interrupt_at=interrupt_at)
+def shown(columns: int, items: int, *words: str, interrupt_at: str = "") -> str:
+    return sent_to_terminal(columns, [sys.executable, "-c", WORK, str(items), *words], interrupt_at=interrupt_at)
 
 
 @pytest.mark.parametrize("columns", [80, 40])
@@ -46,6 +49,11 @@ def test_line_of_long_work(columns: int) -> None:
 def test_short_work_shows_nothing() -> None:
     """Work of less than a second does not make the terminal flicker."""
     assert shown(80, 1) == "done\r\n"
+
+
+def test_nothing_beside_a_log_in_json() -> None:
+    """A program reads that log."""
+    assert shown(80, 40, "json") == "done\r\n"
 
 
 def test_ctrl_c_gives_the_cursor_back() -> None:
