@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from compactor import __version__
-from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
+from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat, given_by
 from compactor.cli.ui.terminal import flush_stdout, open_standard_streams
 from compactor.core.text.safe_text import visible
 
@@ -265,12 +265,18 @@ def _examples(words: str) -> str:
 
 @contextmanager
 def _safely_shown() -> Iterator[None]:
-    """Escape what click's own messages quote from the command line: a pattern of the shell may have put names there."""
+    """Escape what click's own messages quote from the command line: a pattern of the shell may have put names there.
+
+    If a command got too many arguments, the message adds the options that may be meant.
+    """
     try:
         yield
     except click.ClickException as exc:
         if not isinstance(exc, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # the help, of newer versions
-            exc.message = visible(exc.message)  # type: ignore[misc]  # it stays the same message
+            context = exc.ctx if isinstance(exc, click.UsageError) else None
+            hint = given_by(context.command) if context and "unexpected extra argument" in exc.message else ""
+            # A group within a group comes here twice.
+            exc.message = visible(exc.message).removesuffix(hint) + hint  # type: ignore[misc]  # the same message
         raise
 
 

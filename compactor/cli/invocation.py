@@ -14,6 +14,7 @@ from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.cli.ui.signals import interruptible
 from compactor.cli.ui.terminal import write_out
 from compactor.core.errors import NoSettingsError
+from compactor.core.layout import MANIFEST_ID
 from compactor.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ DESTINATION = "settings_of"
 
 STREAM = "stream_named"
 """The name of the parameter of `--stream`."""
+
+_GIVEN_BY = {"--in": "a destination is given by --in DST", "--manifest": "a manifest is given by --manifest ID"}
+
+
+def given_by(command: click.Command, *options: str) -> str:
+    """The end of a message on a word that a command does not take: which of some options, or of all, may be meant."""
+    declared = {name for each in command.params for name in each.opts}
+    return "".join(f"; {_GIVEN_BY[each]}" for each in options or _GIVEN_BY if each in declared)
 
 
 class _CurrentStderr:
@@ -79,7 +88,11 @@ class Invocation:
     def _place(self) -> str:
         from compactor.wiring.settings_files import settings_place  # noqa: PLC0415 - pydantic is slow to load
 
-        return settings_place(self.config, self.destination, os.environ)
+        context = click.get_current_context(silent=True)
+        hint = (
+            given_by(context.command, "--manifest") if context and MANIFEST_ID.fullmatch(self.destination or "") else ""
+        )
+        return settings_place(self.config, self.destination, os.environ, hint=hint)
 
     def at(self, destination: str) -> "Invocation":
         """The same call with the settings of a destination.

@@ -90,7 +90,7 @@ class _Parser(argparse.ArgumentParser):
         raise SettingsError([f"job arguments: {message}"])
 
 
-def settings_place(config: str | None, destination: str | None, env: Mapping[str, str]) -> str:
+def settings_place(config: str | None, destination: str | None, env: Mapping[str, str], *, hint: str = "") -> str:
     """The place of a call's settings: a path or `s3://bucket/key`; empty if environment variables have all of them.
 
     The most specific one counts: `--config`, else DST, else COMPACTOR_CONFIG, else `compactor.toml` in the current
@@ -104,7 +104,7 @@ def settings_place(config: str | None, destination: str | None, env: Mapping[str
     if config:
         return config
     if destination is not None:
-        return _of_destination(destination, env)
+        return _of_destination(destination, env, hint)
     if named := env.get("COMPACTOR_CONFIG"):
         return named
     if Path(SETTINGS_NAME).is_file():
@@ -118,13 +118,13 @@ def settings_place(config: str | None, destination: str | None, env: Mapping[str
     raise NoSettingsError([f"{found} -> expected {expected}"])
 
 
-def _of_destination(destination: str, env: Mapping[str, str]) -> str:
+def _of_destination(destination: str, env: Mapping[str, str], hint: str) -> str:
     candidates = _candidates(destination)
     found = _found(candidates, env)
     if found is None:
         looked = f"DST: {destination}: no settings there; looked for {' and '.join(candidates)}"
         raise SettingsError(
-            [f"{looked} -> expected the DST of an earlier `compactor compact`, or the place of its --state"]
+            [f"{looked} -> expected the DST of an earlier `compactor compact`, or the place of its --state{hint}"]
         )
     if len(candidates) > 1 and not is_s3(found):
         check_trusted(Path(found), "name them by --config")

@@ -80,6 +80,26 @@ def test_commands_take_dst(words: tuple[str, ...]) -> None:
     assert told or not result.stderr
 
 
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("trace rows raw/2026-01-02.ndjson", "(raw/2026-01-02.ndjson); a destination is given by --in DST"),
+        ("job plan rows raw", "(raw); a destination is given by --in DST"),
+        ("redrive files rows", "(rows); a destination is given by --in DST; a manifest is given by --manifest ID"),
+        ("verify rows m-1", "(m-1); a manifest is given by --manifest ID"),
+        ("status rows m-1", "(m-1)"),
+        ("rebuild m-1", "or the place of its --state; a manifest is given by --manifest ID"),
+        ("verify some/place", "or the place of its --state"),
+        ("status m-1", "or the place of its --state"),
+    ],
+)
+def test_words_that_need_an_option(words: str, expected: str) -> None:
+    """A message on a word too many, or on no settings, adds the options of the command that may be meant."""
+    result = call(*words.split())
+    assert (result.exit_code, result.stderr.rstrip().endswith(expected)) == (2, True)
+
+
 def test_every_command_takes_dst() -> None:
     """All commands have DST as their only argument, or --in, but those that make their own settings."""
     for name in set(SUMMARIES) - {"compact", "demo", "job init"}:
