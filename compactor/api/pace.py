@@ -57,5 +57,6 @@ def _words(meter: Meter, seconds: float) -> str:
         pace = f"{done / max(seconds, LEAST_SECONDS):,.0f}/s" if done >= seconds else f"{60 * done / seconds:,.1f}/min"
     if not total:
         return f": {shown if unit == 'byte' else count(done, unit)}, {pace}"
-    left = shown_seconds(max(0, total - done) * seconds / max(done, 1))
-    return f" {100 * min(done, total) // total} %: {shown} of {of}, {pace}, {left} left"
+    left = shown_seconds(max(0, total - done) * seconds / max(done, 1)) + " left"
+    reached = f", at {meter.reached}" if meter.reached else ""
+    return f" {100 * min(done, total) // total} %: {shown} of {of}, {pace}, {left}{reached}"

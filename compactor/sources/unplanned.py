@@ -68,6 +68,7 @@ class Unplanned(Source):
         self._unread = {date: (files, size_bytes) for date, files, size_bytes in self.spill.dates()}
         with self.state.meter.work("file", sum(files for files, _ in self._unread.values())):
             for date in list(self._unread):
+                self.state.meter.reached = date
                 for page in self.spill.pages(self.page_files, date):
                     files_left, bytes_left = self._unread[date]
                     self._unread[date] = files_left - len(page), bytes_left - sum(each.size_bytes for each in page)

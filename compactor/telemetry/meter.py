@@ -18,11 +18,12 @@ class Meter:
         total: How many there are; None if that is unknown.
         done: How many are done.
         number: The number of the piece of work, from 1.
+        reached: The date that the work has reached; empty if it does not go by date.
         on_change: Called when a piece of work begins, and when some of it is done.
     """
 
     def __init__(self) -> None:
-        self.unit = ""
+        self.unit = self.reached = ""
         self.total: int | None = None
         self.done = self.number = 0
         self.on_change: Callable[[], None] = lambda: None
@@ -34,7 +35,7 @@ class Meter:
         with self._lock:
             is_counted = not self.unit
             if is_counted:
-                self.unit, self.total, self.done, self.number = unit, total, 0, self.number + 1
+                self.unit, self.reached, self.total, self.done, self.number = unit, "", total, 0, self.number + 1
         try:
             if is_counted:
                 self.on_change()

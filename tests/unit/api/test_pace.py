@@ -47,6 +47,22 @@ def test_words_of_a_pace(number: int, total: int | None, seconds: float, expecte
         assert told == [expected]
 
 
+def test_date_that_work_has_reached() -> None:
+    """Work by date shows it, until other work begins."""
+    told: list[str] = []
+    now, meter = [0.0], Meter()
+    with paced(meter, "planning", told.append, clock=lambda: now[0]):
+        for date in ("2026-01-02", ""):
+            with meter.work("file", 2):
+                meter.reached = meter.reached or date
+                now[0] += 1.0
+                meter.add("file", 2)
+    assert told == [
+        "planning 100 %: 2 of 2 files, 2/s, 0 s left, at 2026-01-02",
+        "planning 100 %: 2 of 2 files, 2/s, 0 s left",
+    ]
+
+
 @extras.NATIVE.needed
 @pytest.mark.parametrize("deep", [False, True])
 def test_all_input_is_told_of(tmp_path: Path, deep: bool) -> None:
