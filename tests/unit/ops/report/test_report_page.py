@@ -12,6 +12,7 @@ from compactor.cli.priced_job import shape_of
 from compactor.core.documents.records import FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.core.text.formatting import duration, percent
+from compactor.core.text.safe_text import Suggestions
 from compactor.ops.report import page as rendering
 from compactor.ops.report.page import coded, environment, page, time_labels
 from compactor.ops.report.period import Period
@@ -197,6 +198,20 @@ def test_prices_of_little_work() -> None:
     assert f"${found.cost.compared_dollars:,.2f}" not in shown.text
     assert shown.tables["cost"][0] == ["workers", "time", "price"]
     assert len(shown.tables["cost"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("hours", "suggest", "expected"),
+    [
+        (24, Suggestions(), "compactor cost actual --days 1 lists"),
+        (60, Suggestions(stream="web"), "compactor cost actual --stream web --days 2.5 lists"),
+        (12, Suggestions("rows"), "compactor cost actual rows --days 0.5 lists"),
+    ],
+)
+def test_command_that_lists_the_services(report: Report, hours: int, suggest: Suggestions, expected: str) -> None:
+    """It reads as many days as the report, of the same stream or folder."""
+    figures = replace(report.figures, period=Period(MIDNIGHT, MIDNIGHT + timedelta(hours=hours)))
+    assert expected in read_page(page(on_glue(replace(report, figures=figures, suggest=suggest)))).text
 
 
 def test_limits_are_drawn(report: Report) -> None:
