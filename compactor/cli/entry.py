@@ -1,4 +1,4 @@
-"""The command `compactor`, with the options that all of its sub-commands share."""
+"""The command `compactor`, with the options that all sub-commands share."""
 
 import gc
 import re
@@ -17,58 +17,59 @@ from compactor.cli.ui.terminal import flush_stdout, open_standard_streams
 from compactor.core.text.safe_text import visible
 
 EVERYDAY = {
-    "compact": "Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.",
+    "compact": "Turn the NDJSON in SRC into Parquet in DST: plan, compact, verify.",
     "status": "Show the state of the job and the next action.",
     "verify": "Prove that every line is accounted for.",
-    "trace": "Show what became of a file or manifest, or where an output came from.",
-    "rejects": "Show rejected lines: where each is, and what is wrong with it.",
-    "report": "Write a report on a period: one HTML page that needs no network.",
-    "redrive": "Process dead letters, quarantined files or rejected lines again.",
+    "trace": "Show what happened to a file or manifest, or where an output came from.",
+    "rejects": "Show rejected lines: their places and faults.",
+    "report": "Write a report on a period as one self-contained HTML page.",
+    "redrive": "Reprocess dead letters, quarantined files or rejected lines.",
     "rebuild": "Regenerate lost or damaged output from the same input.",
     "dismiss": "Give up quarantined input, so that it no longer needs attention.",
-    "doctor": "Check the settings, this machine, AWS and every place.",
+    "doctor": "Check the settings, this machine, AWS and all storage.",
     "demo": "Generate a day of events, compact it, and prove that no row is lost.",
 }
-"""The commands without a group, with the first sentence of their help: `compactor --help` loads none of them."""
+"""The commands without a group, with the first sentence of their help. `compactor --help` shows them without loading
+any command."""
 
 GROUPS = {
     "job": "Set up, run and check the job",
     "data": "Summarise, delete and erase stored data",
     "schema": "Show and change the columns",
-    "table": "Keep the table of the output correct and fast to read",
-    "cost": "Price a load, or what was compacted",
+    "table": "Keep the output table correct and fast to read",
+    "cost": "Estimate or show the cost of compaction",
 }
 
 VERBS = {
     "job": {
         "init": "Write a commented settings file: FILE, or compactor.toml.",
-        "plan": "Write manifests for the files below PREFIX that have none.",
+        "plan": "Write manifests for files under PREFIX that have none.",
         "run": "Compact manifests as they arrive.",
         "stop": "Stop running jobs after the manifests in flight.",
         "check": "Run one check of the control plane now.",
         "smoke-test": "Send a test file through a deployment, and follow it to its row.",
     },
     "data": {
-        "close": "Verify dates that have been quiet, and write a summary of each.",
+        "close": "Verify quiet dates, and write a summary of each.",
         "clean": "Delete expired archives, rejects, orphans and checkpoints.",
         "expire": "Remove the rows, rejects and archive of closed dates.",
         "erase": "Erase the lines that contain given values of a key, on request.",
     },
     "schema": {
-        "show": "Show the schema versions, and the columns that each added.",
+        "show": "Show schema versions and the columns added by each.",
         "suggest": "Suggest a schema file for NDJSON.",
-        "retire": "Retire columns, so that other keys can take their places.",
+        "retire": "Retire columns to make room for other keys.",
         "publish": "Add new columns to the table of the Glue Data Catalog.",
     },
     "table": {
-        "check": "Compare the table of the output with the ledger.",
-        "repair": "Recreate a lost table, and add manifests that it lacks.",
-        "maintain": "Expire snapshots, and remove metadata that nothing needs.",
-        "merge": "Merge small files of each partition into files of the target size.",
+        "check": "Compare the output table with the ledger.",
+        "repair": "Recreate a lost table, and add missing manifests.",
+        "maintain": "Expire snapshots, and remove unneeded metadata.",
+        "merge": "Merge small files in each partition into files of the target size.",
     },
     "cost": {
         "estimate": "Estimate the cost of a load at list prices.",
-        "actual": "Show what the latest commits, or those of the last days, cost.",
+        "actual": "Show the cost of recent commits.",
     },
 }
 """The commands of each group, with the first sentence of their help."""
@@ -83,7 +84,7 @@ SUMMARIES = EVERYDAY | {f"{group} {verb}": summary for group, verbs in VERBS.ite
 
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "compact": (
-        ("compactor compact logs rows", "Compact the NDJSON below logs into Parquet below rows."),
+        ("compactor compact logs rows", "Turn the NDJSON in logs into Parquet in rows."),
         ("compactor compact logs rows --dry-run", "Show what it would do, and write nothing."),
         ("compactor compact s3://bucket/raw s3://bucket/rows --deep", "Compare every value afterwards."),
     ),
@@ -93,23 +94,23 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor status rows --json", "Print the state of the folder rows as JSON."),
     ),
     "verify": (
-        ("compactor verify", "Check that all rows add up."),
+        ("compactor verify", "Check that all counts add up."),
         ("compactor verify rows --deep", "Compare every value in the folder rows with the input."),
         ("compactor verify --date 2025-12-21", "Verify one day."),
     ),
     "trace": (
-        ("compactor trace logs/2025-12-21-a.ndjson --in rows", "Show what became of a file."),
-        ("compactor trace m-0001", "Show what became of a manifest."),
+        ("compactor trace logs/2025-12-21-a.ndjson --in rows", "Show what happened to a file."),
+        ("compactor trace m-0001", "Show what happened to a manifest."),
         ("compactor trace s3://bucket/raw/a.ndjson --days 90", "Search 90 dates for an old file."),
     ),
     "rejects": (
-        ("compactor rejects rows", "Show rejected lines, and what is wrong at which column."),
-        ("compactor rejects rows --reason invalid_json --limit 20", "Show twenty with one reason."),
+        ("compactor rejects rows", "Show rejected lines, with the column and kind of each fault."),
+        ("compactor rejects rows --reason invalid_json --limit 20", "Show twenty lines with one reason."),
         ("compactor rejects rows --file logs/a.ndjson --raw", "Write the exact lines of one file."),
     ),
     "report": (
         ("compactor report", "Report on the last 24 hours in report.html."),
-        ("compactor report --since 2025-12-01 --until 2025-12-08 --out week.html", "Report on a week."),
+        ("compactor report --since 2025-12-01 --until 2025-12-08 --out week.html", "Report on one week."),
         ("compactor report --no-samples", "Leave input data out of the page."),
     ),
     "redrive": (
@@ -119,8 +120,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "rebuild": (
         ("compactor rebuild --dry-run", "Find files that are lost or damaged."),
-        ("compactor rebuild rows --date 2025-12-21", "Regenerate those of one day."),
-        ("compactor rebuild --manifest m-0001 --force", "Regenerate the files of one manifest even if they add up."),
+        ("compactor rebuild rows --date 2025-12-21", "Regenerate the files of one day."),
+        ("compactor rebuild --manifest m-0001 --force", "Regenerate a manifest's files even if they are correct."),
     ),
     "dismiss": (
         ("compactor dismiss logs/notes.csv --in rows --why 'not a log'", "Give up a file that is not NDJSON."),
@@ -131,7 +132,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "doctor": (
-        ("compactor doctor", "Check this machine, and everything that the settings name."),
+        ("compactor doctor", "Check this machine, and everything in the settings."),
         ("compactor doctor --config s3://bucket/compactor.toml --elsewhere", "Check what a job on Glue needs."),
         ("compactor doctor --json", "Print the findings as JSON."),
     ),
@@ -146,10 +147,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "job plan": (
         ("compactor plan s3://bucket/raw --dry-run", "Show which manifests it would write."),
-        ("compactor plan s3://bucket/raw --date 2025-12-21", "Plan one day again after events were lost."),
+        (
+            "compactor plan s3://bucket/raw --date 2025-12-21",
+            "Plan the missing files of one day, after events were lost.",
+        ),
         (
             "compactor plan --inventory s3://inventories/daily/bucket/all/2025-12-21T01-00Z/manifest.json --dry-run",
-            "Show what a back-fill from an S3 Inventory would plan, and cost.",
+            "Show what a back-fill from an S3 Inventory would plan and cost.",
         ),
     ),
     "job run": (
@@ -167,7 +171,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "job smoke-test": (
         ("compactor job smoke-test config/dev.toml", "Send a file through the deployment of config/dev.toml."),
-        ("compactor job smoke-test --timeout 600 --json", "Print the hops as JSON, after 10 minutes at most."),
+        ("compactor job smoke-test --timeout 600 --json", "Print the hops as JSON, within 10 minutes."),
     ),
     "data close": (("compactor data close", "Close dates that have been quiet for retention.close_after_days."),),
     "data clean": (
@@ -179,18 +183,21 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor data expire rows --before 2025-12-01", "Expire dates of the folder rows."),
     ),
     "data erase": (
-        ("compactor data erase --key user_id --value-file ids.txt --dry-run", "Show what holds one of the values."),
+        (
+            "compactor data erase --key user_id --value-file ids.txt --dry-run",
+            "Show which lines contain one of the values.",
+        ),
         ("compactor data erase rows --key /user/id --value-file -", "Erase the values on stdin from the folder rows."),
     ),
     "schema show": (("compactor schema show rows", "Show the columns of the folder rows."),),
     "schema suggest": (
-        ("compactor schema suggest logs", "Suggest a schema file for the NDJSON below logs."),
+        ("compactor schema suggest logs", "Suggest a schema file for the NDJSON in logs."),
         ("compactor schema suggest --in rows", "Suggest one for the input of the folder rows."),
     ),
     "schema retire": (("compactor schema retire junk_1 junk_2 --in rows", "Retire two columns of the folder rows."),),
     "schema publish": (("compactor schema publish", "Add new columns to the table of the Glue Data Catalog."),),
     "table check": (("compactor table check", "Compare the table with the ledger."),),
-    "table repair": (("compactor table repair", "Recreate a lost table, and add manifests that it lacks."),),
+    "table repair": (("compactor table repair", "Recreate a lost table, and add missing manifests."),),
     "table maintain": (
         ("compactor table maintain --dry-run", "Show which snapshots and metadata files would be removed."),
         ("compactor table maintain --keep-days 3", "Expire snapshots 3 days after the next one."),
@@ -203,18 +210,18 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor cost estimate", "Estimate the cost of the default load."),
         (
             "compactor cost estimate --files-per-hour 50000 --worker-type G.1X --workers 3",
-            "Estimate another load and cluster.",
+            "Estimate a different load and cluster.",
         ),
     ),
     "cost actual": (
-        ("compactor cost actual", "Show what the latest commits cost."),
-        ("compactor cost actual --days 30", "Show what the last 30 days cost."),
+        ("compactor cost actual", "Show the cost of the latest commits."),
+        ("compactor cost actual --days 30", "Show the cost of the last 30 days."),
     ),
 }
-"""By command: calls, and what each does. The help and the manual page show them."""
+"""Examples and captions by command, for the help and the manual page."""
 
 _PLACES = frozenset({"DST", "SRC", "URI", "PREFIX", "FILE", "PLACE", "DIR"})
-"""What the help calls arguments and options that may be a path."""
+"""Metavars of arguments and options that may be paths."""
 
 
 class _Place(click.types.StringParamType):
@@ -225,7 +232,7 @@ class _Place(click.types.StringParamType):
 
 
 def _complete_places(command: click.Command) -> None:
-    """Let the shell complete what may be a path; click completes only names of commands, options and choices."""
+    """Let the shell complete paths; click itself completes only commands, options and choices."""
     for each in command.params:
         words = re.findall("[A-Z]+", each.metavar or (each.name or "").upper())
         if each.type is click.STRING and _PLACES.intersection(words):
@@ -234,7 +241,7 @@ def _complete_places(command: click.Command) -> None:
 
 @cache
 def command_of(words: str) -> click.Command:
-    """The command with these words, such as `job run`. Its module is loaded when it is first used."""
+    """The command with these words, such as `job run`. Its module is loaded on first use."""
     place = words.replace(" ", ".").replace("-", "_")
     command: click.Command = getattr(import_module(f"compactor.cli.commands.{place}"), place.rpartition(".")[2])
     command.epilog = _examples(words)
@@ -243,7 +250,7 @@ def command_of(words: str) -> click.Command:
 
 
 class _Commands(Mapping[str, click.Command]):
-    """The commands of a group by name, each loaded when it is first used. `places` has the words of each."""
+    """The commands in a group by name, each loaded on first use. `places` has the words of each."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
         self.places = places
@@ -259,7 +266,7 @@ class _Commands(Mapping[str, click.Command]):
 
 
 def _examples(words: str) -> str:
-    """The examples of a command as a paragraph that click prints as it is."""
+    """A command's examples as a paragraph that click prints unchanged."""
     return "\n".join(["\b", "Examples:", *(f"  {call}\n      {meaning}" for call, meaning in EXAMPLES[words])])
 
 
@@ -284,7 +291,7 @@ class _Group(click.Group):
     """Lists its commands without loading them.
 
     Attributes:
-        sections: By title, what is listed, with a sentence on each.
+        sections: By title, the entries with a sentence on each.
     """
 
     def __init__(self, *declared: Any, sections: Mapping[str, Mapping[str, str]], **options: Any) -> None:
@@ -339,11 +346,11 @@ _PLACES_OF_ALL = {name: name for name in (*EVERYDAY, *GROUPS)} | {verb: f"job {v
 def compactor(context: click.Context, config: str | None, log_format: LogFormat) -> None:
     """Turn many small NDJSON objects into few, right-sized Parquet files.
 
-    Exit codes: 0 done; 1 failed, try again or see the log; 2 wrong usage or settings; 3 done, but something needs
+    Exit codes: 0 done; 1 failed, retry or see the log; 2 wrong usage or settings; 3 done, but something needs
     attention.
     """
     if not gc.isenabled():  # `compactor.__main__` disabled it while modules load
-        gc.freeze()  # no collection goes through what they made
+        gc.freeze()  # collections then skip the objects of the modules
         gc.enable()
     context.obj = Invocation(config=config, log_format=log_format)
     context.obj.start_log()
@@ -353,7 +360,7 @@ _complete_places(compactor)
 
 
 def main() -> None:
-    """Run the command that the process was started with, and end the process with its exit code."""
+    """Run the command line, and end the process with its exit code."""
     open_standard_streams()
     try:
         compactor.main(prog_name="compactor", standalone_mode=True)

@@ -1,4 +1,4 @@
-"""`compact --watch`: compacts files as they come, until a signal. Lists the sources; needs no Spark."""
+"""`compact --watch`: compacts files as they arrive, until a signal. Lists the sources; needs no Spark."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from compactor.wiring.engine_choice import installed_engine
 from compactor.wiring.folder import check_folders
 
 POLL_SECONDS = 1.0
-POLL_S3_SECONDS = 10.0  # each listing is paid for
+POLL_S3_SECONDS = 10.0  # listings cost money
 _LISTING_SHARE = 10  # a listing may take a tenth of the time
 _FIRST_PAUSE_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -38,8 +38,8 @@ class FolderWatch:
 
     Attributes:
         run: The call.
-        max_wait_seconds: How long the first file of a batch waits for more.
-        as_json: Whether to print one JSON document a batch.
+        max_wait_seconds: How long a batch waits after its first file.
+        as_json: Whether to print one JSON document per batch.
     """
 
     run: FolderRun
@@ -54,7 +54,7 @@ class FolderWatch:
         """Watch until a signal; returns how it ended.
 
         Raises:
-            OperatorError: A person must act.
+            OperatorError: An operator must act.
         """
         app = App(self.run.folder.settings)
         if installed_engine(app.settings) != "native":
@@ -92,7 +92,7 @@ class FolderWatch:
         return code
 
     def _batch(self, planner: FolderPlanner, signals: StopSignals) -> tuple[ExitCode, dict[str, str]]:
-        """Compact what is there; returns how it ended, and the versions of files that need no further batch."""
+        """Compact the available files; returns how that ended, and the versions of files that need no further batch."""
         listed = {info.uri: info.etag for info in planner.data(Plan())}
         try:
             result = self.run.run()
@@ -107,7 +107,7 @@ class FolderWatch:
         return result.exit_code, {uri: etag for uri, etag in listed.items() if uri not in later}
 
     def _wait_for_batch(self, planner: FolderPlanner, known: dict[str, str], target_bytes: float) -> None:
-        """Wait until new files are enough for a manifest, or the first of them has waited long enough."""
+        """Wait until new files fill a manifest, or the first of them has waited long enough."""
         since: float | None = None
         while not self._stopped.is_set():
             began = time.monotonic()
@@ -127,7 +127,7 @@ class FolderWatch:
         self._stopped.wait(max(seconds, 0))
 
     def _show(self, result: CompactResult) -> None:
-        """Print what a batch did, and each file that was left out once for each reason."""
+        """Print the results of a batch; each file left out appears once per reason."""
         self._files += result.new_files
         self._rows += result.work.records
         if self.as_json:
@@ -148,7 +148,7 @@ class FolderWatch:
 
 
 def _how(planner: FolderPlanner) -> str:
-    """How often new files are looked for, where that takes longer than a moment."""
+    """The polling interval, if it is longer than a moment."""
     seconds = _poll_seconds(planner)
     return f", listed every {duration(seconds)}" if seconds > POLL_SECONDS else ""
 
@@ -158,7 +158,7 @@ def _poll_seconds(planner: FolderPlanner) -> float:
 
 
 def _faults(result: CompactResult) -> list[str]:
-    """What verification found that needs a person, one line each."""
+    """Verification findings that need an operator, one line each."""
     if result.verified is None:
         return []
     found = quarantined_fields(result.verified)

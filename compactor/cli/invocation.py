@@ -1,4 +1,4 @@
-"""The context of every command: where its settings are, and how its log looks."""
+"""The context of every command: the place of its settings, and the format of its log."""
 
 import functools
 import os
@@ -28,10 +28,10 @@ CONFIG_HELP = (
 )
 
 DESTINATION = "settings_of"
-"""The name of the parameter of DST or `--in`, which no command has for something else."""
+"""The parameter name of DST or `--in`; no command uses it for anything else."""
 
 STREAM = "stream_named"
-"""The name of the parameter of `--stream`."""
+"""The parameter name of `--stream`."""
 
 _GIVEN_BY = {"--in": "a destination is given by --in DST", "--manifest": "a manifest is given by --manifest ID"}
 
@@ -43,7 +43,7 @@ def given_by(command: click.Command, *options: str) -> str:
 
 
 class _CurrentStderr:
-    """Writes to what `sys.stderr` is at the moment: a progress display replaces it for a while."""
+    """Writes to the current `sys.stderr`: a progress display replaces it for a while."""
 
     def write(self, text: str) -> int:
         return sys.stderr.write(text)
@@ -54,15 +54,15 @@ class _CurrentStderr:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What says where the settings are, and how to log."""
+    """The place of the settings, and the log format."""
 
     config: str | None = None
     destination: str | None = None  # DST, the folder that `compact` wrote
-    stream: str | None = None  # the stream that is meant, of settings with [[streams]]
-    log_format: LogFormat = "auto"  # text of warnings, but JSON lines of a job that no terminal shows
+    stream: str | None = None  # the selected stream, for settings with [[streams]]
+    log_format: LogFormat = "auto"  # warnings as text, but JSON lines for a job without a terminal
 
     def start_log(self, *, of_job: bool = False) -> None:
-        """Send the log to stderr: all of it if its format was asked for, or it is of a job; else warnings."""
+        """Send the log to stderr: all of it for a job or a given format; else warnings."""
         is_auto = self.log_format == "auto"
         as_json = of_job if is_auto else self.log_format == "json"
         level: Level = "warning" if is_auto and not of_job else "info"
@@ -70,7 +70,7 @@ class Invocation:
 
     @property
     def place(self) -> str:
-        """Where the settings are; empty if variables alone have them, or if there are none.
+        """The place of the settings; empty if only variables set them, or if there are none.
 
         Raises:
             SettingsError: DST has none, or another user may have written them.
@@ -95,25 +95,25 @@ class Invocation:
         return settings_place(self.config, self.destination, os.environ, hint=hint)
 
     def at(self, destination: str) -> "Invocation":
-        """The same call with the settings of a destination.
+        """The same call with a destination's settings.
 
         Raises:
-            click.UsageError: A settings file is named as well.
+            click.UsageError: A settings file is given as well.
         """
         if self.config is not None:
             raise click.UsageError(f"give the destination {destination} or --config, not both")
         return replace(self, destination=destination)
 
     def settings(self, **patience: Any) -> "Settings":
-        """Read the settings of the stream that is meant. `patience` is how long to wait for S3, as for `settings_at`.
+        """Read the settings of the selected stream. `patience` is how long to wait for S3, as for `settings_at`.
 
         Raises:
-            SettingsError: There are none, or they have faults; it names all of them. Or there are several streams.
+            SettingsError: There are none, they have faults (all listed), or there are several streams.
         """
         return self.deployment(**patience).require_one_stream()
 
     def deployment(self, **patience: Any) -> "Settings":
-        """Read the settings as `settings` does, but take those of all streams unless one is named."""
+        """Read the settings as `settings` does, but for all streams unless one is selected."""
         from compactor.settings.settings import load_settings  # noqa: PLC0415 - pydantic is slow to load
         from compactor.wiring.settings_files import settings_at  # noqa: PLC0415
 
@@ -125,9 +125,9 @@ class Invocation:
 def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
     """Make a function the body of a command.
 
-    The function takes the invocation and its own options, and returns the exit code, or nothing for a normal end. Its
-    errors become exit codes. `--config` works after the command's name as well as before it. DST, the argument or that
-    of `--in` (see `compactor.cli.parameters`), says where the settings are.
+    The function takes the invocation and its own options, and returns the exit code, or None for success. Its errors
+    become exit codes. `--config` works before and after the command's name. DST, as argument or for `--in` (see
+    `compactor.cli.parameters`), selects the settings.
     """
 
     @click.option("--config", metavar="FILE", help=CONFIG_HELP)
@@ -149,22 +149,22 @@ def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
 
 def stream_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `--stream`; put it above `body`, which takes it."""
-    about = "Work on this stream, if the settings have several ([[streams]])."
+    about = "Use this stream, if the settings have several ([[streams]])."
     return click.option("--stream", STREAM, metavar="NAME", help=about)(command)
 
 
 def shard_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `--shard`, for the argument `shard`."""
-    about = "Work on shard K of N, such as 2/4, if several jobs share the manifests."
+    about = "Use shard K of N, such as 2/4, if several jobs share the manifests."
     return click.option("--shard", metavar="K/N", help=about)(command)
 
 
 class JsonOption(click.Option):
-    """The option `--json`, which knows the types that it prints.
+    """The option `--json`, which knows its output types.
 
     Attributes:
-        prints: The types of results, one of which is printed.
-        has_streams: Whether the first of them may be printed once for each of several streams.
+        prints: The result types, one of which is printed.
+        has_streams: Whether the first type may be printed once per stream.
     """
 
     def __init__(self, *declared: Any, prints: tuple[type, ...], has_streams: bool, **options: Any) -> None:
@@ -181,7 +181,7 @@ def json_option(*prints: type, has_streams: bool = False) -> Callable[[Callable[
         cls=JsonOption,
         prints=prints,
         has_streams=has_streams,
-        help="Print one JSON document and nothing else.",
+        help="Print only one JSON document.",
     )
     schema = click.option(
         "--json-schema",
@@ -189,13 +189,13 @@ def json_option(*prints: type, has_streams: bool = False) -> Callable[[Callable[
         is_eager=True,
         expose_value=False,
         callback=_print_schema,
-        help="Print the JSON Schema of what --json prints, and exit.",
+        help="Print the JSON Schema of --json's output, and exit.",
     )
     return lambda command: as_json(schema(command))
 
 
 def reporting(*prints: type, has_streams: bool = False) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Make a function the body of a command that prints one of these types, of one stream, or of each."""
+    """Make a function the body of a command that prints one of these types, once or per stream."""
     with_json = json_option(*prints, has_streams=has_streams)
     return lambda function: with_json(stream_option(body(function)))
 

@@ -1,4 +1,4 @@
-"""Parameters that several commands have: DST, whose folder has the settings, manifests, numbers, days and times."""
+"""Parameters shared by several commands: DST, whose folder has the settings, manifests, numbers, days and times."""
 
 import math
 import os
@@ -12,7 +12,7 @@ from compactor.cli.invocation import DESTINATION, Invocation
 
 
 class FiniteRange(click.FloatRange):
-    """A range of finite numbers. click takes `nan` for a number in any range, and `inf` in one without an end."""
+    """A range of finite numbers. click accepts `nan` in any range, and `inf` in a range without an end."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -63,16 +63,16 @@ def manifest_option(*, multiple: bool, about: str) -> Callable[[Callable[..., An
 
 
 def refuse_destination(invocation: Invocation, word: str, expected: str) -> None:
-    """Refuse an argument that is the local DST of an earlier `compact`, unless `--in` names one.
+    """Refuse an argument that is the local DST of an earlier `compact`, unless `--in` is given.
 
     Raises:
-        click.UsageError: It is, so it was meant for `--in`.
+        click.UsageError: It is such a DST, meant for `--in`.
     """
     from compactor.settings.compact_paths import HOME_SUFFIX, SETTINGS_NAME  # noqa: PLC0415 - pydantic is slow to load
 
     if invocation.destination is None and os.access(f"{word.rstrip('/')}{HOME_SUFFIX}/{SETTINGS_NAME}", os.F_OK):
         raise click.UsageError(
-            f"{word} is an output of `compact` -> expected {expected}; name the output by --in {word}"
+            f"{word} is an output of `compact` -> expected {expected}; give the output as --in {word}"
         )
 
 

@@ -1,4 +1,4 @@
-"""What `compactor plan` did: from a listing, from an S3 Inventory, or of a topic or stream."""
+"""The result of `compactor plan`: from a listing, an S3 Inventory, or a topic or stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,30 +30,30 @@ LIVE, UNLIMITED = "live", "unlimited"
 
 @dataclass(frozen=True, slots=True)
 class ReadInventory:
-    """The S3 Inventory that was planned from."""
+    """The S3 Inventory used for planning."""
 
     uri: str  # its manifest.json
-    bucket: str  # bucket whose objects it lists
-    created_at: datetime  # time at which S3 began to list them
+    bucket: str  # the listed bucket
+    created_at: datetime  # time at which S3 started the listing
     data_files: int  # number of its data files
     dollars: float  # cost of claims and requests for planning, at list prices
 
 
 @dataclass(frozen=True, slots=True)
 class LandedLog:
-    """What a person has to know of a topic or stream that was landed."""
+    """What an operator needs to know about a topic or stream that was landed."""
 
-    lines: int  # number of lines that were landed, or would be
-    tombstones: int  # records without a value, of which there is no line
-    gaps: Sequence[str]  # where records are lost to retention, or may be; each is told once
-    strays: int  # packed records of other shards, which were left out
+    lines: int  # lines that were landed, or would be
+    tombstones: int  # records without a value; they have no line
+    gaps: Sequence[str]  # where retention deleted records, or may have; each is reported once
+    strays: int  # skipped packed records of other shards
     closed: int  # number of shards that ended
-    waiting: int  # number of shards whose parents are not landed whole
+    waiting: int  # number of shards whose parents are not completely landed
     has_more: bool  # whether more is left for the next plan
     # For how long the oldest record that is not landed may have waited; null if nothing was read
     behind_seconds: float | None
-    troubles: Sequence[str]  # what kept the plan from landing more; empty if nothing did
-    former_ids: Sequence[str]  # ids of logs of the same name that are gone, and were landed
+    troubles: Sequence[str]  # why the plan did not land more; empty if there is no reason
+    former_ids: Sequence[str]  # ids of deleted logs with the same name that were landed
 
 
 @as_document(
@@ -66,12 +66,12 @@ class LandedLog:
 )
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """What was planned. With `--dry-run` nothing is claimed or written."""
+    """The result of planning. With `--dry-run` nothing is claimed or written."""
 
     totals: Plan
     dry_run: bool  # whether nothing was claimed or written
-    inventory: ReadInventory | None = None  # inventory that was planned from; null for a listing
-    log: LandedLog | None = None  # what is particular to a topic or stream; null for files
+    inventory: ReadInventory | None = None  # the inventory; null for a listing
+    log: LandedLog | None = None  # details of a topic or stream; null for files
 
 
 def result_of(
@@ -104,7 +104,7 @@ def landed_log(made: LandingResult) -> LandedLog:
 
 @dataclass(frozen=True, slots=True)
 class InventoryPlan:
-    """What came of planning from an inventory."""
+    """The result of planning from an inventory."""
 
     inventory: Inventory
     totals: Plan
@@ -151,9 +151,9 @@ def planned_inventory(
         prefix: The folder to plan; None for all allowed ones.
         scope: Which files to plan.
         rate: How fast to release manifests.
-        limit: The most to write; None for any number, or for that of the settings if they are not held back.
+        limit: The most to write; None for no limit, or for the limit in the settings if they are not held back.
         dry_run: Claim and write nothing.
-        quiet: Print nothing meanwhile.
+        quiet: Print nothing in the meantime.
     """
 
     def tell(line: str) -> None:
@@ -180,7 +180,7 @@ def planned_inventory(
 
 
 def show_end(made: InventoryPlan, *, dry_run: bool) -> None:
-    """Print what planning costs, and why it ended early if it did."""
+    """Print the cost of planning, and the reason for an early end."""
     cost, verb = made.cost, "would cost" if dry_run else "costs"
     claims = cost.claims_written + cost.claims_read + cost.claims_kept
     echo(
@@ -188,11 +188,11 @@ def show_end(made: InventoryPlan, *, dry_run: bool) -> None:
         f"${cost.requests:,.2f} for requests; compactor cost estimate prices the compaction"
     )
     if made.totals.stalled:
-        echo("Ended early: the job finished no manifest, or was late all the time; compactor status says why")
+        echo("Ended early: the job finished no manifest, or was late all the time; compactor status shows why")
 
 
 def plan_log(app: App, log: LogName, max_manifests: int | None, *, dry_run: bool) -> LandingResult:
-    """Land a log, with at most `MAX_MANIFESTS_PER_PLAN` manifests unless there is another bound."""
+    """Land a log, with at most `MAX_MANIFESTS_PER_PLAN` manifests unless there is a different limit."""
     most = max_manifests or MAX_MANIFESTS_PER_PLAN
     made = streaming.lander(app, log.scheme).land(log, max_manifests=most, dry_run=dry_run)
     app.metrics.flush(FLUSH_SECONDS)
@@ -200,23 +200,23 @@ def plan_log(app: App, log: LogName, max_manifests: int | None, *, dry_run: bool
 
 
 def show_log(made: LandedLog, *, dry_run: bool) -> None:
-    """Print what a person has to know of a topic or stream."""
+    """Print what an operator needs to know about a topic or stream."""
     behind = "" if made.behind_seconds is None else f", up to {duration(made.behind_seconds)} behind the newest records"
     echo(f"{'Would land' if dry_run else 'Landed'} {count(made.lines, 'line')}{behind}")
     for gap in map(LogGap.parse, made.gaps):
         is_told = "Records are" if gap.offsets else "Records may be"
         echo(f"{is_told} lost to retention: partition {gap.partition_id}, {gap.words}")
     if made.tombstones:
-        echo(f"Without a value, and so without a line: {count(made.tombstones, 'record')}")
+        echo(f"Without a value, so without a line: {count(made.tombstones, 'record')}")
     if made.closed:
         echo(f"Ended: {count(made.closed, 'shard')}")
     if made.waiting:
-        echo(f"Wait for the shards that they come from: {count(made.waiting, 'shard')}")
+        echo(f"Waiting for their parent shards: {count(made.waiting, 'shard')}")
     if made.has_more:
         echo("More is left for the next plan; run the command again")
     if made.strays:
-        echo(f"Left out: {count(made.strays, 'packed record')} of other shards, as kinesis.sources asks for")
-    for trouble in made.troubles[1:]:  # the command ends with the first one
-        echo(f"Not landed whole: {trouble}")
+        echo(f"Skipped: {count(made.strays, 'packed record')} of other shards, as configured in kinesis.sources")
+    for trouble in made.troubles[1:]:  # the first one ends the command
+        echo(f"Not completely landed: {trouble}")
     for former in made.former_ids:
-        echo(f"Another log had this name, with the id {former}: what was not landed of it is gone")
+        echo(f"A deleted log with the id {former} had this name: its remaining records are lost")

@@ -1,4 +1,4 @@
-"""The job, deployment and topic that the commands of cost price: their options, and the estimate."""
+"""The job, deployment and topic priced by the cost commands: options and estimate."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
@@ -20,50 +20,54 @@ _OPTIONS = (
         "--worker-type", type=click.Choice(DPU_PER_WORKER), default=SHIPPED.worker_type, help="Glue worker type."
     ),
     click.option(
-        "--workers", type=click.IntRange(min=2), default=SHIPPED.workers, help="Number of workers, the driver included."
+        "--workers",
+        type=click.IntRange(min=2),
+        default=SHIPPED.workers,
+        help="Number of workers, including the driver.",
     ),
     click.option(
         "--shards",
         type=click.IntRange(1, MAX_SHARDS),
-        help="Jobs that share the manifests and these workers; default: control.shards of the settings, else 1.",
+        help="Number of jobs that share the manifests and these workers; default: control.shards in the settings, "
+        "else 1.",
     ),
     click.option(
         "--glue-version", type=click.Choice(GLUE_VERSIONS), default=SHIPPED.glue_version, help="Glue version."
     ),
     click.option(
-        "--region", help=f"Use prices of this region; default: aws.region of the settings, else {FIRST_REGION}."
+        "--region", help=f"Use the prices of this region; default: aws.region in the settings, else {FIRST_REGION}."
     ),
-    click.option("--input-days", type=FiniteRange(0), default=30, help="Days for which input is kept."),
-    click.option("--output-days", type=FiniteRange(0), default=365, help="Days for which output is kept."),
-    click.option("--customer-key", is_flag=True, help="Add a key of yours, as KmsKey of the deployment."),
-    click.option("--event-bridge", is_flag=True, help="Add events by EventBridge, as of an existing bucket."),
+    click.option("--input-days", type=FiniteRange(0), default=30, help="Keep input for this many days."),
+    click.option("--output-days", type=FiniteRange(0), default=365, help="Keep output for this many days."),
+    click.option("--customer-key", is_flag=True, help="Add your own key, as KmsKey in the deployment."),
+    click.option("--event-bridge", is_flag=True, help="Add EventBridge events, as for an existing bucket."),
     click.option(
         "--topic",
         type=click.Choice(get_args(Service)),
-        help="Read input from a topic of Amazon MSK or a stream of Kinesis; the load is what the files would have.",
+        help="Read input from an Amazon MSK topic or a Kinesis stream; the load is that of the files.",
     ),
-    click.option("--partitions", type=click.IntRange(min=1), default=24, help="--topic: its partitions or shards."),
-    click.option("--record-bytes", type=click.IntRange(min=1), default=1000, help="--topic: mean size of a record."),
     click.option(
-        "--retention-hours", type=FiniteRange(0), default=24, help="--topic: hours for which it keeps records."
+        "--partitions", type=click.IntRange(min=1), default=24, help="--topic: number of partitions or shards."
     ),
+    click.option("--record-bytes", type=click.IntRange(min=1), default=1000, help="--topic: mean record size."),
+    click.option("--retention-hours", type=FiniteRange(0), default=24, help="--topic: retention of records, in hours."),
     click.option("--brokers", type=click.IntRange(min=1), default=3, help="--topic msk: number of brokers."),
     click.option(
         "--broker-dollars",
         type=FiniteRange(0),
-        help="--topic msk: dollars of a broker-hour; default: a kafka.m5.large.",
+        help="--topic msk: dollars per broker-hour; default: kafka.m5.large.",
     ),
-    click.option("--fan-out", is_flag=True, help="--topic kinesis: give the compactor enhanced fan-out."),
+    click.option("--fan-out", is_flag=True, help="--topic kinesis: use enhanced fan-out."),
     click.option(
         "--engine",
         type=click.Choice(get_args(EngineName)),
-        help="Engine of the job; default: that of the settings, else native if it is installed.",
+        help="Engine of the job; default: as in the settings, else native if installed.",
     ),
 )
 
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of the job, its deployment and a topic, which `priced_load` takes."""
+    """Give a command the options of the job, its deployment and a topic, used by `priced_load`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -76,7 +80,7 @@ def priced_job(options: Mapping[str, Any], settings: Settings | None) -> PricedJ
 
 
 def region_of(options: Mapping[str, Any], settings: Settings | None) -> str:
-    """The region whose prices count."""
+    """The region of the prices."""
     return options["region"] or (settings.aws.region if settings else "") or FIRST_REGION
 
 
@@ -84,7 +88,7 @@ def priced_load(load: Load, options: Mapping[str, Any], settings: Settings | Non
     """Estimate the cost of a load. `ratio` is Parquet bytes per input byte; None for the usual one.
 
     Raises:
-        click.UsageError: An option does not go with `--topic`.
+        click.UsageError: An option conflicts with `--topic`.
     """
     return estimate(
         load,
@@ -123,11 +127,11 @@ def _topic(load: Load, options: Mapping[str, Any]) -> TopicInput | None:
 def shape_of(
     settings: Settings | None, engine: EngineName | None, ratio: float | None, shards: int | None = None
 ) -> Shape:
-    """How settings, or the defaults, divide the work on an engine, or theirs; the usual ratio where none is known."""
+    """How settings (or the defaults) divide the work on an engine (or theirs); with the usual ratio if unknown."""
     convert, builder = (settings.convert, settings.builder) if settings else (Convert(), Builder())
     output, stream = (settings.output, settings.stream) if settings else (Output(), Stream())
     control = settings.control if settings else Control()
-    # Not `installed_engine`: the wheel that the job has need not be installed here.
+    # Not `installed_engine`: the job's wheel may be missing here.
     name = engine or engine_choice(convert).name
     has_table = settings is not None and any(each.has_table for each in settings.streams or (settings,))
     return Shape(

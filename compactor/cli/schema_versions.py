@@ -1,4 +1,4 @@
-"""The schema versions as commands print them."""
+"""The schema versions as printed by commands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from compactor.settings.validation import shown
 from compactor.wiring.app import App
 
 SHOWN_VERSIONS = 20
-SHOWN_COLUMNS = 40  # of each version
+SHOWN_COLUMNS = 40  # per version
 
 
 @dataclass(frozen=True, slots=True)
 class SeenVersion:
-    """A schema version. The columns of all versions together may not fit into memory."""
+    """A schema version. The columns of all versions may not fit into memory."""
 
     version: int
     created_at: datetime  # time at which it was created
-    manifest_id: str  # manifest that caused it; empty if `compactor schema retire` did
+    manifest_id: str  # the manifest that caused it; empty for `compactor schema retire`
     columns: int  # number of its columns
     added: tuple[Column, ...]  # columns that it added
     retired: tuple[RetiredColumn, ...]  # columns that it retired
@@ -50,7 +50,7 @@ def show_versions(found: SchemaVersions) -> None:
     """Print the latest versions with the columns that each added and retired."""
     changes = found.versions
     if not changes:
-        echo("No schema version yet: the first manifest makes one.")
+        echo("No schema version yet: the first manifest creates one.")
     older = len(changes) - SHOWN_VERSIONS
     if older > 0:
         echo(f"{count(older, 'older version')} left out; --json shows all", "")

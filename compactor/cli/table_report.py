@@ -1,4 +1,4 @@
-"""Shows how the table of the output differs from the ledger."""
+"""Shows the differences between the output table and the ledger."""
 
 from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_json, show_lines, show_list
@@ -22,7 +22,7 @@ def show_table(report: TableReport, *, is_repaired: bool, as_json: bool) -> Exit
 def _say_faults(report: TableReport) -> None:
     if report.differs:
         say(f"table {report.table}: it differs from the ledger")
-        say_next("`compactor table repair` adds what is missing; drop a table with other faults in its catalog first")
+        say_next("`compactor table repair` adds missing files; drop a table with other faults in its catalog first")
     if report.stuck:
         say(f"table {report.table}: {count(len(report.stuck), 'manifest')} could not be added")
         say_next(StuckError.next_move)
@@ -33,7 +33,7 @@ def _say_faults(report: TableReport) -> None:
 
 def _show(report: TableReport, *, is_repaired: bool) -> None:
     if is_repaired:
-        adopted = f"; added {count(report.adopted, 'manifest')} that no batch had" if report.adopted else ""
+        adopted = f"; added {count(report.adopted, 'manifest')} missing from all batches" if report.adopted else ""
         echo(f"Applied {count(report.applied, 'batch', 'batches')}{adopted}")
     if report.exists:
         merged = f", {report.merged:,} of them merged" if report.merged else ""

@@ -231,7 +231,7 @@ def test_publish_by_hand(catalog: Catalog, config: Path, tmp_path: Path) -> None
         f"{catalog.database}.events has the columns of schema version 1: 2 columns added",
     )
     assert [*catalog.types()] == ["_rescued_data", "id", "n"]
-    assert call(config, "schema", "publish")[1].endswith("; there was none to add\n")
+    assert call(config, "schema", "publish")[1].endswith("; none to add\n")
     assert duckdb.read_parquet(f"{output}/*.parquet").fetchall() == [("a", "1")]
     assert pq.read_table(output / "x.parquet").to_pylist() == read
     storage = catalog.read()["StorageDescriptor"]

@@ -167,7 +167,7 @@ def test_something_wrong_needs_an_operator(deployed: Deployed, monkeypatch: pyte
 def test_closing_the_breaker(deployed: Deployed) -> None:
     """The order is an object below the state, and nothing else is done."""
     result = control(deployed, "--close-breaker")
-    assert (result.exit_code, result.stdout) == (0, "The breaker is closed: failures up to now no longer count.\n")
+    assert (result.exit_code, result.stdout) == (0, "The breaker is closed: past failures no longer count.\n")
     found = deployed.s3.get_object(Bucket=deployed.bucket, Key="state/control/breaker-closed.json")["Body"].read()
     assert set(json.loads(found)) == {"closed_at"}
     assert set(json.loads(control(deployed, "--close-breaker", "--json").stdout)) == {"closed_at"}

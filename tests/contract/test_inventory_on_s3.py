@@ -81,7 +81,7 @@ def test_each_format_and_a_listing_agree(lake: Lake) -> None:
         "Wrote 2 manifests of 2 files" in lake.plan("--inventory", lake.inventory("CSV"), "--rate", "unlimited").stdout
     )
     assert lake.planned() == Counter(f"{lake.root}/raw/{key}" for key in KEYS)
-    assert "In a manifest already: 4 files" in lake.plan(f"{lake.root}/raw").stdout
+    assert "Already in a manifest: 4 files" in lake.plan(f"{lake.root}/raw").stdout
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_each_format_and_a_listing_agree(lake: Lake) -> None:
             "expected live, unlimited, or manifests an hour",
             marks=pytest.mark.full,
         ),
-        (["{root}/raw", "--rate", "live"], 2, "--rate is for --inventory"),
+        (["{root}/raw", "--rate", "live"], 2, "--rate needs --inventory"),
         pytest.param([], 2, "Missing argument", marks=pytest.mark.full),
     ],
 )

@@ -85,7 +85,7 @@ def test_what_the_demo_of_a_topic_needs(tmp_path: Path, monkeypatch: pytest.Monk
     )
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "java: not found -> expected Java 17 or 21, in which the broker runs" in refused(*words).stderr
-    assert "leaves nothing behind" in refused(*words, "--local", str(tmp_path)).stderr
+    assert "the demo keeps nothing" in refused(*words, "--local", str(tmp_path)).stderr
     assert "--kafka-jars needs --source kafka" in refused("--kafka-jars", str(tmp_path)).stderr
 
 

@@ -1,4 +1,4 @@
-"""`compactor compact`: turns one folder into another, without a settings file."""
+"""`compactor compact`: converts one folder to another, without a settings file."""
 
 from typing import Any
 
@@ -32,41 +32,42 @@ MAX_WAIT_SECONDS = 60.0
     type=click.Choice(("quarantine", "rebuild", "append")),
     default="quarantine",
     show_default=True,
-    help="What to do if a compacted file was replaced, not just appended to. rebuild: regenerate its rows from the new "
-    "version. append: add all lines of the new version, and keep the earlier rows.",
+    help="What to do if a compacted file was replaced, not just appended to. quarantine: leave the new version "
+    "out, and report it. rebuild: regenerate its rows from the new version. append: add all lines of the new "
+    "version, and keep the earlier rows.",
 )
-@click.option("--watch", is_flag=True, help="Run until Ctrl-C, and compact files as they arrive. Needs no Spark.")
+@click.option("--watch", is_flag=True, help="Run until Ctrl-C, and compact files as they arrive. Works without Spark.")
 @click.option(
     "--max-wait",
     type=FiniteRange(min=0),
     metavar="SECONDS",
-    help=f"With --watch, collect small files for up to this long (default: {MAX_WAIT_SECONDS:g}).",
+    help=f"With --watch, wait up to this long for more small files (default: {MAX_WAIT_SECONDS:g}).",
 )
 @click.option(
-    "--engine", type=click.Choice(("auto", "native", "spark")), help="Use this engine. auto: native if it is installed."
+    "--engine", type=click.Choice(("auto", "native", "spark")), help="Use this engine; auto: native if installed."
 )
 @click.option(
     "--format",
     type=click.Choice(("ndjson", "json", "grok")),
-    help="Read files of this format. json: also JSON arrays and documents of several lines. grok: text, by --grok.",
+    help="Read this format. json: also arrays and multi-line documents. grok: text lines, parsed by --grok.",
 )
-@click.option("--grok", metavar="PATTERN", help="Read lines of text by this pattern, such as '%{COMBINEDAPACHELOG}'.")
+@click.option("--grok", metavar="PATTERN", help="Parse text lines with this pattern, such as '%{COMBINEDAPACHELOG}'.")
 @click.option("--schema", metavar="FILE", help="Read column names and types from FILE (TOML), and keep a copy.")
-@click.option("--types", type=click.Choice(("infer",)), help="Choose the types from the input; see `schema suggest`.")
+@click.option("--types", type=click.Choice(("infer",)), help="Infer column types from the input; see `schema suggest`.")
 @click.option(
     "--names",
     type=click.Choice(("safe", "exact")),
-    help="Name columns for Athena and Glue (safe), or as the keys (exact).",
+    help="Name columns to suit Athena and Glue (safe), or exactly as the keys (exact).",
 )
-@click.option("--hive-keys", is_flag=True, default=None, help="Make columns from folders such as country=DE.")
+@click.option("--hive-keys", is_flag=True, default=None, help="Add columns for folders such as country=DE.")
 @click.option(
     "--exclude",
     metavar="GLOB",
     multiple=True,
-    help="Skip these files, in later calls, too: a name such as '*.csv', or a path as for SRC. Repeatable.",
+    help="Skip these files, now and in later calls: a name such as '*.csv', or a path as for SRC. Repeatable.",
 )
 @click.option("--state", metavar="PLACE", help="Keep state in PLACE; default: DST.compactor.")
-@click.option("--claims", metavar="TABLE", help="Claim files in this DynamoDB table; optional.")
+@click.option("--claims", metavar="TABLE", help="Record claims in this DynamoDB table; optional.")
 @click.option("--region", help="Use this AWS region.")
 @click.option("--endpoint-url", metavar="URL", help="Use this server instead of AWS.")
 @json_option(CompactResult)
@@ -86,17 +87,17 @@ def compact(
     as_json: bool,
     **options: Any,
 ) -> ExitCode:
-    """Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.
+    """Turn the NDJSON in SRC into Parquet in DST: plan, compact, verify.
 
     Each SRC is a folder, a file, a quoted pattern such as 'logs/**/*.gz', or s3://bucket/prefix; DST is a folder or
-    s3://bucket/prefix. No settings file is needed. A second call compacts only new files, and continues an interrupted
-    first one. SIGTERM and Ctrl-C stop it after the work in flight.
+    s3://bucket/prefix. No settings file is needed. A second call compacts only new files, and resumes an interrupted
+    call. SIGTERM and Ctrl-C stop it after the work in progress.
 
-    Exit codes: 2 also if SRC has no data; 3 if something was quarantined or left out, counts do not add up, fewer than
-    half of the lines became rows, or rows look like envelopes; 130 if interrupted.
+    Exit codes: 2 also if SRC has no data; 3 if input was quarantined or left out, counts do not add up, fewer than half
+    of the lines became rows, or rows look like envelopes; 130 if interrupted.
     """
     if invocation.config is not None:
-        raise click.UsageError("compact takes no settings file; with one, use plan, run --once and verify")
+        raise click.UsageError("compact takes no settings file; to use one, run plan, run --once and verify")
     if not sources:
         raise click.UsageError(f"expected SRC and DST, as in: compactor compact {quoted(destination)} rows")
     if watch and dry_run:

@@ -34,26 +34,28 @@ def _size(_context: click.Context, _option: click.Parameter, value: str) -> int:
 
 
 @click.command("demo")
-@click.option("--size", "total_bytes", default="100mb", show_default=True, callback=_size, help="Make this much input.")
+@click.option(
+    "--size", "total_bytes", default="100mb", show_default=True, callback=_size, help="Generate this much input."
+)
 @click.option(
     "--local",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Use folders below DIR in place of the AWS emulator, and keep the output there.",
+    help="Use folders in DIR instead of the AWS emulator, and keep the output there.",
 )
 @click.option(
     "--source",
     type=click.Choice(("s3", "listing", "kafka")),
     default="s3",
     show_default=True,
-    help="Where events come from. s3: objects. listing: objects, by a job without Spark. kafka: a topic.",
+    help="Source of events. s3: objects. listing: objects, with a job without Spark. kafka: a topic.",
 )
 @click.option(
     "--kafka-jars",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="With --source kafka, start the broker that is in DIR (default: .tools/kafka).",
+    help="With --source kafka, start the broker in DIR (default: .tools/kafka).",
 )
 @body
 def demo(
@@ -69,7 +71,7 @@ def demo(
         from compactor.demo.kafka_day import JARS, run_kafka_demo  # noqa: PLC0415 - only this command needs it
 
         if folder is not None:
-            raise click.UsageError("--local is for objects: the demo with --source kafka leaves nothing behind")
+            raise click.UsageError("--local is for objects; with --source kafka, the demo keeps nothing")
         return ExitCode.DONE if run_kafka_demo(total_bytes, kafka_jars or JARS, echo) else ExitCode.FAILED
     from compactor.demo.run import run_demo  # noqa: PLC0415
 

@@ -22,12 +22,12 @@ from compactor.wiring.app import App
 
 @click.command("dismiss")
 @click.argument("uris", metavar="[FILE|RANGE]...", nargs=-1)
-@click.option("--why", required=True, metavar="TEXT", help="Record why the input is not expected any more.")
+@click.option("--why", required=True, metavar="TEXT", help="Record why the input is no longer expected.")
 @destination_option
-@manifest_option(multiple=True, about="Only input of this manifest; repeatable.")
+@manifest_option(multiple=True, about="Give up only input of this manifest; repeatable.")
 @date_option
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be given up.")
-@click.option("--yes", is_flag=True, help="Do not prompt for what --manifest and --date select.")
+@click.option("--yes", is_flag=True, help="Do not prompt before giving up the selection of --manifest and --date.")
 @reporting(Dismissal)
 def dismiss(
     invocation: Invocation,
@@ -42,12 +42,11 @@ def dismiss(
 ) -> ExitCode:
     """Give up quarantined input, so that it no longer needs attention.
 
-    Gives up each quarantined FILE, and each quarantined RANGE of a topic or stream, by its URI; without any, all
-    quarantined input of --manifest or --date, after a prompt. Records who gave it up, when and why: status, verify,
-    report and trace show it, and redrive leaves it alone. Rows of other versions of a file stay, and a new version is
-    compacted as usual.
+    Gives up each FILE, and each RANGE of a topic or stream, by its URI; without any, all quarantined input of
+    --manifest or --date, after a prompt. Records who gave it up, when and why: status, verify, report and trace show
+    it, and redrive skips it. Rows of other file versions stay, and a new version is compacted as usual.
 
-    Exit codes: 1 cancelled at the prompt; 3 something was refused: it is not quarantined.
+    Exit codes: 1 cancelled at the prompt; 3 some input was refused, because it is not quarantined.
     """
     if not (uris or manifest_ids or day):
         raise click.UsageError("expected FILE, RANGE, --manifest or --date")
@@ -88,10 +87,10 @@ def _show(found: Dismissal) -> None:
 
 
 def _explained(settings: Settings, refused: Refused) -> Refused:
-    """Why a file or range cannot be given up, and what would be taken."""
+    """The reason why a file or range cannot be given up, and what is expected."""
     if not refused.uri:
         return refused
     traced = find_trace(settings, refused.uri, SEARCHED_DAYS)
     found = traced.quarantined[-1].fate if traced.quarantined else traced.meaning
     listed = settings.suggestions.marked().call("verify")
-    return replace(refused, why=f"it is not quarantined: {found}; expected quarantined input, which {listed} lists")
+    return replace(refused, why=f"not quarantined: {found}; expected quarantined input, which {listed} lists")

@@ -1,4 +1,4 @@
-"""`compactor doctor`: checks everything that the compactor needs, and says what to do about each fault."""
+"""`compactor doctor`: checks everything that the compactor needs, and suggests a fix for each fault."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -26,13 +26,13 @@ _NAME_CHARACTERS = 13
 @click.option("--elsewhere", is_flag=True, help="Do not check this machine: the job runs elsewhere, such as on Glue.")
 @reporting(Checkup)
 def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCode:
-    """Check the settings, this machine, AWS and every place.
+    """Check the settings, this machine, AWS and all storage.
 
-    Tries each place with small objects, which no command treats as data and which it deletes at the end. Without
-    --stream, it checks the places and tables of all streams. Without settings, it checks what `compact` needs on this
+    Tests each storage place with small objects, which no command treats as data and which it deletes at the end.
+    Without --stream, checks the places and tables of all streams. Without settings, checks what `compact` needs on this
     machine.
 
-    Exit codes: 2 if there is a fault. A warning is not a fault.
+    Exit codes: 2 if there is a fault. Warnings are not faults.
     """
     findings = _findings(invocation, is_job_here=not elsewhere)
     if as_json:
@@ -48,7 +48,7 @@ def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCod
 
 
 def _grouped(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
-    """Yields each finding alone, but those that were skipped for the same reason together."""
+    """Yields each finding alone, except that findings skipped for the same reason come together."""
     for (state, _), group in groupby(findings, key=lambda each: (each.state, each.found)):
         if state == "skipped":
             yield list(group)
@@ -68,13 +68,13 @@ def _findings(invocation: Invocation, *, is_job_here: bool) -> Iterator[Finding]
 def _settings(invocation: Invocation) -> tuple[Settings | None, list[Finding]]:
     if not invocation.has_settings:
         move = "to check more, give DST or --config FILE, or run compactor init"
-        return None, [Finding("settings", "skipped", "none, so only what `compact` needs is checked", move)]
+        return None, [Finding("settings", "skipped", "none, so the check covers only `compact`", move)]
     try:
         settings = invocation.deployment(timeout_seconds=ANSWER_SECONDS, attempts=ATTEMPTS)
     except SettingsError as exc:
         return None, settings_findings(exc.faults, invocation.place)
     except CompactorError as exc:
-        return None, [Finding("settings", "fault", " ".join(str(exc).split()), "give settings that can be read")]
+        return None, [Finding("settings", "fault", " ".join(str(exc).split()), "give readable settings")]
     return settings, [Finding("settings", "ok", invocation.place or "from COMPACTOR_ variables")]
 
 

@@ -24,9 +24,9 @@ from compactor.wiring.spark import check_java
 
 @click.command("rebuild")
 @destination_argument
-@manifest_option(multiple=True, about="Only this manifest; repeatable.")
+@manifest_option(multiple=True, about="Check only this manifest; repeatable.")
 @date_option
-@click.option("--force", is_flag=True, help="With --manifest: rebuild it even if its files add up.")
+@click.option("--force", is_flag=True, help="With --manifest: rebuild it even if its files are correct.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be rebuilt.")
 @reporting(RebuildReport)
 def rebuild(
@@ -40,12 +40,12 @@ def rebuild(
 ) -> ExitCode:
     """Regenerate lost or damaged output from the same input.
 
-    Checks the files of all committed manifests, of one date, or of the given manifests. Regenerates output and rejects
-    that are missing or do not add up, and staged files that were deleted before they were published. The rows come from
-    exactly the versions of the input that were compacted; if one is gone, the manifest is refused. No row appears
-    twice, even while a job runs. Quarantined files stay as they are.
+    Checks the files of all committed manifests, of one date, or of the given manifests. Regenerates missing and damaged
+    output and rejects, and staged files that were deleted before publication. The rows come from exactly the input
+    versions that were compacted; if one no longer exists, the manifest is refused. No row appears twice, even while a
+    job runs. Quarantined files stay as they are.
 
-    Exit codes: 1 if a rebuild failed; 3 if something was refused, or does not add up afterwards.
+    Exit codes: 1 if a rebuild failed; 3 if a manifest was refused, or counts do not add up afterwards.
     """
     if manifest_ids and day is not None:
         raise click.UsageError("give --manifest or --date, not both")

@@ -1,4 +1,4 @@
-"""`compactor redrive`: processes dead letters, quarantined files or rejected lines again."""
+"""`compactor redrive`: reprocesses dead letters, quarantined files or rejected lines."""
 
 import click
 
@@ -22,8 +22,8 @@ ASKED_ABOVE = 1_000
 @click.command("redrive")
 @click.argument("kind", type=click.Choice(list(REASONS)))
 @destination_option
-@manifest_option(multiple=True, about="Only input of this manifest; repeatable.")
-@click.option("--reason", metavar="REASON", help="Redrive only what has this reason.")
+@manifest_option(multiple=True, about="Redrive only input of this manifest; repeatable.")
+@click.option("--reason", metavar="REASON", help="Redrive only input with this reason.")
 @date_option
 @click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be redriven.")
 @click.option("--yes", is_flag=True, help=f"Do not prompt above {ASKED_ABOVE:,} manifests, files or lines.")
@@ -39,12 +39,12 @@ def redrive(
     yes: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Process dead letters, quarantined files or rejected lines again.
+    """Reprocess dead letters, quarantined files or rejected lines.
 
-    Redrives everything that was not redriven yet, or only what --manifest, --date and --reason select. Each redrive is
-    a new manifest <id>-r<n>. It leaves out files and lines that have rows already.
+    Redrives everything not yet redriven, or only the selection of --manifest, --date and --reason. Each redrive is a
+    new manifest <id>-r<n>. It leaves out files and lines that already have rows.
 
-    Exit codes: 0 done; 1 cancelled at the prompt; 3 something was refused.
+    Exit codes: 0 done; 1 cancelled at the prompt; 3 some input was refused.
     """
     if reason is not None and reason not in REASONS[kind]:
         expected = ", ".join(sorted(REASONS[kind]))

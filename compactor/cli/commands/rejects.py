@@ -1,4 +1,4 @@
-"""`compactor rejects`: shows rejected lines, and what is wrong with each."""
+"""`compactor rejects`: shows rejected lines and their faults."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,17 +21,17 @@ from compactor.ndjson.inspection import REASONS
 from compactor.ops.rejects.reader import Query, RejectedLine, RejectsOf
 
 _CUT = "..."
-_MOST_BYTES = 4  # of a character in UTF-8
-_CONTINUES = range(0x80, 0xC0)  # bytes that are not the first of their character
+_MOST_BYTES = 4  # in a UTF-8 character
+_CONTINUES = range(0x80, 0xC0)  # continuation bytes
 
 
 def excerpt(line: bytes, offset: int | None, *, width: int) -> tuple[str, str]:
-    r"""Show a part of a line.
+    r"""Show part of a line.
 
     Args:
-        line: Any bytes. Those that are not UTF-8, and all that acts on a terminal, become escapes such as `\xe9`.
-        offset: The byte that is in the part and gets a mark; None for the beginning of the line, without a mark.
-        width: The most columns of a terminal.
+        line: Any bytes. Invalid UTF-8 and everything that acts on a terminal become escapes such as `\xe9`.
+        offset: The byte to show and mark; None for the beginning of the line, without a mark.
+        width: The most terminal columns.
 
     Returns:
         The part, and the mark with its indentation; empty without one.
@@ -49,7 +49,7 @@ def excerpt(line: bytes, offset: int | None, *, width: int) -> tuple[str, str]:
 
 
 def _characters_from(line: bytes, start: int) -> int:
-    """The first byte of the character that a byte belongs to."""
+    """The first byte of the character that contains a byte."""
     for at in range(start, max(start - _MOST_BYTES, -1), -1):
         if at >= len(line) or line[at] not in _CONTINUES:
             return at
@@ -57,12 +57,12 @@ def _characters_from(line: bytes, start: int) -> int:
 
 
 def _shown(part: bytes) -> Iterator[str]:
-    """Each character as it is shown."""
+    """Yields each character as shown."""
     return map(visible, part.decode(errors="backslashreplace"))
 
 
 def _fitting(characters: Iterable[str], room: int) -> tuple[list[str], bool]:
-    """As many characters as there is room for; and whether that is all of them."""
+    """As many characters as fit; and whether that is all of them."""
     found: list[str] = []
     for character in characters:
         room -= cell_len(character)
@@ -82,37 +82,37 @@ _INDENT = "  "
 class ShownReject:
     """A rejected line."""
 
-    uri: str  # file that has the line
+    uri: str  # its file
     line_number: int  # from 1; blank lines count
-    byte_offset: int  # where the line begins in the decoded file
+    byte_offset: int  # where the line starts in the decoded file
     reason: str
-    length_bytes: int  # the length of the whole line
+    length_bytes: int  # the complete line's length
     manifest_id: str  # manifest that rejected it
     date: str  # date of that manifest
-    column: int | None  # column of the fault, in characters from 1; null if no place is known
+    column: int | None  # column of the fault, in characters from 1; null if unknown
     message: str  # what is wrong there, and what was expected
     text: str  # text around the fault, with escapes for all that acts on a terminal
-    is_sample: bool  # whether its file was quarantined whole, so that this is only a sample
+    is_sample: bool  # whether its complete file was quarantined, so that this is only a sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejects:
     """Rejected lines, by manifest and file."""
 
-    rejects: Sequence[ShownReject]  # the lines, at most as many as `--limit` says
+    rejects: Sequence[ShownReject]  # the lines, up to `--limit`
     shown: int  # number of lines in `rejects`
-    lines: int  # number of rejected lines that `--reason`, `--file` and `--date` ask for
+    lines: int  # rejected lines selected by `--reason`, `--file` and `--date`
     by_reason: Mapping[str, int]  # the same by reason
-    unkept: int  # those of them that are only counted, because there were too many to keep
+    unkept: int  # selected lines that are only counted: too many to keep
     is_complete: bool  # whether all manifests were counted; if not, there may be more lines
-    expired: Mapping[str, int]  # rejected lines of files that expired, by when and under which rule
-    unreadable: Sequence[str]  # what cannot be read, and what to do about it: the exit code is 3
+    expired: Mapping[str, int]  # rejected lines of expired files, by time and rule
+    unreadable: Sequence[str]  # unreadable records and what to do about them: the exit code is 3
 
 
 @click.command("rejects")
 @destination_argument
 @click.option("--reason", type=click.Choice(list(REASONS)), help="Show only lines rejected for this reason.")
-@click.option("--file", metavar="FILE", help="Show only lines of this file: its URI or path, or the end of it.")
+@click.option("--file", metavar="FILE", help="Show only lines of this file: its URI or path, or the end of one.")
 @date_option
 @click.option(
     "--limit",
@@ -120,7 +120,7 @@ class Rejects:
     metavar="N",
     help=f"Show at most N lines; 0 for all. Default: {SHOWN}; all with --json and --raw.",
 )
-@click.option("--raw", is_flag=True, help="Write the exact bytes of the lines, and nothing else.")
+@click.option("--raw", is_flag=True, help="Write only the exact bytes of the lines.")
 @reporting(Rejects)
 def rejects(
     invocation: Invocation,
@@ -132,15 +132,15 @@ def rejects(
     raw: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Show rejected lines: where each is, and what is wrong with it.
+    """Show rejected lines: their places and faults.
 
-    Each line is shown as FILE:LINE:COLUMN with the reason, what was expected there, and the text around it. Control
-    characters and bytes that are not UTF-8 are escaped; --raw writes them as they are.
+    Shows each line as FILE:LINE:COLUMN with the reason, what was expected there, and the surrounding text. Control
+    characters and invalid UTF-8 are escaped; --raw writes them as they are.
 
-    Exit codes: 3 if some rejects cannot be read.
+    Exit codes: 3 if some rejects are unreadable.
     """
     if raw and as_json:
-        raise click.UsageError("--raw and --json both take stdout; expected one of them")
+        raise click.UsageError("--raw and --json both write to stdout; expected one of them")
     if raw and _is_terminal():
         raise click.UsageError("--raw writes bytes that may act on a terminal; expected a file or a pipe")
     search = rejects_search(invocation.settings(), reason=reason, file=file, day=day)
@@ -181,17 +181,17 @@ def _show_sum(search: RejectsSearch) -> None:
     of = "" if search.shown == total and search.is_complete else f"{search.shown:,} of "
     echo("", f"{of}{least}{count(total, 'rejected line')}: {by_name(search.counts)}" if total else "")
     if search.shown < total - search.unkept:
-        echo("--limit 0 shows all, --reason and --file some; --raw writes their bytes")
+        echo("--limit 0 shows all, --reason and --file select; --raw writes their bytes")
     for why, rows in sorted(search.expired.items()):
         echo(f"{count(rows, 'rejected line')} {why}")
     if search.unkept:
         echo(f"{count(search.unkept, 'line')} only counted: there were too many to keep")
     if search.sampled:
-        echo(f"{count(len(search.sampled), 'file')} quarantined whole; the lines shown of them are samples")
+        echo(f"{count(len(search.sampled), 'file')} quarantined completely; the lines shown of them are samples")
 
 
 def _write_raw(search: RejectsSearch, limit: int | None) -> None:
-    """Write the lines byte for byte, each with a line feed, without holding one whole."""
+    """Write the lines byte for byte, each with a line feed, without loading a complete line."""
     previous: tuple[str, int] | None = None
     lines = 0
     for found in search.reader.manifests(search.query):
@@ -207,7 +207,7 @@ def _write_raw(search: RejectsSearch, limit: int | None) -> None:
 
 
 def _print_json(search: RejectsSearch, limit: int | None) -> None:
-    """Print the document line by line: there may be more rejects than fit into memory."""
+    """Print the document line by line: the rejects may not fit into memory."""
     separator = '{"rejects": [\n'
     for found, line in search.lines(limit):
         write_out(separator + json_text(_entry(found, line), on_one_line=True), nl=False)
@@ -224,7 +224,7 @@ def _print_json(search: RejectsSearch, limit: int | None) -> None:
             unreadable=search.unreadable,
         )
     )
-    del closing["rejects"]  # they are printed already
+    del closing["rejects"]  # already printed
     head = separator if not search.shown else "\n"
     write_out(f"{head}],\n{json_text(closing, on_one_line=True)[1:]}".encode())
 

@@ -1,4 +1,4 @@
-"""`compactor report`: what a period came to, as one page of HTML."""
+"""`compactor report`: reports on a period, as one HTML page."""
 
 import os
 import stat
@@ -36,7 +36,7 @@ STDOUT = "-"
 @click.option(
     "--hours",
     type=FiniteRange(min=0, min_open=True, max=10 * 366 * 24),
-    help=f"Length of the period, up to --until; default without --since: {DEFAULT_HOURS:g}.",
+    help=f"Length of the period until --until; default without --since: {DEFAULT_HOURS:g}.",
 )
 @click.option(
     "--out",
@@ -46,11 +46,11 @@ STDOUT = "-"
 @click.option(
     "--samples/--no-samples",
     default=True,
-    help="Show some rejected lines; only you may then read the page.",
+    help="Show some rejected lines; the page is then readable only by you.",
 )
-@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Type of the workers, for the cost.")
-@click.option("--workers", type=click.IntRange(min=2), help="Number of workers, the driver included.")
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Version of Glue.")
+@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Worker type, for the cost.")
+@click.option("--workers", type=click.IntRange(min=2), help="Number of workers, including the driver.")
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Glue version.")
 @reporting(Report, has_streams=True)
 def report(
     invocation: Invocation,
@@ -65,16 +65,16 @@ def report(
     glue_version: str,
     as_json: bool,
 ) -> ExitCode:
-    """Write a report on a period: one HTML page that needs no network.
+    """Write a report on a period as one self-contained HTML page.
 
-    It has throughput, times against the SLA, file sizes, rejects, dead letters, schema and cost, and a verdict in
-    words. The command lists the whole ledger, and reads three records for each manifest of the period. With several
-    streams and no --stream, it prints one line for each, and writes no page.
+    It shows throughput, times against the SLA, file sizes, rejects, dead letters, schema and cost, and a verdict in
+    words. The command lists the complete ledger, and reads three records per manifest of the period. With several
+    streams and no --stream, it prints one line per stream, and writes no page.
 
-    Exit codes: 0 done; 3 done, but something in the period needs attention.
+    Exit codes: 0 done; 3 done, but the period needs attention.
     """
     if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - both take stdout; expected one of them")
+        raise click.UsageError("--json and --out - both write to stdout; expected one of them")
     job = PricedJob(worker_type or CLASSIC.worker_type, workers or CLASSIC.workers, glue_version)
     deployment, is_job_named = invocation.deployment(), bool(worker_type or workers)
     period = _period(App(deployment).clock.now(), since, until, hours)
@@ -109,7 +109,7 @@ def _report_streams(made: Mapping[str, Report], *, as_json: bool) -> ExitCode:
 
 
 def show_reports(found: Mapping[str, Report]) -> None:
-    """Print the figures and the verdict of each stream."""
+    """Print each stream's figures and verdict."""
     print_table(
         {
             "stream": lambda each: each[0],
@@ -129,14 +129,14 @@ def show_reports(found: Mapping[str, Report]) -> None:
 
 
 def _period(now: datetime, since: datetime | None, until: datetime | None, hours: float | None) -> Period:
-    """The period that the options mean; nothing is known of what is yet to come, so it ends now at the latest."""
+    """The period given by the options. It ends now at the latest, as later data is unknown."""
     if since is not None and hours is not None:
-        raise click.UsageError("--since and --hours both say where the period begins; expected one of them")
+        raise click.UsageError("--since and --hours both set the start of the period; expected one of them")
     end = min(until or now, now)
     try:
         start = since if since is not None else end - timedelta(hours=hours or DEFAULT_HOURS)
     except OverflowError as exc:
-        raise click.UsageError(f"--until {end.isoformat()}: so many hours before it there is no time") from exc
+        raise click.UsageError(f"--until {end.isoformat()}: so many hours earlier is before the first year") from exc
     if start >= end:
         raise click.UsageError(
             f"the period from {start.isoformat()} to {end.isoformat()} is empty; expected --since before --until "
@@ -146,7 +146,7 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 
 
 def make_report(app: App, period: Period, job: PricedJob, *, is_job_named: bool, with_samples: bool) -> Report:
-    """Read a period, judge it and price it for `job`, whose workers the user may have named."""
+    """Read a period, judge it and price it for `job`, whose workers the user may have given."""
     settings = app.settings
     figures = read_figures(
         app.state,
@@ -182,7 +182,7 @@ def _write(text: str, target: str, *, private: bool) -> None:
         with open(target, "wb", opener=_open_private if private else None) as file:
             file.write(data)
     except OSError as exc:
-        raise click.UsageError(f"--out {target}: {exc.strerror}; expected a place for a file") from exc
+        raise click.UsageError(f"--out {target}: {exc.strerror}; expected a writable file") from exc
 
 
 def _open_private(target: str, flags: int) -> int:

@@ -29,16 +29,16 @@ from compactor.wiring.app import App
 T = TypeVar("T")
 
 Show = Callable[[T | None, str], None]
-"""Shows a status, or those of several streams; None with the reason if it could not be read."""
+"""Shows a status, or the statuses of several streams; None with the reason if it is unreadable."""
 
 Draw = Callable[..., RenderableType]
-"""Draws a status for a `width` and a `height`; `error` says why nothing newer could be read."""
+"""Draws a status for a `width` and a `height`; `error` is the reason why no newer one could be read."""
 
 
 def watch(
     read: Callable[[], T], show: Show[T], interval_seconds: float, *, sleep: Callable[[float], None] | None = None
 ) -> None:
-    """Read and show the status until Ctrl-C, or until no one reads it. An error of the store is shown in its place."""
+    """Read and show the status until Ctrl-C, or until stdout is closed. A store error is shown in its place."""
     try:
         while has_reader():
             try:
@@ -71,7 +71,7 @@ def on_terminal(console: Console, draw: Draw) -> Iterator[Show[Any]]:
 
 
 def on_pipe(console: Console, draw: Draw) -> Show[Any]:
-    """Show one screen after the other, for a pipe or a file."""
+    """Show one screen after another, for a pipe or a file."""
 
     def show(found: object, error: str) -> None:
         console.print(Text(_unread(error)) if found is None else draw(found), soft_wrap=True)
@@ -81,7 +81,7 @@ def on_pipe(console: Console, draw: Draw) -> Show[Any]:
 
 
 def as_json_lines(printed: Callable[[T], object]) -> Show[T]:
-    """Show one JSON document a line."""
+    """Show one JSON document per line."""
 
     def show(found: T | None, error: str) -> None:
         print_json(StatusFailure(datetime.now(UTC), error) if found is None else printed(found), on_one_line=True)
@@ -94,7 +94,7 @@ def _unread(error: str) -> str:
 
 
 WATCH_SECONDS = 5.0
-MOST_SECONDS = 366 * 86_400.0  # threads sleep no longer than a few centuries
+MOST_SECONDS = 366 * 86_400.0  # threads cannot sleep longer than a few centuries
 
 
 @click.command("status")
@@ -113,9 +113,9 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     """Show the state of the job and the next action.
 
     One screen: state, jobs, backlog and when it will be empty, rates, latency, rejects, dead letters, quarantined
-    files, schema, latest commits. With several streams and no --stream, one line for each, and one for all.
+    files, schema, latest commits. With several streams and no --stream, one line per stream and one for all.
 
-    Exit codes: 0 nothing to do; 3 something needs attention, as the first line says. --watch ends with 0.
+    Exit codes: 0 nothing to do; 3 something needs attention; the first line shows what. --watch ends with 0.
     """
     settings = invocation.deployment()
     readers = {

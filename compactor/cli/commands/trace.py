@@ -1,4 +1,4 @@
-"""`compactor trace`: shows what became of a file or manifest, or where an output came from."""
+"""`compactor trace`: shows what happened to a file or manifest, or where an output came from."""
 
 from collections import Counter
 
@@ -27,16 +27,16 @@ _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "reje
     type=click.IntRange(min=1),
     default=SEARCHED_DAYS,
     show_default=True,
-    help="For a file without a claim, search this many dates of the ledger: its own, then the newest.",
+    help="For a file without a claim, search this many dates in the ledger: its own, then the newest.",
 )
 @reporting(TraceResult)
 def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> ExitCode:
-    """Show what became of a file or manifest, or where an output came from.
+    """Show what happened to a file or manifest, or where an output came from.
 
     URI is the path or URI of an input file, a manifest, an output file or a rejects file.
 
-    Exit codes: 0 found; 1 not found; 3 a dead letter or a quarantined file that is not settled: not redriven, and no
-    later manifest has its lines.
+    Exit codes: 0 found; 1 not found; 3 an unsettled dead letter or quarantined file: not redriven, and no later
+    manifest has its lines.
     """
     refuse_destination(invocation, thing, "a file or a manifest id")
     found = find_trace(invocation.settings(), thing, days)
@@ -55,7 +55,7 @@ def _unknown(found: TraceResult) -> str:
     there = "" if found.exists else "there is no such object, and "
     move = f"; {'see' if found.message else 'to plan it'}: {found.next_moves[0]}" if found.next_moves else ""
     why = f"; {found.message}" if found.message else ""
-    return f"{found.uri}: {there}no record names it; searched: {found.searched}{why}{move}"
+    return f"{found.uri}: {there}not in any record; searched: {found.searched}{why}{move}"
 
 
 def _show(found: TraceResult) -> None:
@@ -86,7 +86,7 @@ def _show(found: TraceResult) -> None:
 
 
 def _manifest(found: TraceResult) -> list[str]:
-    """The manifest's id and place, without what was asked for."""
+    """The manifest's id and place, unless that was the question."""
     return [each for each in (found.manifest_id, found.manifest_uri) if each and each != found.uri]
 
 
@@ -94,7 +94,7 @@ def _attempts(found: TraceResult) -> list[str]:
     ends = ((each, f": {each.error.splitlines()[0]}" if each.error else "") for each in found.attempts)
     lines = [f"{each.number} at {each.started_at:%Y-%m-%d %H:%M:%S} UTC{end}" for each, end in ends]
     if found.earlier_attempts:
-        lines.insert(0, f"{found.earlier_attempts:,} before these, of which only the sum is on record")
+        lines.insert(0, f"{found.earlier_attempts:,} earlier ones, recorded only as a total")
     if found.next_attempt_at is not None:
         lines.append(f"the next one is due at {found.next_attempt_at:%Y-%m-%d %H:%M:%S} UTC")
     return lines
@@ -117,7 +117,7 @@ def _rejected(found: TraceResult) -> list[str]:
 
 
 def _files(found: TraceResult) -> list[str]:
-    """The number of input files of each status, and the names of those that are not compacted."""
+    """The number of input files per status, and the files that are not compacted."""
     statuses = Counter(str(file.status) for file in found.files)
     others = [f"{file.status}: {file.uri}" for file in found.files if file.status != "compacted"]
     if len(others) > SHOWN_FILES:
@@ -126,7 +126,7 @@ def _files(found: TraceResult) -> list[str]:
 
 
 def _quarantined(found: TraceResult) -> list[str]:
-    """The quarantined versions of a file, without one that the state tells of."""
+    """The quarantined versions of a file, except one that its state describes."""
     files = found.quarantined if found.kind == "file" else ()
     told = found.manifest_id if found.needs_operator and found.state is TraceState.QUARANTINED else ""
     return [f"{each.status} in manifest {each.manifest_id}; {each.fate}" for each in files if each.manifest_id != told]

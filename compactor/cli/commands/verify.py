@@ -44,9 +44,9 @@ _PARTS = {
 @click.option(
     "--deep",
     is_flag=True,
-    help="Read the input again, and compare every value.",
+    help="Also read the input, and compare every value.",
 )
-@click.option("--closed", is_flag=True, help="Verify closed dates again, from their records.")
+@click.option("--closed", is_flag=True, help="Also verify closed dates, from their records.")
 @reporting(VerifyResult, has_streams=True)
 def verify(
     invocation: Invocation, *, manifest_id: str | None, day: str | None, deep: bool, closed: bool, as_json: bool
@@ -55,15 +55,15 @@ def verify(
 
     Verifies one manifest, one date, or everything; without --stream, all streams.
 
-    The row counts in the footers of the output files must equal the recorded lines minus rejected and blank ones. Files
-    that no commit names, and records that are missing or damaged, are discrepancies. So are differences between ledger
-    and table, and manifests that have waited for the table too long or are held back from it.
+    The row counts in the footers of the output files must equal the recorded lines minus rejected and blank ones.
+    Uncommitted files and missing or damaged records are discrepancies. So are differences between ledger and table, and
+    manifests that have waited too long for the table or are held back.
 
-    Closed dates were verified when `compactor data close` summarised them: only their summaries are read, unless
-    --date, --deep or --closed asks for more.
+    Closed dates were verified when `compactor data close` summarised them: only their summaries are read, unless you
+    give --date, --deep or --closed.
 
-    Exit codes: 3 if there is a discrepancy, a dead letter or a quarantined file; 1 if the catalog of the table does not
-    answer, so the table was not compared.
+    Exit codes: 3 if there is a discrepancy, a dead letter or a quarantined file; 1 if the table's catalog does not
+    respond, so the table was not compared.
     """
     deployment = invocation.deployment()
     if deployment.streams and manifest_id is None:
@@ -91,7 +91,7 @@ def _verify_streams(
 
 
 def show_verifications(found: Mapping[str, VerifyResult]) -> None:
-    """Print the figures of each stream and of all, and where to find what does not add up."""
+    """Print each stream's figures, the totals, and where to find the discrepancies."""
     total = result_of(found.values())
     erased: dict[str, Callable[[tuple[str, VerifyResult]], str]] = {}
     if total.erased_lines:
@@ -118,7 +118,7 @@ def show_verifications(found: Mapping[str, VerifyResult]) -> None:
 
 
 def _exit_code(reports: Sequence[VerifyResult]) -> ExitCode:
-    """The exit code, after a line for each table that was not compared."""
+    """The exit code, after printing a line for each table that was not compared."""
     tables = [each.table for each in reports if each.table is not None and each.table.error]
     for table in tables:
         say(f"table {table.name}: not compared: {table.error}")
@@ -144,7 +144,7 @@ def _show(report: VerifyResult, suggest: Suggestions) -> None:
         ("output files", [f"{report.output_files:,} ({size(report.output_bytes)})", counted_words(report)]),
     ]
     if report.orphans:
-        found = f"{count(report.orphans, 'file')} ({size(report.orphaned_bytes)}) of no commit and in no table"
+        found = f"{count(report.orphans, 'file')} ({size(report.orphaned_bytes)}), in no commit and no table"
         fields.append(("orphans", f"{found}; `compactor data clean` deletes them a day later"))
     if report.table is not None:
         fields.append(("table", _table(report.table)))
@@ -154,7 +154,7 @@ def _show(report: VerifyResult, suggest: Suggestions) -> None:
             fields.append(("", f"{count(report.inputs_gone, 'input file')} deleted or replaced, not compared"))
         if report.inputs_erased:
             fields.append(
-                ("", f"{count(report.inputs_erased, 'input file')} of manifests with erased lines, not compared")
+                ("", f"{count(report.inputs_erased, 'input file')} in manifests with erased lines, not compared")
             )
     ended = Counter(each.ended for each in report.quarantined_files if each.is_settled)
     if ended:
@@ -171,7 +171,7 @@ def _show(report: VerifyResult, suggest: Suggestions) -> None:
 
 
 def _table(table: VerifiedTable) -> list[str]:
-    """What the table lists, and what waits for it."""
+    """The table's contents, and what waits for it."""
     batch = f"up to batch {table.last_batch:,}" if table.last_batch else "no batch yet"
     listed = f"{count(table.files, 'file')} with {count(table.rows, 'row')}, {batch}"
     return [
@@ -182,7 +182,7 @@ def _table(table: VerifiedTable) -> list[str]:
 
 
 def _expired_fields(report: VerifyResult) -> list[Field]:
-    """What went under a rule of retention."""
+    """Data removed by retention rules."""
     fields: list[Field] = []
     if report.expired_dates:
         fields.append(("expired dates", f"{report.expired_dates:,}"))
@@ -194,7 +194,7 @@ def _expired_fields(report: VerifyResult) -> list[Field]:
 
 
 def _settled(report: VerifyResult) -> str:
-    """How many dead letters need no operator any more."""
+    """How many dead letters are settled."""
     letters = report.dead_letter_manifests
     found = {
         "redriven": sum(bool(each.redriven) for each in letters),

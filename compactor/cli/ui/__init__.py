@@ -1,1 +1,1 @@
-"""What commands show on a terminal."""
+"""Everything that commands show on a terminal."""

@@ -24,7 +24,7 @@ _WORDS = {
     "job_marker": "Spark marker",
     "folder_marker": "folder marker",
     "empty": "empty",
-    "hidden": "hidden; --hidden takes them",
+    "hidden": "hidden; --hidden includes them",
     "excluded": "excluded",
 }
 _EXPLAINED = SKIP_REASONS.keys() - {"unsettled"}
@@ -32,7 +32,7 @@ _QUARANTINED = ("replaced", "forbidden", "changed")
 
 
 def skipped_fields(plan: Plan, paths: CompactPaths) -> list[Field]:
-    """The objects that are no data, by reason, each with an example."""
+    """Skipped objects without data, by reason, each with an example."""
     told = {each.reason for each in plan.left_out}
     found = [
         f"{_example(plan.examples.get(reason, ''), number, paths)} ({_WORDS.get(reason) or SKIP_REASONS[reason]})"
@@ -43,7 +43,7 @@ def skipped_fields(plan: Plan, paths: CompactPaths) -> list[Field]:
 
 
 def left_out_fields(left_out: Sequence[LeftOut]) -> list[Field]:
-    """What was not taken and needs a person: the first one of each reason."""
+    """Input that was left out and needs an operator: the first per reason."""
     fields: list[Field] = []
     for reason, those in _by_reason(left_out).items():
         name = "quarantined" if reason in _QUARANTINED else "not taken"
@@ -61,12 +61,12 @@ def envelope_fields(envelopes: Sequence[Envelope]) -> list[Field]:
 
 
 def field_lines(fields: Sequence[Field]) -> list[str]:
-    """The same as one line each, without the names."""
+    """The same fields as one line each, without the names."""
     return [": ".join([value[0], *value[1:]]) for _, value in fields]
 
 
 def left_out_moves(left_out: Sequence[LeftOut], suggest: Suggestions) -> list[str]:
-    """What to do about it."""
+    """The next actions for input that was left out."""
     return list(dict.fromkeys(next_step(left_out_cause(reason), suggest).text for reason in _by_reason(left_out)))
 
 
@@ -96,7 +96,7 @@ _SHOWN = 5
 
 
 def quarantined_lines(files: Iterable[QuarantinedFile]) -> list[str]:
-    """A line for each kind of files, and one for the kinds that are too many to show."""
+    """A line per kind of file, and one for the kinds that are too many to show."""
     kinds: dict[str, list[QuarantinedFile]] = {}
     for each in files:
         kinds.setdefault(each.detail if each.status is FileStatus.NOT_NDJSON else each.status, []).append(each)
@@ -106,7 +106,7 @@ def quarantined_lines(files: Iterable[QuarantinedFile]) -> list[str]:
 
 
 def _line(files: list[QuarantinedFile]) -> str:
-    """The first one of some, and how many more there are."""
+    """The first of several files, and how many more there are."""
     first = files[0]
     why = first.detail.removeprefix(f"cannot read {first.uri}: ") or first.status
     more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
@@ -133,9 +133,7 @@ def show(result: CompactResult) -> None:
     if result.remembered:
         fields.append(("remembered", result.remembered))
     if result.resumed_manifests:
-        fields.append(
-            ("resumed", f"{count(result.resumed_manifests, 'manifest')} of an earlier call, or of another one")
-        )
+        fields.append(("resumed", f"{count(result.resumed_manifests, 'manifest')} from an earlier or parallel call"))
     if result.rebuilt:
         files = count(result.plan.replaced, "replaced file")
         rows = count(sum(each.rows for each in result.rebuilt), "row")
@@ -145,7 +143,7 @@ def show(result: CompactResult) -> None:
         fields.append(("rows", f"{run.records:,}"))
         fields.append(("output", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
         fields.append(("engine", str(result.engine_choice)))
-        speed = f", {rate(run.input_bytes, result.seconds)} of input over the whole call" if run.input_bytes else ""
+        speed = f", {rate(run.input_bytes, result.seconds)} of input over the complete call" if run.input_bytes else ""
         fields.append(("took", f"{duration(result.seconds)}{speed}"))
     fields += envelope_fields(result.envelopes or ())
     if result.schema_file is not None:
@@ -162,7 +160,7 @@ def show(result: CompactResult) -> None:
 
 def _new(result: CompactResult) -> str:
     plan = result.plan
-    grown = f" ({plan.grown:,} grown: the lines behind those taken before)" if plan.grown else ""
+    grown = f" ({plan.grown:,} grown: only their new lines)" if plan.grown else ""
     new = f"{count(result.new_files, 'file')}, {size(result.new_bytes)}{grown}" if result.new_files else "nothing"
     if result.new_files and not plan.planned_before:
         return new
@@ -175,8 +173,8 @@ def _skipped(result: CompactResult) -> list[Field]:
     plan = result.plan
     fields = [*skipped_fields(plan, result.paths), *left_out_fields(plan.left_out)]
     if plan.misdated:
-        files = f"{count(plan.misdated, 'file')} named after dates that cannot be right, such as {plan.first_misdated}"
-        fields.append(("wrong dates", [f"{files};", "the day of the last change counts"]))
+        files = f"{count(plan.misdated, 'file')} with impossible dates in the name, such as {plan.first_misdated}"
+        fields.append(("wrong dates", [f"{files};", "the date of the last change is used"]))
     return fields
 
 
@@ -189,7 +187,7 @@ def _verified(verification: VerifyResult, result: CompactResult) -> list[Field]:
         means = f"every value of {count(verification.inputs_compared, 'input file')} compared{gone}"
     sums = f"{count(verification.lines, 'line')} {sign} {sums}"
     name = "on record" if verification.discrepancies else "verified"
-    fields: list[Field] = [(name, [sums, f"{means}, of this call and all earlier ones"])]
+    fields: list[Field] = [(name, [sums, f"{means}, in this and all earlier calls"])]
     if verification.rejected_lines:
         fields.append(("rejects", [by_name(verification.rejects_by_reason), result.rejects_folder]))
     fields += misfit_fields(verification.misfits)
@@ -197,7 +195,7 @@ def _verified(verification: VerifyResult, result: CompactResult) -> list[Field]:
 
 
 def quarantined_fields(verification: VerifyResult) -> list[Field]:
-    """What an operator has to act on: the first of each kind."""
+    """Findings for an operator: the first of each kind."""
     fields: list[Field] = []
     if files := verification.open_files:
         fields.append(("quarantined", quarantined_lines(files)))
@@ -211,7 +209,7 @@ def quarantined_fields(verification: VerifyResult) -> list[Field]:
 
 
 def _and_more(found: Sequence[object]) -> str:
-    """What follows the first one of several."""
+    """Text after the first of several."""
     return f" and {len(found) - 1:,} more" if len(found) > 1 else ""
 
 
@@ -223,11 +221,11 @@ def _next_moves(result: CompactResult) -> None:
     if appended := max(0, plan.replaced - others):
         files = count(appended, "file")
         all_lines = "all its lines" if appended == 1 else "all their lines"
-        say(f"{files} replaced since an earlier call: {all_lines} were taken again; the earlier rows stay")
+        say(f"{files} replaced since an earlier call: {all_lines} were added again; the earlier rows stay")
     if plan.held:
-        say(f"{count(plan.held, 'file')} held by another planner: run this command again later to take them")
+        say(f"{count(plan.held, 'file')} claimed by another planner: run this command again later")
     if result.backlog is not None and result.backlog.left_to_others:
-        say(f"{count(result.backlog.left_to_others, 'manifest')} of other sources left to the calls that planned them")
+        say(f"{count(result.backlog.left_to_others, 'manifest')} of other sources left to their own calls")
     if result.is_unfinished:
         left = "" if result.backlog is None else f"{count(result.backlog.manifests, 'manifest')} left; "
         say(f"not finished: {left}run this command again to continue")
@@ -235,7 +233,7 @@ def _next_moves(result: CompactResult) -> None:
     if result.doubtful_envelopes:
         key = result.doubtful_envelopes[0].key
         echo("", f"next        split envelopes into lines first, as in: jq -c '.{key}[]' FILE > FILE.ndjson")
-        echo("            if one row for each is right, add --format ndjson: it is remembered")
+        echo("            if one row per envelope is right, add --format ndjson: it is remembered")
     if plan.left_out:
         echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out, result.paths.suggestions)))
     if result.is_doubtful:

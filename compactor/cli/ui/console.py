@@ -1,4 +1,4 @@
-"""The console for tables, progress and screens, which shows text from outside as `echo` does."""
+"""The console for tables, progress and screens, which shows external text as `echo` does."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from compactor.core.text.safe_text import visible
 
 
 class SafeConsole(Console):
-    """A console that escapes what acts on a terminal, except for its own styles and cursor movements."""
+    """A console that escapes everything that acts on a terminal, except for its own styles and cursor movements."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False)
@@ -20,13 +20,13 @@ class SafeConsole(Console):
         """Print, as `rich` does.
 
         Raises:
-            StoreUnavailable: Stdout cannot be written to.
+            StoreUnavailable: Stdout is not writable.
         """
         with writing_to_stdout():
             super().print(*objects, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of a renderable. Line feeds separate its lines: names must be escaped before they get in."""
+        """The segments of a renderable. Line feeds separate its lines, so names must be escaped earlier."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment

@@ -1,4 +1,4 @@
-"""Shows an estimate with the workers that a load needs, and what commits cost."""
+"""Shows an estimate with the workers for a load, and the cost of commits."""
 
 from collections.abc import Callable, Sequence
 
@@ -45,7 +45,7 @@ _STREAMS: dict[str, Callable[[StreamCost], str]] = {
 
 
 def show_estimate(report: CostReport) -> None:
-    """Print an estimate, next to a common job, and how many workers the load needs."""
+    """Print an estimate, next to a common job, and the number of workers for the load."""
     found = report.estimate
     print_fields(_load_fields(found, report.jobs))
     _show_items(found)
@@ -58,7 +58,7 @@ def show_estimate(report: CostReport) -> None:
 
 
 def show_actual(report: ActualCost) -> None:
-    """Print what was measured, and what it cost; of some days, with the estimate of their mean load."""
+    """Print measurements and their cost; for a period, also an estimate of the mean load."""
     found, measured = report.estimate, report.measured
     if measured is None:
         echo("Nothing was compacted yet.")
@@ -88,8 +88,8 @@ def _load_fields(found: Estimate, jobs: int) -> list[Field]:
     return [
         ("load", hourly if found.producers else f"{_files(load)}: {hourly}"),
         ("job", f"{job}: {job.dpu:g} DPU around the clock, {_drivers(jobs)}"),
-        ("engine", f"{shape.engine}; choose the other one with --engine"),
-        ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
+        ("engine", f"{shape.engine}; choose a different one with --engine"),
+        ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes per input byte"),
     ]
 
 
@@ -98,7 +98,7 @@ def _files(load: Load) -> str:
 
 
 def _all(streams: Sequence[StreamCost]) -> StreamCost:
-    """The sums; the time at work is left out, as streams are at work at once."""
+    """The totals, without the time at work, because streams work at the same time."""
     return StreamCost(
         "all",
         commits=sum(each.commits for each in streams),
@@ -111,36 +111,36 @@ def _all(streams: Sequence[StreamCost]) -> StreamCost:
 
 
 def _drivers(jobs: int) -> str:
-    return "the driver's included" if jobs == 1 else f"in {jobs} jobs, the drivers' included"
+    return "including the driver's" if jobs == 1 else f"in {jobs} jobs, including the drivers'"
 
 
 def _total_fields(found: Estimate) -> list[Field]:
     job = found.job
-    compared = f"{job.compared} around the clock, workers alone: {_dollars(job.compared)}"
+    compared = f"{job.compared} around the clock, workers only: {_dollars(job.compared)}"
     kept = dollars(sum(line.dollars_per_month for line in found.kept))
     items = [f"{line.item} {dollars(line.dollars_per_month)}" for line in found.kept]
     return [
-        ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
+        ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} per terabyte of input"),
         ("kept", _kept_words(kept, items)),
-        ("compared", [f"{compared};", f"these workers cost {job.share_of_compared:.2f} of that"]),
+        ("compared", [f"{compared};", f"these workers cost {job.share_of_compared:.2f} times that"]),
         ("VPC", [f"a NAT gateway would add {_dollars(found.nat)};", "a gateway endpoint for S3 is free"]),
     ]
 
 
 def _kept_words(kept: str, items: Sequence[str]) -> list[str]:
-    first = f"{kept} a month more, once it is as old as it gets: {items[0]}"
+    first = f"{kept} more per month, at full retention: {items[0]}"
     return [f"{first},", ", ".join(items[1:])] if items[1:] else [first]
 
 
 def _price_fields(report: CostReport | ActualCost) -> list[Field]:
     is_known, region = report.has_prices_of_region, report.region
-    where = region if is_known else f"{FIRST_REGION}, for there are none of {visible(region)},"
+    where = region if is_known else f"{FIRST_REGION}, as there are none for {visible(region)},"
     return [("prices", f"list prices of {where} as of {AS_OF}, from third parties: check them")]
 
 
 def _note_fields(report: CostReport) -> list[Field]:
     return [
-        ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
+        ("requests", "GET includes HEAD; PUT includes POST, COPY and LIST"),
         ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
         *_price_fields(report),
         ("not counted", NOT_COUNTED),
@@ -170,9 +170,9 @@ def _spent(found: MeasuredCost, seconds: float, amount: float) -> str:
 
 
 def _show_needs(report: CostReport) -> None:
-    """Print for each engine, the fastest first, what the load needs of each worker type on the job's Glue version."""
+    """Print for each engine, fastest first, how many workers of each type the load needs on the job's Glue version."""
     if report.needed is None:
-        how = "run `make bench` here, or name its result by --bench FILE"
+        how = "run `make bench` here, or give its result as --bench FILE"
         print_fields([("enough?", f"to see how many workers the load needs, {how}")])
         return
     echo()
@@ -184,7 +184,7 @@ def _show_needs(report: CostReport) -> None:
         jobs = [each for each in need.jobs if each.glue_version == version]
         print_table({f"Glue {version}": "{0.worker_type}".format, **_NEEDS}, jobs, names=1)
     fields = [
-        ("workers", f"with the driver's; the others at most {BUSY_SHARE:.0%} busy, for peaks and restarts"),
+        ("workers", f"including the driver's; the others at most {BUSY_SHARE:.0%} busy, for peaks and restarts"),
         ("assumed", "a vCPU is as fast as a core of that machine, and S3 as fast as its disk: try it on AWS"),
     ]
     print_fields(fields)

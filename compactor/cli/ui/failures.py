@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and one clear line for each error."""
+"""How a command ends: its exit code, and one line per error."""
 
 import re
 import sys
@@ -14,13 +14,13 @@ from compactor.telemetry.logs import log_event
 
 
 def not_confirmed(command: str, what: str, *, question: str, done: str) -> ExitCode | None:
-    """Ask for confirmation; returns the exit code if it is not given.
+    """Ask for confirmation; returns the exit code if it is refused.
 
     Args:
         command: The command that asks.
-        what: What it is about to work on.
+        what: What it is about to change.
         question: The prompt.
-        done: What was not done without a confirmation, as a participle.
+        done: The cancelled action, as a participle.
     """
     if not is_terminal():
         say(f"{command}: {what} -> expected --yes: there is no terminal for a prompt")
@@ -32,7 +32,7 @@ def not_confirmed(command: str, what: str, *, question: str, done: str) -> ExitC
 
 
 def is_terminal() -> bool:
-    """Return whether stdin is a terminal, at which a person can answer."""
+    """Return whether stdin is a terminal, so a person can respond."""
     return sys.stdin.isatty()
 
 
@@ -42,7 +42,7 @@ _FRAMES = re.compile(r"\n(?=\s)")
 
 
 def say(message: str) -> None:
-    """Print one line for the user on stderr, without the frames that Java puts below a message."""
+    """Print one line for the user on stderr, without Java's stack frames."""
     echo(f"compactor: {_FRAMES.split(message.strip())[0]}", err=True)
 
 
@@ -52,7 +52,7 @@ def say_next(move: str) -> None:
 
 
 def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:
-    """Do a command's work, and return its exit code. Print an error on stderr as one line, the next action below."""
+    """Do a command's work, and return its exit code. Prints errors on stderr in one line, the next action below."""
     try:
         return work()
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -63,7 +63,7 @@ def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:
     except SettingsError as exc:
         for fault in exc.faults:
             say(fault)
-        if len(exc.faults) > 1:  # a single fault says what was expected
+        if len(exc.faults) > 1:  # a single fault has its own expectation
             say_next(exc.next_move)
         return ExitCode.WRONG_USAGE
     except (ExtraMissing, CredentialsMissing) as exc:  # the message has the command that helps

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-SHOWN = 20  # of each list; --json shows all
+SHOWN = 20  # per list; --json shows all
 
 
 def show_list(entries: Sequence[tuple[str, ...]], *, title: str = "", spaced: bool = False) -> None:
     """Print entries, each with its further lines below it.
 
     Args:
-        entries: The lines of each.
-        title: Printed before them, if there are any.
+        entries: The lines of each entry.
+        title: Printed first, if there are entries.
         spaced: Whether an empty line precedes each.
     """
     gap = [""] if spaced else []
@@ -40,26 +40,26 @@ def show_list(entries: Sequence[tuple[str, ...]], *, title: str = "", spaced: bo
 
 
 def show_lines(lines: Sequence[str], *, title: str = "") -> None:
-    """Print entries of one line each; a title comes first with their number, and nothing is printed without any."""
+    """Print entries of one line each, below a title with their number; prints nothing if there are none."""
     show_counted(title, [(each,) for each in lines])
 
 
 def show_counted(title: str, entries: Sequence[tuple[str, ...]]) -> None:
-    """Print entries below a title with their number; nothing without any."""
+    """Print entries below a title with their number; prints nothing if there are none."""
     if entries and title:
         echo(f"{title}: {len(entries):,}")
     show_list(entries)
 
 
 def more_of(number: int) -> list[str]:
-    """How many of a number of entries are not shown; none if all are."""
+    """A line with the number of entries that are not shown; empty if all are."""
     return [f"and {number - SHOWN:,} more; --json shows all"] if number > SHOWN else []
 
 
 T = TypeVar("T")
 
 Field = tuple[str, str | Sequence[str]]
-"""A name, and a value of one line or several."""
+"""A name, and a value of one or more lines."""
 
 # `Z` is also what pydantic writes for UTC; `default` gets dataclasses for their shown properties.
 _JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_DATACLASS
@@ -72,7 +72,7 @@ def print_json(result: Any, *, on_one_line: bool = False) -> None:
 
 
 def print_result(result: T, show: Callable[[T], None], *, as_json: bool) -> None:
-    """Print a result as JSON, or have `show` print it for people."""
+    """Print a result as JSON, or as `show` formats it."""
     if as_json:
         print_json(result)
     else:
@@ -80,7 +80,7 @@ def print_result(result: T, show: Callable[[T], None], *, as_json: bool) -> None
 
 
 def json_text(result: Any, *, on_one_line: bool = False) -> str:
-    """The text of a JSON document, or of a part of one."""
+    """The text of a JSON document, or a part of one."""
     options = _JSON_OPTIONS if on_one_line else _JSON_OPTIONS | orjson.OPT_INDENT_2
     try:
         text = orjson.dumps(result, default=_plain, option=options).decode()
@@ -90,7 +90,7 @@ def json_text(result: Any, *, on_one_line: bool = False) -> str:
 
 
 def of_streams(results: Mapping[str, Any]) -> dict[str, Any]:
-    """The results of several streams, by their names, as one document."""
+    """The results of several streams, by name, as one document."""
     return {"streams": [document(each, stream=name) for name, each in results.items()]}
 
 
@@ -103,7 +103,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_fields(named: Iterable[Field]) -> None:
-    """Print names and values, aligned. A URI, and a command of `next`, stays on one line, so that it can be copied."""
+    """Print names and values, aligned. URIs, and commands in `next`, stay on one line for copying."""
     rows = list(named)
     width = max((len(name) for name, _ in rows), default=0) + 2
     for name, value in rows:
@@ -115,7 +115,7 @@ def print_fields(named: Iterable[Field]) -> None:
 
 
 def print_table(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T], *, names: int) -> None:
-    """Print a table. Its first columns hold names; the others hold figures, which are aligned to the right."""
+    """Print a table. The first columns hold names; the others hold figures, aligned to the right."""
     from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415 - few commands print a table
 
     SafeConsole().print(table_of(columns, rows, names=names))

@@ -1,4 +1,4 @@
-"""What is shown while a command works: a line on a terminal; elsewhere log events, or a line now and then."""
+"""Progress of a command: a line on a terminal; elsewhere log events or an occasional line."""
 
 import sys
 import threading
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 SHORT_SECONDS = 1.0
-"""Nothing is shown of work that takes no longer."""
+"""Work shorter than this shows no progress."""
 
 SAID_SECONDS = 60.0
-"""The least time between two lines where there is no terminal."""
+"""The least time between two lines without a terminal."""
 
 _PHASES = {
     CrashPoint.ACCEPTED: "accepted",
@@ -37,14 +37,14 @@ _PHASES = {
     CrashPoint.CONVERTED: "verifying",
     CrashPoint.DECIDED: "publishing",
 }
-"""The phase of a manifest after a crash point. Other crash points begin no phase that a user would notice."""
+"""The phase of a manifest after a crash point. Other crash points start no phase visible to users."""
 
 
 @dataclass
 class LiveLine:
     """The line that `run` shows on a terminal while `display` is entered. Its methods are called from many threads."""
 
-    started: float = field(default_factory=time.monotonic)  # when the run began, by the monotonic clock
+    started: float = field(default_factory=time.monotonic)  # start of the run, by the monotonic clock
     _phases: dict[str, str] = field(default_factory=dict)
     _committed: int = 0
     _dead_lettered: int = 0
@@ -85,7 +85,7 @@ class LiveLine:
         log_result(result)
 
     def text(self) -> str:
-        """The line as it is now."""
+        """The current line."""
         seconds = time.monotonic() - self.started
         with self._lock:
             figures = [f"{count(self._committed, 'manifest')} committed"]
@@ -107,7 +107,7 @@ def working(what: str, meter: Meter) -> Iterator[None]:
 
     Args:
         what: The work, in a word or two.
-        meter: Counts it.
+        meter: Counts the work.
     """
     if logs_json():
         yield
@@ -128,12 +128,12 @@ def working(what: str, meter: Meter) -> Iterator[None]:
             yield
     finally:
         begins.cancel()
-        begins.join()  # it may have begun to show the line
+        begins.join()  # it may be about to show the line
         status.stop()
 
 
 def _in_one_line(text: str, columns: int) -> "Text":
-    """The text that fits a line, beside a spinner."""
+    """The text that fits a line, next to a spinner."""
     from rich.text import Text  # noqa: PLC0415 - rich is slow to load
 
     line = Text(text)
@@ -152,7 +152,7 @@ class CompactProgress:
         say(message)
 
     def step(self, name: Step, meter: Meter) -> AbstractContextManager[None]:
-        """Show a step, and how far its meter has come."""
+        """Show a step and the progress of its meter."""
         return working(name, meter)
 
     def on_read(self, length_bytes: int) -> None:
@@ -161,10 +161,10 @@ class CompactProgress:
 
     @contextmanager
     def shown(self, total_bytes: int) -> Iterator[None]:
-        """Show how much of this much input was read while the context is open."""
+        """Show how much of the input was read while the context is open."""
         with working("compacting", self._meter), self._meter.work("byte", total_bytes):
             yield
 
     def on_result(self, result: Result) -> None:
-        """Log how a manifest has ended."""
+        """Log how a manifest ended."""
         log_result(result)

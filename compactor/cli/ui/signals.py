@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: the first asks for a clean end, the second ends at once."""
+"""SIGTERM and SIGINT: the first requests a clean end, the second ends at once."""
 
 import os
 import signal
@@ -18,8 +18,8 @@ _SHOW_CURSOR = "\x1b[?25h"  # a progress display hides it
 class StopSignals:
     """Turns signals into a request to stop. A context manager for the main thread.
 
-    What stops this process may stop Spark with it, as a terminal, systemd and `timeout` do. An error from before there
-    is something to stop is then no failure, but the interruption itself.
+    A signal for this process may stop Spark, too: terminals, systemd and `timeout` signal both. An error at startup
+    then counts as the interruption, not as a failure.
     """
 
     def __init__(self) -> None:
@@ -41,9 +41,9 @@ class StopSignals:
             raise KeyboardInterrupt from None
 
     def attach(self, stop: Callable[[], None]) -> None:
-        """Set the function that requests the stop. It is called at once if a signal has arrived before.
+        """Set the function that requests the stop; called at once if a signal has already arrived.
 
-        Call this when Spark is up: while it starts, it installs its own handler of SIGINT.
+        Call this once Spark is up: while it starts, it installs its own handler of SIGINT.
         """
         self._stop = stop
         for number in _SIGNALS:
@@ -58,12 +58,12 @@ class StopSignals:
         self.requested = True
         _write("compactor: stopping after the manifests in flight; a second signal ends at once\n")
         if self._stop is not None:
-            # The interrupted code may hold a lock that stopping needs; another thread can wait for it.
+            # # The interrupted code may hold a lock that stopping needs; another thread can wait for it.
             threading.Thread(target=self._stop, daemon=True).start()
 
 
 class _HeardSignals:
-    """Notes each signal that arrives, whatever handles it: while Spark starts, it handles SIGINT itself."""
+    """Notes each signal that arrives, even while Spark handles SIGINT during its start."""
 
     def begin(self) -> None:
         self._read, self._write = os.pipe()
@@ -72,7 +72,7 @@ class _HeardSignals:
         self._previous = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
 
     def end(self) -> frozenset[int]:
-        """Return the numbers of the signals since the beginning."""
+        """Return the numbers of the signals since the start."""
         signal.set_wakeup_fd(self._previous)
         try:
             return frozenset(os.read(self._read, 1024))
@@ -86,7 +86,7 @@ class _HeardSignals:
 class EndsAtOnce:
     """Lets SIGTERM and SIGINT end the process at once, without a traceback. A context manager.
 
-    For work in which every step may be the last. It changes nothing outside the main thread, or if SIGINT is ignored.
+    For work that may end at any step. Changes nothing outside the main thread, or if SIGINT is ignored.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class EndsAtOnce:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have Ctrl-C raise `KeyboardInterrupt` within the block, if it would end the process at once."""
+    """Make Ctrl-C raise `KeyboardInterrupt` in the block, if it would otherwise end the process."""
     if signal.getsignal(signal.SIGINT) is not end_at_once:
         yield
         return
@@ -117,7 +117,7 @@ def interruptible() -> Iterator[None]:
 
 
 def _write(line: str) -> None:
-    """Write to stderr without its buffer, which the interrupted code may be writing to."""
-    # A terminal shows ^C on the current line.
-    with suppress(OSError):  # nothing reads stderr any more
+    """Write to stderr without its buffer, which the interrupted code may be using."""
+    # # A terminal shows ^C on the current line.
+    with suppress(OSError):  # stderr has no reader left
         os.write(2, f"\n{line}".encode() if sys.stderr.isatty() else line.encode())

@@ -1,4 +1,4 @@
-"""The screen of `compactor status`: the next action first, then what it is based on."""
+"""The screen of `compactor status`: the next action first, then the facts."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _LETTERS_SHOWN = 3
 
 
 def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
-    """The name, the lines and the style of each field."""
+    """The name, lines and style of each field."""
     letters, files = found.dead_letters, found.quarantined_files
     yield "jobs", _jobs(found), ""
     yield "backlog", _backlog(found), ""
@@ -48,7 +48,7 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     if found.logs:
         yield "logs", log_lines(found.logs), "red" if any(each.is_behind for each in found.logs) else ""
     if found.output_bytes_per_input_byte is not None:
-        yield "size", [f"{found.output_bytes_per_input_byte:.3f} Parquet bytes for each stored input byte"], ""
+        yield "size", [f"{found.output_bytes_per_input_byte:.3f} Parquet bytes per stored input byte"], ""
     if found.recent:
         yield "hit rate", _hit_rate(found), ""
     if found.expired:
@@ -58,7 +58,7 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
 def _jobs(found: Status) -> list[str]:
     if not found.runs:
         last = found.last_heartbeat_at
-        return ["none" if last is None else f"none; the last heartbeat of one that died: {found.ago(last)} ago"]
+        return ["none" if last is None else f"none; last heartbeat of a dead one: {found.ago(last)} ago"]
     missing = [f"shard {number}/{found.shards}: none" for number in missing_shards(found.runs, found.shards)]
     runs = sorted(found.runs, key=lambda run: shard_number(run.shard) or 0)
     shown = [
@@ -80,7 +80,9 @@ def _backlog(found: Status) -> list[str]:
         oldest = shown_seconds(backlog.oldest_seconds)
         lines = [f"{count(backlog.manifests, 'manifest')}, {length}, the oldest for {oldest}"]
     if backlog.begun_manifests:
-        notes.append(f"{backlog.begun_manifests:,} begun, the first {shown_seconds(backlog.oldest_begun_seconds)} ago")
+        notes.append(
+            f"{backlog.begun_manifests:,} started, the first {shown_seconds(backlog.oldest_begun_seconds)} ago"
+        )
     if backlog.is_extrapolated and backlog.manifests_read:
         notes.append(f"bytes from {backlog.manifests_read:,} of them")
     if notes:
@@ -108,7 +110,7 @@ def _drained(found: Status) -> str:
 def _latency(found: Status) -> str:
     latency = found.latency
     if latency is None:
-        return "not known yet"
+        return "unknown"
     p50, p99 = duration(latency.p50_seconds), duration(latency.p99_seconds)
     files = "file" if latency.times == 1 else f"{latency.times:,} files"
     return f"p50 {p50}, p99 {p99} from arrival to visible (latest {files})"
@@ -132,7 +134,7 @@ def _misfits(found: Status) -> list[str]:
 def _hit_rate(found: Status) -> list[str]:
     of, sizes = f"the latest {_latest(len(found.recent))}", found.sizes.by_bytes
     if sizes is None:
-        return [f"none of {of} recorded the target of today"]
+        return [f"none of {of} recorded today's target"]
     if found.sizes.commits < len(found.recent):
         of = f"{found.sizes.commits:,} of {of}"
     if not sizes.size_bytes:
@@ -144,7 +146,7 @@ def _hit_rate(found: Status) -> list[str]:
     lines = [f"{share} of the output's bytes are in files within {100 * SIZE_TOLERANCE:g} % of the target", f"in {of}"]
     if sizes.small_bytes:
         small = percent(sizes.small_bytes, sizes.size_bytes)
-        lines.append(f"{small} come from manifests or partitions too small to fill a file")
+        lines.append(f"{small} come from manifests or partitions too small for a full file")
     return lines
 
 
@@ -176,7 +178,7 @@ def _files(found: Status) -> list[str]:
 def _schema(found: Status) -> list[str]:
     schema = found.schema
     if schema.error:
-        return ["not known: it cannot be read", short(schema.error.partition(": ")[0], VALUE_WIDTH)]
+        return ["unknown: unreadable", short(schema.error.partition(": ")[0], VALUE_WIDTH)]
     words = f"version {schema.version}, {count(schema.columns, 'column')}"
     if schema.newest_column and schema.changed_at:
         words += f", the newest {found.ago(schema.changed_at)} ago: "
@@ -185,12 +187,12 @@ def _schema(found: Status) -> list[str]:
 
 
 def _latest(commits: int) -> str:
-    """How many of the latest commits, as it follows `the latest`."""
+    """The number of latest commits, as it follows `the latest`."""
     return "commit" if commits == 1 else f"{commits:,} commits"
 
 
 def rough(seconds: float) -> str:
-    """Time in its largest unit, in at most six characters; less than 10 s to a tenth."""
+    """Time in its largest unit, in at most six characters; tenths below 10 s."""
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= length:
             return f"{min(int(seconds // length), 999)} {unit}"
@@ -198,7 +200,7 @@ def rough(seconds: float) -> str:
 
 
 def short(text: str, length: int = 48) -> str:
-    """A name that fits. Its end is kept, as names differ there."""
+    """A name that fits. Its end stays, because names differ there."""
     if len(text) <= length:
         return text
     head = (length - 3) // 3
@@ -206,13 +208,13 @@ def short(text: str, length: int = 48) -> str:
 
 
 Statuses = Mapping[str, Status]
-"""The status of each stream, by its name."""
+"""Each stream's status, by name."""
 
 
 def show_statuses(found: Statuses, canary: str) -> None:
-    """Print the state of each stream and of all, and the next actions.
+    """Print each stream's state, the overall state, and the next actions.
 
-    `canary` is the stream whose job takes a release first; empty if there is none.
+    `canary` is the stream that gets a release first; empty if there is none.
     """
     SafeConsole().print(_table(found))
     for line in _notes(found, canary):
@@ -227,7 +229,7 @@ def streams_screen(
     height: int = 0,  # noqa: ARG001 - a terminal that is too low cuts the end
     error: str = "",
 ) -> RenderableType:
-    """The same as one screen, with its time; `error` says why nothing newer could be read."""
+    """The same as one screen, with its time; `error` is the reason why no newer one could be read."""
     as_of = max(each.as_of for each in found.values())
     failed = [Text(f"Cannot read the status: {error}", "bold red")] if error else []
     head = Text(f"{as_of:%Y-%m-%d %H:%M:%S} UTC".rjust(max(width, LEAST_WIDTH)), "dim")
@@ -245,7 +247,7 @@ _FIGURES: dict[str, tuple[Callable[[Status], float | None], Callable[[Sequence[f
     "dead": (lambda each: each.dead_letters.open, sum),
     "files": (lambda each: each.quarantined_files.open, sum),
 }
-"""The figures of each stream, and how that of all comes of them: what cannot be added is the longest."""
+"""Each stream's figures, and how the total is made: figures that cannot be added use the longest."""
 
 
 def _table(found: Statuses) -> RenderableType:
@@ -297,13 +299,13 @@ _STYLES: dict[Word, str] = {
 }
 _HEADINGS = ("ago", "latest commits", "MB in", "MB out", "files", "rows", "rejects", "took")
 _ROW = "{:>6} {:{names}} {:>6} {:>6} {:>5} {:>10} {:>7} {:>6}\n"
-"""A row of the table of commits. The names of manifests get the width that is left."""
+"""A row in the table of commits. Manifest names get the remaining width."""
 
 
 def screen(found: Status, *, width: int = LEAST_WIDTH, height: int = 40, error: str = "") -> Text:
-    """The whole screen; `error` says why nothing newer could be read.
+    """The complete screen; `error` is the reason why no newer one could be read.
 
-    At least 80 columns are used. The list of commits is cut to fit the height.
+    It uses at least 80 columns. The list of commits is cut to fit the height.
     """
     width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
     text = _head(found, width)
@@ -327,7 +329,7 @@ def _head(found: Status, width: int) -> Text:
     state, moment = found.state, f"{found.as_of:%Y-%m-%d %H:%M:%S} UTC"
     word = state.word.upper().replace("_", " ")
     text = Text()
-    # A job that ended with nothing to do is `stopped`, too.
+    # # A job that ended for lack of work is `stopped`, too.
     style = "bold" if state.condition is Condition.ALL_DONE else _STYLES[state.word]
     text.append(f"{word:{width - len(moment)}}", style)
     text.append(f"{moment}\n", "dim")
@@ -366,5 +368,5 @@ def _megabytes(length_bytes: int) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most this width. A word is never broken, so that commands can be copied."""
+    """Lines of at most this width. Words are never broken, so commands can be copied."""
     return textwrap.wrap(visible(text), width, break_long_words=False, break_on_hyphens=False) or [""]

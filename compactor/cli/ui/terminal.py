@@ -1,4 +1,4 @@
-"""Writes lines to stdout and stderr: the one way by which commands print text that may hold names from outside."""
+"""Writes lines to stdout and stderr: the only way in which commands print text with external names."""
 
 import os
 import sys
@@ -14,15 +14,15 @@ from compactor.core.errors import StoreUnavailable
 from compactor.core.text.safe_text import visible
 
 _LEAST_ROOM = 20
-"""Fewer columns are not enough for words: then the terminal may break the line where it likes."""
+"""Words need at least this many columns; in narrower terminals, lines break anywhere."""
 
 
 class _Output(FileIO):
-    """Stdout or stderr, which a gone reader does not fail: as after `| head`, what it would have read is discarded.
+    """Stdout or stderr. If the reader has closed it, as after `| head`, output is discarded without an error.
 
     Args:
         number: The file descriptor.
-        is_optional: Also discard what cannot be written for another reason, such as a full disk.
+        is_optional: Also discard output on other errors, such as a full disk.
     """
 
     def __init__(self, number: int, *, is_optional: bool) -> None:
@@ -45,15 +45,15 @@ class _Output(FileIO):
 
 
 def echo(*lines: str, err: bool = False, mark: str = "") -> None:
-    """Print lines. Each argument stays one line whatever it holds, for `visible` escapes line feeds in it, too.
+    """Print lines. Each argument stays one line, because `visible` also escapes line feeds.
 
     Args:
         lines: None prints an empty line.
         err: Print on stderr.
-        mark: A styled word of the command's own before the first line.
+        mark: A styled word before the first line, from the command itself.
 
     Raises:
-        StoreUnavailable: Stdout cannot be written to.
+        StoreUnavailable: Stdout is not writable.
     """
     text = mark + "\n".join(map(visible, lines))  # guard: what commands print is escaped
     if err:
@@ -63,7 +63,7 @@ def echo(*lines: str, err: bool = False, mark: str = "") -> None:
 
 
 def terminal_columns() -> int | None:
-    """The width of the terminal that shows stdout, directly or by a pager; None if there is none."""
+    """The width of the terminal that shows stdout, directly or through a pager; None if there is none."""
     for stream in (1, 2, 0):
         with suppress(OSError):
             return os.get_terminal_size(stream).columns
@@ -74,8 +74,8 @@ def fitted(text: str, *, indent: int) -> list[str]:
     """Divide a text for people into lines that fit the terminal, if stdout is one.
 
     Args:
-        text: It is divided between words only, so a path or a URI without spaces can be copied.
-        indent: The columns before each line, which the caller prints.
+        text: It breaks only between words, so paths and URIs without spaces can be copied.
+        indent: The columns before each line, printed by the caller.
     """
     columns = terminal_columns() if sys.stdout.isatty() else None
     room = (columns or 0) - indent
@@ -85,10 +85,10 @@ def fitted(text: str, *, indent: int) -> list[str]:
 
 
 def write_out(data: str | bytes, *, nl: bool = True) -> None:
-    """Write text that is safe to show, or bytes, to stdout; with a line feed unless `nl` is false.
+    """Write safe text or bytes to stdout; with a line feed unless `nl` is false.
 
     Raises:
-        StoreUnavailable: Stdout cannot be written to.
+        StoreUnavailable: Stdout is not writable.
     """
     with writing_to_stdout():
         click.echo(data, nl=nl)
@@ -96,10 +96,10 @@ def write_out(data: str | bytes, *, nl: bool = True) -> None:
 
 @contextmanager
 def writing_to_stdout() -> Iterator[None]:
-    """Turn what the system refuses, as on a full disk, into an error of the compactor.
+    """Turn system errors, such as a full disk, into a compactor error.
 
     Raises:
-        StoreUnavailable: Stdout cannot be written to.
+        StoreUnavailable: Stdout is not writable.
     """
     try:
         yield
@@ -108,16 +108,16 @@ def writing_to_stdout() -> Iterator[None]:
 
 
 def has_reader() -> bool:
-    """Whether a later write to stdout may reach a reader. If not, an endless command has to end itself."""
+    """Whether later output may reach a reader. If not, an endless command must end itself."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return not isinstance(raw, _Output) or raw.has_reader
 
 
 def open_standard_streams() -> None:
-    """Put the null device in place of a closed stdin, stdout or stderr, and show what they cannot encode as escapes.
+    """Replace a closed stdin, stdout or stderr with the null device, and escape characters that they cannot encode.
 
-    Else a command without them would fail, or the next file that it opens would take the number of stderr and receive
-    error messages. A reader of stdout or stderr that goes away changes neither the work nor the exit code.
+    Otherwise a command without them would fail, or the next file that it opens would get the number of stderr and
+    receive error messages. A reader that closes stdout or stderr affects neither the work nor the exit code.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         mode = os.O_RDONLY if name == "stdin" else os.O_WRONLY
@@ -141,7 +141,7 @@ def open_standard_streams() -> None:
 
 
 def flush_stdout() -> None:
-    """Write what stdout still holds, or discard it if it cannot be written: it would change the exit code."""
+    """Write buffered stdout, or discard it on failure, which would change the exit code."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""What several commands show in the same words: verified figures, what expired, tables, topics and streams."""
+"""Texts shared by several commands: verified figures, expired data, tables, topics and streams."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -22,14 +22,14 @@ _OF: Mapping[Why, str] = {
 
 
 def expired_lines(seen: ExpiredSeen) -> list[str]:
-    """A line for each kind of rule, and one for deletions that are not finished."""
+    """A line per kind of rule, and one for unfinished deletions."""
     lines = [_of_kind(each) for each in seen.kinds]
     return [*lines, unfinished(seen.expiring)] if seen.expiring else lines
 
 
 def unfinished(expiring: int) -> str:
-    """Deletions that are not finished, and what finishes them."""
-    return f"{count(expiring, 'deletion')} not finished; the next `compactor data clean` or `data expire` does"
+    """Unfinished deletions, and the command that finishes them."""
+    return f"{count(expiring, 'deletion')} not finished; `compactor data clean` or `data expire` finishes them"
 
 
 def _of_kind(each: ExpiredKind) -> str:
@@ -39,12 +39,12 @@ def _of_kind(each: ExpiredKind) -> str:
 
 
 def log_lines(logs: Iterable[LogSeen]) -> list[str]:
-    """A line for each topic and stream, and why landings failed if they did."""
+    """A line per topic and stream, and why landings failed."""
     return [f"{log.name}: {words}" for log in logs for words in (log.words, log.error) if words]
 
 
 def misfit_fields(misfits: Mapping[str, int]) -> list[Field]:
-    """The field of misfits, by column; none if all values fit."""
+    """The misfits field, by column; none if all values fit."""
     values = sum(misfits.values())
     return [("misfits", [f"{count(values, 'value')} in _rescued_data", by_column(misfits)])] if values else []
 
@@ -57,24 +57,24 @@ def by_column(misfits: Mapping[str, int]) -> str:
 
 
 def show_reading(lines: Sequence[str]) -> None:
-    """Print a line for each tool."""
+    """Print a line per tool."""
     if lines:
         echo("", *(f"{'' if number else 'read it':12}{line}" for number, line in enumerate(lines)))
 
 
 def table_lines(table: TableSeen, now: datetime) -> list[str]:
-    """The last batch, what waits, what is held back, and why commits fail if they do."""
+    """The last batch, waiting and held-back manifests, and why commits fail."""
     head = f"{table.name}: {table.last_words(now)}"
     return [head, table.words, *(each for each in (table.held_words, table.error) if each)]
 
 
 def discrepancy_entries(found: Iterable[Discrepancy]) -> list[tuple[str, ...]]:
-    """What does not add up, in two lines each."""
+    """Discrepancies, in two lines each."""
     return [(each.where, f"expected {each.expected}, found {each.found}") for each in found]
 
 
 def counted_words(report: VerifyResult) -> str:
-    """In how many of the output files rows were counted, and how many are missing."""
+    """How many output files had their rows counted, and how many are missing."""
     files, verified = report.output_files, report.output_files_verified
     expired = sum(each.files for each in report.expired if each.part == "rows")
     others = (
@@ -90,9 +90,9 @@ def counted_words(report: VerifyResult) -> str:
 
 
 def quarantined_words(report: VerifyResult) -> str:
-    """How many files need a person, and how many were ever quarantined; empty if none was."""
+    """How many files need an operator, and how many were ever quarantined; empty if none was."""
     ever = report.quarantined_by_status.total()
     if not ever:
         return ""
     waiting = f"{len(report.open_files):,} need{'s' if len(report.open_files) == 1 else ''} attention"
-    return f"{waiting}; {ever:,} in all, settled or not ({by_name(report.quarantined_by_status)})"
+    return f"{waiting}; {ever:,} in total, settled or not ({by_name(report.quarantined_by_status)})"

@@ -118,7 +118,7 @@ def test_a_replaced_file_is_appended_by_choice(raw: Path, out: Path) -> None:
     result = call(raw, out, "--on-replaced", "append")
     assert result.exit_code == 0
     assert ids(out) == {"1": 2, "2": 1}
-    assert "1 file replaced since an earlier call: all its lines were taken again" in result.stderr
+    assert "1 file replaced since an earlier call: all its lines were added again" in result.stderr
 
 
 def test_a_file_that_is_replaced_from_day_to_day_is_told(raw: Path, out: Path) -> None:
@@ -314,7 +314,7 @@ def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatc
     monkeypatch.setattr("compactor.api.folder_run.time", clock)
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (1, {"1": 1})
-    assert "1 file held by another planner: run this command again later to take them" in result.stderr
+    assert "1 file claimed by another planner: run this command again later" in result.stderr
 
 
 def test_what_does_not_add_up_is_told(raw: Path, out: Path) -> None:
@@ -436,7 +436,7 @@ def test_what_was_planned_for_another_source_meanwhile_is_left_to_it(raw: Path, 
     for _ in range(2):
         first = call(raw, out)
         assert (first.exit_code, ids(out)) == (0, {"1": 1}), first.output
-        assert "1 manifest of other sources left to the calls that planned them" in first.stderr
+        assert "1 manifest of other sources left to their own calls" in first.stderr
     second, code = document(other, out)
     assert (second["planned_before"], second["resumed_manifests"], code) == (1, 1, 0)
     assert ids(out) == {"1": 1, "2": 1}

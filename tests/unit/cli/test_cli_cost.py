@@ -99,7 +99,7 @@ def test_as_text() -> None:
         "$6.16 an hour, $4,496.80 a month",
         "check them",
         "not counted",
-        "these workers cost 0.15 of that",
+        "these workers cost 0.15 times that",
     ):
         assert words in result.stdout
     assert "\nmeasured " not in result.stdout
@@ -164,7 +164,7 @@ def test_prices_by_region(config: Path) -> None:
     assert (german["region"], german["prices"]["s3_put"]["dollars"]) == ("eu-central-1", 0.0054)
     assert document("--region", "us-west-2", config=config)["prices"]["s3_put"]["dollars"] == 0.005
     assert document("--region", "mars-1")["has_prices_of_region"] is False
-    assert "list prices of us-east-1, for there are none of mars-1, as of" in call("--region", "mars-1").stdout
+    assert "list prices of us-east-1, as there are none for mars-1, as of" in call("--region", "mars-1").stdout
     assert "mars\x1b" not in call("--region", "mars\x1b[31m").stdout
 
 
@@ -251,7 +251,7 @@ def test_a_broken_result(data: bytes, tmp_path: Path) -> None:
     result = call("--bench", str(path))
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"{path}: " in result.stderr
-    assert "expected what `python -m bench` writes" in result.stderr
+    assert "expected a result that `python -m bench` writes" in result.stderr
 
 
 def test_a_result_that_is_not_there(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ OF_ROWS = [
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["rows"], "rows is an output of `compact` -> expected a file or a manifest id; name the output by --in rows"),
+        (["rows"], "rows is an output of `compact` -> expected a file or a manifest id; give the output as --in rows"),
         (["raw"], "no settings: no DST"),
         (["raw", "--in", "rows"], "raw is a folder -> expected a file, an output file, a rejects file or a manifest;"),
         (["rows/none/", "--in", "rows"], "rows/none/ is a folder -> expected"),

@@ -255,16 +255,16 @@ def of_screens(shown: Shown, *, page: str) -> None:
     words = " ".join(read_page(page).text.replace("\N{NO-BREAK SPACE}", " ").split())
     ratio = f"{shown['output_bytes_per_input_byte']['report']:.3f}"
     for name, text, expected in (
-        ("status", status, f"size      {ratio} Parquet bytes for each stored input byte"),
+        ("status", status, f"size      {ratio} Parquet bytes per stored input byte"),
         ("page", words, f"Each stored byte of input became {ratio} bytes of Parquet"),
     ):
         assert expected in text, (name, text)
     shown["open files"] |= {
         "screen of status": number(r"files     (\d[\d,]*) file", status),
-        "screen of verify": number(r"quarantined +(\d[\d,]*) needs? a person", verify),
+        "screen of verify": number(r"quarantined +(\d[\d,]*) needs? attention", verify),
         "verdict": number(r"(\d[\d,]*) input files? (?:is|are) quarantined", words),
         "tile": number(r"<dt>Quarantined files</dt><dd>(\d[\d,]*)<", page),
-        "section": number(r"(\d[\d,]*) files? needs? a person", words),
+        "section": number(r"(\d[\d,]*) files? needs? attention", words),
     }
     for name, text in (("screen of verify", verify), ("compact again", compact)):
         counted_in = re.search(r"counted in the footers of (?:all )?(\d[\d,]*)(?: of (\d[\d,]*))?", text)

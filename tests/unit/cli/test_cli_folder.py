@@ -101,7 +101,7 @@ def test_ten_calls(raw: Path, out: Path) -> None:
     step(3)  # the rows of this version are gone
     write(raw / "2026-01-02-c.ndjson", 5, 3, 9, ago=-120)
     expected[9] = 1
-    assert "1 file, 10 bytes (1 grown: the lines behind those taken before)" in step(0)
+    assert "1 file, 10 bytes (1 grown: only their new lines)" in step(0)
     write(raw / "b.ndjson", 6, 7, ago=-60)
     expected += Counter({6: 1, 7: 1})
     step(0, "--on-replaced", "append")
@@ -136,7 +136,7 @@ def test_hidden_files(raw: Path, out: Path) -> None:
         write(raw / name, line)
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (0, {1: 1})
-    assert "skipped   3 objects, such as .DS_Store (hidden; --hidden takes them)" in result.stdout
+    assert "skipped   3 objects, such as .DS_Store (hidden; --hidden includes them)" in result.stdout
     assert "_SUCCESS (Spark marker)" in result.stdout
     assert call(raw, out, "--hidden").exit_code == 0
     assert ids(out) == {1: 1, 2: 1, 3: 1, 4: 1}
@@ -311,7 +311,7 @@ def test_the_trace_of_a_renamed_file(raw: Path, out: Path) -> None:
     assert "(1 renamed)" in call(raw, out).stdout
     for name in ("b.ndjson", "c.ndjson"):
         found = traced(name)
-        assert f"is what {raw}/a.ndjson was, which is there no more" in found
+        assert f"it was {raw}/a.ndjson, which no longer exists" in found
         assert found.endswith(f"; see: compactor trace --in {out} {raw}/a.ndjson\n")
         (raw / "b.ndjson").unlink(missing_ok=True)
         write(raw / "a.ndjson", 2, ago=-60)

@@ -36,12 +36,12 @@ def test_everything_that_a_person_has_to_know(capsys: pytest.CaptureFixture[str]
         "Records may be lost to retention: partition shardId-1, from the beginning, before 7",
         "Records may be lost to retention: partition s-2, after sequence number 7, to its end, or its next record",
         "Records are lost to retention: partition 0, offsets 3 to 8",
-        "Without a value, and so without a line: 2 records",
+        "Without a value, so without a line: 2 records",
         "Ended: 2 shards",
-        "Wait for the shards that they come from: 1 shard",
+        "Waiting for their parent shards: 1 shard",
         "More is left for the next plan; run the command again",
-        "Left out: 3 packed records of other shards, as kinesis.sources asks for",
-        "Another log had this name, with the id one: what was not landed of it is gone",
+        "Skipped: 3 packed records of other shards, as configured in kinesis.sources",
+        "A deleted log with the id one had this name: its remaining records are lost",
     ]
 
 

@@ -56,7 +56,7 @@ def test_plan_in_steps(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) ->
     assert "Left for the next plan: 1 manifest of 1 file;" in shown
     monkeypatch.undo()
     rest = workspace.call("plan", str(workspace.root / "raw")).stdout
-    assert "Dated by arrival: 1 file named after a date before 2000, or more than 31 days after" in rest
+    assert "Dated by arrival: 1 file with a date before 2000, or over 31 days after arrival, in the name" in rest
     assert "\x1b" not in rest
 
 
@@ -65,7 +65,7 @@ def test_plan_twice(workspace: Workspace) -> None:
     workspace.plan()
     document, code = workspace.json("plan", str(workspace.root / "raw"))
     assert (document["manifests"], document["planned_before"], code) == ([], 2, 0)
-    assert "In a manifest already: 2 files" in workspace.call("plan", str(workspace.root / "raw")).stdout
+    assert "Already in a manifest: 2 files" in workspace.call("plan", str(workspace.root / "raw")).stdout
 
 
 def test_plan_dry_run(workspace: Workspace) -> None:

@@ -120,7 +120,7 @@ def test_samples_and_lines_that_are_only_counted(tmp_path: Path) -> None:
     workspace.compact()
     document, _ = workspace.json("rejects")
     assert ([each["is_sample"] for each in document["rejects"]], document["lines"]) == ([True, True], 0)
-    assert "1 file quarantined whole; the lines shown of them are samples" in workspace.call("rejects").stdout
+    assert "1 file quarantined completely; the lines shown of them are samples" in workspace.call("rejects").stdout
     kept = settings.replace("[input]", '[input]\nmax_rejected_lines = 2\non_too_many_rejects = "keep_rows"')
     workspace.config.write_text(kept)
     assert workspace.call("redrive", "files").exit_code == 0

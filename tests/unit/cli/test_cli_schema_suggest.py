@@ -108,7 +108,7 @@ def test_the_settings_of_a_folder(raw: Path) -> None:
     assert [types(each) for each in found] == [{"country": "string", "Id": "long"}, {"Id": "long"}]
     assert types(suggest("--in", raw.parent / "x")) == types(found[0])  # without SRC, the input of DST counts
     refused = suggest(raw.parent / "x")
-    assert (refused.exit_code, "expected SRC; name the output by --in" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "expected SRC; give the output as --in" in refused.stderr) == (2, True)
 
 
 def test_a_sample_is_spread_over_the_files(raw: Path) -> None:

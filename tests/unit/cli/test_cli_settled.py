@@ -206,7 +206,7 @@ def test_a_stray_file_that_is_dismissed(raw: Path) -> None:
     assert call("report", "rows", "--out", "page.html").exit_code == 0
     assert shown in Path("page.html").read_text()
     again = call(*words)
-    assert (again.exit_code, f"{path}: it is not quarantined: {shown}" in again.output) == (3, True)
+    assert (again.exit_code, f"{path}: not quarantined: {shown}" in again.output) == (3, True)
     put(path, b'{"id": 7}\n', days=1)
     assert compact() == 0
     assert trace("rows", path).rows == 1
@@ -244,9 +244,9 @@ def test_what_cannot_be_dismissed() -> None:
     """A file that has rows, one that no record names, and a range of a topic."""
     assert compact() == 0
     for name, why in [
-        ("raw/a.ndjson", "it is not quarantined: done: "),
-        ("raw/none", "it is not quarantined: unknown: "),
-        ("kafka://main/events/0?from=0&to=2", "it is not quarantined: unknown: "),
+        ("raw/a.ndjson", "not quarantined: done: "),
+        ("raw/none", "not quarantined: unknown: "),
+        ("kafka://main/events/0?from=0&to=2", "not quarantined: unknown: "),
     ]:
         refused = call("dismiss", "--in", "rows", name, "--why", "late")
         assert (refused.exit_code, why in refused.output) == (3, True), refused.output
@@ -261,7 +261,7 @@ def test_samples_of_a_version_that_is_settled(raw: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("COMPACTOR_INPUT__ON_TOO_MANY_REJECTS", "quarantine")
     path = put(raw / "b.ndjson", b"no\n" * 101 + ROWS, days=2)
     assert compact() == 3
-    assert "1 file quarantined whole" in call("rejects", "rows").output
+    assert "1 file quarantined completely" in call("rejects", "rows").output
     put(path, b"no\n" * 3 + ROWS, days=1)
     assert compact() == 0
     found = document("rejects", "rows")

@@ -70,7 +70,7 @@ def test_error() -> None:
         (12, (1000, 0, 900), "25 % of the target|in 12 of the latest 64 commits|90.0 % come from manifests"),
         (64, (9, 0, 9), "(no manifest or partition fills a file of 1 MiB, the target)|in the latest 64 commits"),
         (2, (0, 0, 0), "2 of the latest 64 commits: no output"),
-        (0, None, "none of the latest 64 commits recorded the target of today"),
+        (0, None, "none of the latest 64 commits recorded today's target"),
     ],
 )
 def test_hit_rate(commits: int, by_bytes: tuple[int, int, int] | None, shown: str) -> None:

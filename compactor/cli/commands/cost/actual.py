@@ -1,4 +1,4 @@
-"""`compactor cost actual`: shows what commits cost."""
+"""`compactor cost actual`: shows the cost of commits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,23 +26,22 @@ from compactor.ops.report.report import measured_in
 from compactor.wiring.app import App
 
 GLUE_LEAST_SECONDS = 60.0
-"""What Glue bills at least for a run."""
+"""Glue bills at least this long per run."""
 
 
 @click.command("cost actual", context_settings={"show_default": True})
 @destination_argument
 @click.option(
-    "--days", type=FiniteRange(0, 3650, min_open=True), help="Take all commits of the last N days.", metavar="N"
+    "--days", type=FiniteRange(0, 3650, min_open=True), help="Include all commits of the last N days.", metavar="N"
 )
 @job_options
 @reporting(ActualCost)
 def actual(invocation: Invocation, *, days: float | None, as_json: bool, **options: Any) -> None:
-    """Show what the latest commits, or those of the last days, cost.
+    """Show the cost of recent commits.
 
-    Bytes and times come from the ledger; the workers, which are assumed to have made the commits, from the options.
-    --days reads all that was compacted in the last days, and prices it: the workers around the clock, and the other
-    services as an estimate for the mean load. Without --stream, that is the cost of all streams and jobs, divided by
-    the bytes of each stream.
+    Bytes and times come from the ledger, the workers that are assumed to have made the commits from the options. With
+    --days, the cost covers everything compacted in that time: workers around the clock, plus an estimate of the other
+    services for the mean load. Without --stream, the cost of all streams and jobs is divided by each stream's bytes.
     """
     settings = invocation.deployment()
     job, region = priced_job(options, settings), region_of(options, settings)
@@ -72,10 +71,10 @@ def _measured(recent: Mapping[str, Sequence[RecentCommit]], hourly: float) -> di
 
 
 def past_costs(apps: Mapping[str, App], days: float, dollars_per_hour: float) -> dict[str, MeasuredCost]:
-    """What each stream compacted in the last days, all of it, on workers of this price around the clock.
+    """Measure each stream's work of the last days, on workers at this price around the clock.
 
     Raises:
-        OperatorError: None compacted anything.
+        OperatorError: No stream compacted anything.
     """
     now = next(iter(apps.values())).clock.now()
     period = Period(now - timedelta(days=days), now)
@@ -87,7 +86,7 @@ def past_costs(apps: Mapping[str, App], days: float, dollars_per_hour: float) ->
 
 
 def past_cost(app: App, period: Period, dollars_per_hour: float) -> MeasuredCost:
-    """What was compacted in a period, all of it, on workers of this price around the clock."""
+    """Measure all work of a period, on workers at this price around the clock."""
     target_file_bytes = app.settings.output.target_file_bytes
     found = measured_in(
         read_figures(app.state, app.registry, period, target_file_bytes=target_file_bytes), dollars_per_hour

@@ -21,20 +21,20 @@ from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import stored_ratio
 from compactor.wiring.app import App
 
-LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below the folder that it ran in
+LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, relative to its working directory
 
 
 @click.command("cost estimate", context_settings={"show_default": True})
 @destination_argument
 @click.option(
-    "--files-per-hour", type=FiniteRange(0, 1e12, min_open=True), default=200_000, help="Input files an hour."
+    "--files-per-hour", type=FiniteRange(0, 1e12, min_open=True), default=200_000, help="Input files per hour."
 )
-@click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
+@click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of each file.")
 @job_options
 @click.option(
     "--bench",
     type=click.Path(dir_okay=False, path_type=Path),
-    help=f"Result of `python -m bench`; default: {LAST_BENCH}, if it exists.",
+    help=f"Read this result of `python -m bench`; default: {LAST_BENCH}, if it exists.",
 )
 @reporting(CostReport)
 def estimate(
@@ -48,9 +48,9 @@ def estimate(
 ) -> None:
     """Estimate the cost of a load at list prices.
 
-    Check the prices before you quote them. The given workers are assumed to be enough. With the result of a benchmark,
-    the command shows how many workers of each type the load needs at that speed. With settings, it uses their engine,
-    sizes, region and jobs.
+    Check the prices before you quote them. Assumes that the given workers are enough. With a benchmark result, shows
+    how many workers of each type the load needs at that speed. With settings, uses their engine, sizes, region and
+    jobs.
     """
     result = _bench_result(bench or LAST_BENCH) if bench or LAST_BENCH.is_file() else None
     settings = invocation.deployment() if invocation.has_settings else None
@@ -70,10 +70,10 @@ def estimate(
 
 
 def _bench_result(path: Path) -> BenchResult:
-    expected = "what `python -m bench` writes to .bench/last.json"
+    expected = "a result that `python -m bench` writes to .bench/last.json"
     try:
         return parsed(BenchResult.model_validate_json, path.read_bytes(), str(path), expected)
     except OSError as exc:
         raise CompactorError(f"{path}: {exc.strerror}; expected {expected}") from exc
-    except RecordUnreadable as exc:  # whose next move is for records of the ledger
+    except RecordUnreadable as exc:  # its next action is for ledger records
         raise CompactorError(str(exc)) from exc

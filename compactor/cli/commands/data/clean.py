@@ -35,10 +35,10 @@ NAMES = {
     "--archive-days",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Delete archived manifests that are older than N days; default: retention.archive_days.",
+    help="Delete archived manifests older than N days; default: retention.archive_days.",
 )
 @click.option("--checkpoints", is_flag=True, help="Delete the checkpoints of all stopped runs, of any age.")
-@click.option("--force", is_flag=True, help="With --checkpoints: also delete those that were written a moment ago.")
+@click.option("--force", is_flag=True, help="With --checkpoints: also delete those written a moment ago.")
 @reporting(CleaningReport)
 def clean(
     invocation: Invocation, *, dry_run: bool, archive_days: int | None, checkpoints: bool, force: bool, as_json: bool
@@ -47,15 +47,15 @@ def clean(
 
     Archived manifests, redriven lines and landed records expire after retention.archive_days, rejects after
     retention.rejects_days, orphaned staging after a day, and checkpoints of dead runs after 15 days. Files of
-    unfinished manifests are kept and listed. Everything that expires is recorded first, so `verify` does not report it
-    as missing.
+    unfinished manifests are kept and listed. Each removal is recorded first, so `verify` does not report the files as
+    missing.
 
-    With a table, files that attempts wrote in place and that no commit names are deleted after a day.
+    With a table, uncommitted files that attempts wrote in place are deleted after a day.
 
-    A job does the same once a day, for orphaned output files of the last 8 days.
+    A job does the same once a day, with orphaned output files of the last 8 days.
     """
     if force and not checkpoints:
-        raise click.UsageError("--force goes with --checkpoints")
+        raise click.UsageError("--force needs --checkpoints")
     app = App(invocation.settings())
     days = app.settings.retention.archive_days if archive_days is None else archive_days
     rule = "" if archive_days is None else f"`compactor data clean --archive-days {quoted(str(archive_days))}`"

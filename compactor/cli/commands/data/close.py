@@ -1,4 +1,4 @@
-"""`compactor data close`: sums up dates that are finished, so that their records need not be read again."""
+"""`compactor data close`: summarises finished dates, so that their records need not be read again."""
 
 import click
 
@@ -19,15 +19,15 @@ from compactor.wiring.app import App
 @destination_argument
 @reporting(ClosingReport)
 def close(invocation: Invocation, *, as_json: bool) -> ExitCode:
-    """Verify dates that have been quiet, and write a summary of each.
+    """Verify quiet dates, and write a summary of each.
 
-    A date is closed once it has had no new record for retention.close_after_days, none of its manifests is in work, and
-    all are verified. From then on, `verify` reads its summary instead of its records. A later or rebuilt manifest goes
-    into an addition, the next summary of that date. No summary ever changes.
+    A date is closed once it has had no new record for retention.close_after_days, no manifest is in progress, and all
+    are verified. From then on, `verify` reads its summary instead of its records. Later and rebuilt manifests go into
+    an additional summary. Summaries never change.
 
     The first call reads the whole ledger.
 
-    Exit codes: 3 if something does not add up; that date stays open.
+    Exit codes: 3 if counts do not add up; that date stays open.
     """
     app = App(invocation.settings())
     with run_in_log(app.run_id), working("closing dates", app.state.meter):

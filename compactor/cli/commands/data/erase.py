@@ -22,21 +22,21 @@ from compactor.wiring.app import App
 from compactor.wiring.rebuilding import eraser
 
 MAX_VALUES = 1_000_000
-"""So many values fit into memory with room to spare."""
+"""This many values fit into memory with room to spare."""
 
 
 def _values(place: str) -> frozenset[str]:
-    """The values in a file, or in stdin for `-`. No message quotes any."""
+    """The values in a file, or on stdin for `-`. Messages never quote a value."""
     try:
         with click.open_file(place, "rb") as file:
             lines = file.read().decode("utf-8-sig").split("\n")
     except OSError as exc:
         raise click.BadParameter(f"--value-file {place}: {exc.strerror}") from exc
     except UnicodeDecodeError as exc:
-        raise click.BadParameter(f"--value-file {place}: expected text in UTF-8, one value a line") from exc
+        raise click.BadParameter(f"--value-file {place}: expected UTF-8 text, one value per line") from exc
     values = frozenset(filter(None, (line.removesuffix("\r") for line in lines)))
     if not 0 < len(values) <= MAX_VALUES:
-        expected = f"expected 1 to {MAX_VALUES:,}, one a line"
+        expected = f"expected 1 to {MAX_VALUES:,}, one per line"
         raise click.BadParameter(f"--value-file {place}: {len(values):,} values -> {expected}")
     return values
 
@@ -50,13 +50,13 @@ def _key(_context: click.Context, _option: click.Parameter, value: str) -> str:
 @click.command("data erase")
 @destination_argument
 @click.option(
-    "--key", required=True, callback=_key, help="JSON key; for a nested one, its JSON Pointer, such as /user/id."
+    "--key", required=True, callback=_key, help="JSON key; for a nested key, its JSON Pointer, such as /user/id."
 )
 @click.option(
     "--value-file",
     required=True,
     metavar="FILE",
-    help="Read the values from FILE, one a line in UTF-8; - for stdin.",
+    help="Read the values from FILE, one per line in UTF-8; - for stdin.",
 )
 @click.option(
     "--inputs",
@@ -82,16 +82,16 @@ def erase(
 ) -> ExitCode:
     """Erase the lines that contain given values of a key, on request.
 
-    Removes them from the rows and rejects of all dates and from the table, and deletes redriven lines that contain one.
-    A value counts in any notation: escaped, compressed, as a number, in an array, in rescued data. A line that is not a
-    JSON object is erased if it contains a value as a word. Input files stay unless --inputs delete; then a file is
-    deleted whole, once its other lines are rows. The command records who asked, when, and what was erased, but not the
-    values.
+    Removes these lines from the rows and rejects of all dates and from the table, and deletes files of redriven lines
+    that contain one. Values match in any notation: escaped, compressed, as a number, in an array, in rescued data. A
+    line that is not a JSON object is erased if it contains a value as a word. Input files stay unless you give --inputs
+    delete: then the complete file is deleted, once its other lines are rows. The command records who asked, when, and
+    what was erased, but not the values.
 
-    If the call dies, repeat it. From then on, `verify` counts the lines as erased, and `rebuild` refuses their
-    manifests.
+    If the call is interrupted, repeat it. From then on, `verify` counts the lines as erased, and `rebuild` refuses
+    their manifests.
 
-    Exit codes: 0 nothing is left; 1 something failed, or cancelled at the prompt; 3 something is left, and listed.
+    Exit codes: 0 nothing is left; 1 an error, or cancelled at the prompt; 3 some data is left, and listed.
     """
     app = App(invocation.settings())
     work = eraser(app, key=key, values=_values(value_file), inputs=inputs, by=by or person())
@@ -114,7 +114,7 @@ def erase(
 def _asked(scan: EraseScan, inputs: Inputs) -> ExitCode | None:
     rows, lines = sum(each.rows for each in scan.held), sum(each.rejected_lines for each in scan.held)
     what = f"{count(rows, 'row')} and {count(lines, 'rejected line')} of {count(len(scan.held), 'manifest')}"
-    also = ", and delete input files that hold a value," if inputs == "delete" else ""
+    also = ", and delete input files that contain a value," if inputs == "delete" else ""
     return not_confirmed("data erase", what, question=f"Erase {what}{also} for good?", done="erased")
 
 
@@ -153,8 +153,8 @@ def _line(each: NotChanged) -> tuple[str, ...]:
 
 
 def _warn(app: App) -> None:
-    """Say what no call of this command can erase."""
+    """Warn about copies that this command cannot erase."""
     if is_s3(app.layout.state) or is_s3(app.layout.output):
-        say("where a bucket keeps versions, earlier ones hold what was erased until its lifecycle rule deletes them")
+        say("buckets with versioning keep erased data in earlier versions until a lifecycle rule deletes them")
     if app.settings.has_table:
-        say("what failed commits left may name erased values; `compactor table maintain` removes it a day later")
+        say("metadata of failed commits may contain erased values; `compactor table maintain` removes it a day later")

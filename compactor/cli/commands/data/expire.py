@@ -1,4 +1,4 @@
-"""`compactor data expire`: removes what closed dates hold, and records that it expired."""
+"""`compactor data expire`: removes the data of closed dates, and records that it expired."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ from compactor.wiring.app import App
 @click.option(
     "--with-unsettled",
     is_flag=True,
-    help="Also expire dates with unsettled dead letters and quarantined files; these stay on record.",
+    help="Also expire dates with unsettled dead letters and quarantined files; their records stay.",
 )
 @click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
 @click.option("--yes", is_flag=True, help="Do not prompt.")
@@ -36,9 +36,9 @@ def expire(
 ) -> ExitCode:
     """Remove the rows, rejects and archive of closed dates.
 
-    Everything that is removed is recorded first, so `verify` reports it as expired under this rule, not as missing. The
-    records and summaries of the dates stay: totals do not change, and no file is compacted a second time. A manifest
-    that arrives later for such a date is compacted as usual, and removed by the next call once it is in a summary.
+    Each removal is recorded first, so `verify` reports the data as expired under this rule, not as missing. The records
+    and summaries of the dates stay: totals do not change, and no file is compacted twice. A manifest that arrives later
+    for such a date is compacted as usual; the next call removes it once it is in a summary.
 
     Refuses dates that are not closed or have unfinished manifests.
 
@@ -80,6 +80,6 @@ def _show(report: ExpireReport) -> None:
 
 def _shown(each: ExpiredDate) -> str:
     files = f"{count(each.output_files, 'output file')}, {count(each.rejects_files, 'rejects file')}"
-    later = f"; {count(each.in_work, 'manifest')} in work, left to the next call" if each.in_work else ""
+    later = f"; {count(each.in_work, 'manifest')} in progress, left to the next call" if each.in_work else ""
     archived = count(each.archived_manifests, "archived manifest")
     return f"{each.date}: {count(each.rows, 'row')}, {files}, {archived}, {size(each.size_bytes)}{later}"

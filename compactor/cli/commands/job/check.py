@@ -22,7 +22,7 @@ _SHOWN_RUNS = 5
 @click.command("job check")
 @destination_argument
 @click.option("--dry-run", is_flag=True, help="Do nothing; show what the check would do.")
-@click.option("--close-breaker", is_flag=True, help="Only ignore failures up to now, so that the job may start again.")
+@click.option("--close-breaker", is_flag=True, help="Only ignore past failures, so that the job may start again.")
 @json_option(Check, BreakerClosed)
 @stream_option
 @shard_option
@@ -31,8 +31,8 @@ def check(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_json
     """Run one check of the control plane now.
 
     Reads the runs, heartbeats, queues and backlog, decides, and starts, drains or stops the job, as the control plane
-    does every minute. With several streams, it checks the job that they share, or that of --stream; with several jobs
-    that share the manifests, that of --shard.
+    does every minute. With several streams, checks their shared job, or that of --stream; with several jobs that share
+    the manifests, that of --shard.
 
     Exit codes: 1 if an action failed; 3 if there is an alarm.
     """
@@ -61,7 +61,7 @@ def _close_breaker(plane: ControlPlane, *, as_json: bool) -> ExitCode:
     if as_json:
         print_json(BreakerClosed(closed_at=now))
     else:
-        echo("The breaker is closed: failures up to now no longer count.")
+        echo("The breaker is closed: past failures no longer count.")
     return ExitCode.DONE
 
 

@@ -42,15 +42,15 @@ def init(
 ) -> None:
     """Write a commented settings file: FILE, or compactor.toml.
 
-    On a terminal, it asks for three places, unless --input, --output and --state give them. A place is
-    s3://bucket/prefix or a folder. The command creates nothing but the settings file.
+    On a terminal, asks for three places, unless --input, --output and --state give them. A place is s3://bucket/prefix
+    or a folder. Creates only the settings file.
     """
     name = file or invocation.config or _DEFAULT_FILE
     if is_s3(name):
-        raise click.UsageError(f"{name}: expected a local file; copy it to S3 when it is right")
+        raise click.UsageError(f"{name}: expected a local file; copy it to S3 once it is right")
     path = Path(name)
     if path.exists() and not force:
-        raise click.UsageError(f"{name} already exists; use --force to overwrite it, or name another file")
+        raise click.UsageError(f"{name} already exists; use --force to overwrite it, or choose a different file")
     asks = not (inputs or output or state) and _is_terminal()
     answers = _ask() if asks else _given(inputs, output or "", state or "")
     text = draft(answers)
@@ -67,12 +67,12 @@ def _given(inputs: tuple[str, ...], output: str, state: str) -> Answers:
     """Read the answers from the options.
 
     Raises:
-        click.UsageError: Options are missing or invalid; it names all of them.
+        click.UsageError: Options are missing or invalid; it lists all of them.
     """
     flags = {"--input": inputs, "--output": output, "--state": state}
     missing = [f"{flag} PLACE" for flag, value in flags.items() if not value]
     if missing:
-        raise click.UsageError(f"expected {', '.join(missing)} as well; a place is {EXPECTED}")
+        raise click.UsageError(f"also expected {', '.join(missing)}; a place is {EXPECTED}")
     answers, faults = read_answers(inputs, output, state)
     if answers is None:
         raise click.UsageError("; ".join(faults))
@@ -80,7 +80,7 @@ def _given(inputs: tuple[str, ...], output: str, state: str) -> Answers:
 
 
 def _ask() -> Answers:
-    """Ask the user on the terminal. An invalid answer is asked for again."""
+    """Ask the user on the terminal. Repeats the question after an invalid answer."""
     found: dict[str, str] = {}
     echo(f"A place is {EXPECTED}.", err=True)
     for name, question in _QUESTIONS.items():
@@ -100,7 +100,7 @@ def _asked(name: str, question: str, others: Mapping[str, str]) -> str:
 
 
 def _write(path: Path, text: str, *, over: bool) -> None:
-    """Write a file whole or not at all. Without `over` it must not exist."""
+    """Write a complete file or none. Without `over` it must not exist."""
     try:
         if not over:
             with path.open("x") as file:

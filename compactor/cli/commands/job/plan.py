@@ -1,4 +1,4 @@
-"""`compactor job plan`: writes manifests for the files below a prefix."""
+"""`compactor job plan`: writes manifests for files under a prefix."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -56,14 +56,14 @@ def _place(value: str) -> str:
     "--inventory",
     metavar="URI",
     callback=_given_place,
-    help="Plan from this S3 Inventory, its manifest.json, instead of a listing; PREFIX may be left out.",
+    help="Plan from the manifest.json of an S3 Inventory instead of a listing; PREFIX is then optional.",
 )
 @click.option(
     "--rate",
     metavar="RATE",
     callback=parsed_rate,
-    help="With --inventory: release manifests as the job has capacity beside live data (live, the default), at "
-    "most this many an hour (a number), or all at once (unlimited).",
+    help="With --inventory: release manifests as capacity allows alongside live data (live, the default), at most "
+    "this many per hour (a number), or all at once (unlimited).",
 )
 @click.option("--hidden", is_flag=True, help="Include files and folders whose names begin with . or _.")
 @click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
@@ -75,8 +75,7 @@ def _place(value: str) -> str:
     "--max-manifests",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Write at most N manifests, those of the earliest days first (default: 10,000; for "
-    "--inventory with --rate live, any number).",
+    help="Write at most N manifests, earliest days first (default: 10,000; no limit for --inventory with --rate live).",
 )
 @reporting(PlanResult)
 def plan(
@@ -92,24 +91,24 @@ def plan(
     max_manifests: int | None,
     as_json: bool,
 ) -> ExitCode:
-    """Write manifests for the files below PREFIX that have none.
+    """Write manifests for files under PREFIX that have none.
 
     Use it for back-fills, and for files whose events were lost. With kafka://CLUSTER/TOPIC or kinesis://SOURCE/STREAM
-    as PREFIX, it lands the records of a topic or stream. A second call plans nothing twice.
+    as PREFIX, it lands the records of a topic or stream. You may repeat it: no file is planned twice.
 
-    Exit codes: 1 if a partition could not be read; 3 if the job did not keep up with --inventory, or records were gone
+    Exit codes: 1 if a partition is unreadable; 3 if the job did not keep up with --inventory, or records were deleted
     before they were landed.
     """
     if prefix is None and inventory is None:
         raise click.UsageError("expected PREFIX or --inventory")
     if rate is not None and inventory is None:
-        raise click.UsageError("--rate is for --inventory; a listing is bounded by --max-manifests.")
+        raise click.UsageError("--rate needs --inventory; --max-manifests limits a listing.")
     app = App(invocation.settings())
     of_inventory, of_log, scope = None, None, FileScope(date=day, since=since, hidden=hidden)
     if prefix is not None and is_log(prefix):
         if inventory is not None or day is not None or since is not None or hidden:
             options = "--inventory, --date, --since and --hidden are for files"
-            raise click.UsageError(f"{options}; a topic and a stream are landed whole.")
+            raise click.UsageError(f"{options}; topics and streams are landed completely.")
         of_log = plan_log(app, LogName.parse(prefix), max_manifests, dry_run=dry_run)
         made: Plan = of_log
     elif inventory is not None:
@@ -139,12 +138,12 @@ def plan(
 
 def _needs_operator(of_log: LandingResult) -> bool:
     for trouble in of_log.troubles[:1]:
-        raise trouble  # after all that was done in spite of it
+        raise trouble  # once all other work is done
     return bool(of_log.gaps)
 
 
 def show_dates(dated: Sequence[DatedFiles]) -> None:
-    """Print a table of the rules that dated the planned files, and of their days."""
+    """Print the rules that dated the planned files, and their days, as tables."""
     width = max((len(each.looks_for) for each in dated), default=0)
     for each in dated:
         days = each.first_date if each.days == 1 else f"{each.first_date} to {each.last_date}"
@@ -167,13 +166,13 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
         echo(f"Left for the next plan: {left}; run the command again")
     if made.misdated:
         echo(
-            f"Dated by arrival: {count(made.misdated, 'file')} named after a date before 2000, or more than "
-            f"31 days after its arrival, such as {made.first_misdated}"
+            f"Dated by arrival: {count(made.misdated, 'file')} with a date before 2000, or over 31 days after "
+            f"arrival, in the name, such as {made.first_misdated}"
         )
     if made.planned_before:
-        echo(f"In a manifest already: {count(made.planned_before, 'file')}")
+        echo(f"Already in a manifest: {count(made.planned_before, 'file')}")
     for reason, number in sorted(made.skipped.items()):
         echo(f"Skipped: {count(number, 'object')}, {_REASONS[reason]}")
     if made.held:
-        until = f"{made.held_until:%Y-%m-%d %H:%M:%S} UTC" if made.held_until else "a lease runs out"
+        until = f"{made.held_until:%Y-%m-%d %H:%M:%S} UTC" if made.held_until else "a lease expires"
         echo(f"Claimed by another planner: {count(made.held, 'file')}; plan again after {until}")

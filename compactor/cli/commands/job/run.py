@@ -28,22 +28,20 @@ from compactor.wiring.spark import check_java
 @click.command("job run")
 @destination_argument
 @click.option("--once", is_flag=True, help="Compact the waiting manifests, then exit.")
-@click.option(
-    "--shard", metavar="K/N", help="Run as one of N jobs side by side, on the manifests of shard K; such as 2/4."
-)
+@click.option("--shard", metavar="K/N", help="Run as shard K of N parallel jobs that share the manifests, such as 2/4.")
 @stream_option
 @body
 def run(invocation: Invocation, *, once: bool, shard: str | None) -> ExitCode:
     """Compact manifests as they arrive.
 
-    SIGTERM or Ctrl-C stops the job after the manifests in flight; a second one stops it at once. The next run continues
-    from there.
+    SIGTERM or Ctrl-C stops the job after the manifests in flight; a second one stops it at once. The next run resumes
+    there.
 
-    With --shard, several jobs share the manifests; each takes over those of jobs that died. With several streams, the
-    job works on all that share it, or on --stream alone.
+    With --shard, several jobs share the manifests; each takes over from jobs that died. With several streams, the job
+    serves all that share it, or only --stream.
 
-    Exit codes: 0 even if it was stopped while manifests await a retry; with --once, that is 1; 3 if manifests became
-    dead letters or files were quarantined.
+    Exit codes: 0 also if stopped while manifests await a retry (with --once: 1); 3 if manifests became dead letters or
+    files were quarantined.
     """
     settings = invocation.deployment()
     if shard is not None:
@@ -51,7 +49,7 @@ def run(invocation: Invocation, *, once: bool, shard: str | None) -> ExitCode:
     if not sys.stderr.isatty() or invocation.log_format != "auto":
         invocation.start_log(of_job=True)
         return run_job(App(settings, on_result=log_result), once=once)
-    line = LiveLine()  # shows what the info events of the log would say
+    line = LiveLine()  # shows the content of info events
     app = App(settings, on_crash_point=line.on_crash_point, on_result=line.on_result)
     say(f"engine {engine_choice(app.settings.convert)}; manifests from {source_choice(app.settings)}")
     if needs_spark(app.settings):
@@ -68,9 +66,9 @@ def _watched(app: App) -> str:
 def run_job(
     app: App, *, once: bool, session_context: Callable[[App], AbstractContextManager[object]] = nullcontext
 ) -> ExitCode:
-    """Start Spark, run the job to its end, and print what it did.
+    """Start Spark, run the job until it ends, and print its results.
 
-    `session_context` is entered when Spark is up, and left before it closes.
+    `session_context` is entered once Spark is up, and left before it closes.
 
     Raises:
         SettingsError: Spark cannot start, or the schema file has faults.
@@ -80,7 +78,7 @@ def run_job(
     if on_spark:
         check_java()
     started = time.monotonic()
-    # Before Spark starts: the log tells why that is needed, and what the run will do.
+    # # Before Spark starts: the log gives the reasons for the engine and the source.
     log_event(
         "run.engine_chosen",
         engine=installed_engine(app.settings),
@@ -112,7 +110,7 @@ def _run(
 
 def _show(report: RunReport, seconds: float, *, with_spark: bool) -> None:
     files = report.quarantined_files
-    start = " with Spark's start" if with_spark else ""
+    start = " including Spark's start" if with_spark else ""
     quarantined = f", {count(files, 'file')} quarantined" if files else ""
     print_fields(
         [
@@ -132,11 +130,11 @@ def _show(report: RunReport, seconds: float, *, with_spark: bool) -> None:
         if left:
             say_next(kind.next_move)
     if report.dead_lettered or files:
-        say("not all input became rows: `compactor verify` counts what did not, `compactor trace URI` says why")
+        say("not all input became rows: `compactor verify` counts the rest, `compactor trace URI` gives reasons")
 
 
 def _exit_code(report: RunReport, *, once: bool) -> ExitCode:
-    if report.failures and once:  # a run without end was stopped: what waits for its next attempt is not its failure
+    if report.failures and once:  # an endless run was stopped: manifests awaiting retry are not failures
         return ExitCode.FAILED
     needs_operator = report.dead_lettered or report.quarantined_files or report.stuck
     return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE

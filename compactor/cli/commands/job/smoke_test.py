@@ -21,15 +21,15 @@ CLEANING_LOOKS = 30
 
 @dataclass(frozen=True, slots=True)
 class SmokeTest:
-    """What became of the file that was sent through the deployment."""
+    """The result of a smoke test."""
 
     uri: str  # the file
-    manifest_id: str  # manifest that named it; empty if none did
-    hops: list[Hop]  # hops that it made, in their order
-    has_row: bool  # whether exactly its row is in the output
-    is_cleaned: bool  # whether all of it was removed
+    manifest_id: str  # its manifest; empty if none lists it
+    hops: list[Hop]  # hops that it made, in order
+    has_row: bool  # whether the output has exactly its row
+    is_cleaned: bool  # whether everything was removed
     leftovers: list[str]  # files of earlier checks that were removed
-    message: str  # why it became no row; empty if it did
+    message: str  # why it did not become a row; empty if it did
 
 
 @click.command("job smoke-test")
@@ -41,15 +41,15 @@ class SmokeTest:
     default=1200,
     show_default=True,
     metavar="SECONDS",
-    help="Give up on the file after SECONDS.",
+    help="Give up after SECONDS.",
 )
 @reporting(SmokeTest)
 def smoke_test(invocation: Invocation, *, timeout_seconds: float, as_json: bool) -> ExitCode:
     """Send a test file through a deployment, and follow it to its row.
 
-    Writes a file of one line below compactor-check/ in the input, follows it through notification, builder, manifest
-    and job to its row, prints the time of each hop, and removes every trace of it. The file has the date 2000-01-01 and
-    a key that becomes no column. DST may be a settings file, such as config/dev.toml.
+    Writes a one-line file to compactor-check/ in the input, follows it through notification, builder, manifest and job
+    to its row, prints the time of each hop, and removes all traces. The file has the date 2000-01-01 and a key that
+    adds no column. DST may be a settings file, such as config/dev.toml.
 
     Exit codes: 1 if the file did not become a row in time.
     """
@@ -71,12 +71,12 @@ def smoke_test(invocation: Invocation, *, timeout_seconds: float, as_json: bool)
         print_json(SmokeTest(uri, progress.manifest_id, hops, has_row, is_cleaned, leftovers, stopped))
     if stopped:
         say(f"{uri}: {stopped}")
-        say_next(f"{move}; a check an hour after the file is committed removes it, else remove it by hand")
+        say_next(f"{move}; a check an hour after the file's commit removes it, else remove it manually")
     elif not has_row:
-        say(f"{uri}: the output of manifest {progress.manifest_id} is not exactly its row")
+        say(f"{uri}: expected exactly its row in the output of manifest {progress.manifest_id}")
         say_next(f"compactor trace {quoted(progress.manifest_id)}")
     elif not is_cleaned:
-        say(f"{uri}: not removed, as its manifest is open or has other files; the next check tries again")
+        say(f"{uri}: not removed, as its manifest is open or has other files; the next check retries")
     return ExitCode.DONE if has_row else ExitCode.FAILED
 
 
@@ -90,7 +90,7 @@ def _followed(checker: CanaryChecker, uri: str, timeout_seconds: float, hops: li
 def _ended(
     checker: CanaryChecker, canary_id: str, progress: Progress, hops: list[Hop], *, quiet: bool
 ) -> tuple[bool, bool]:
-    """Look for the row, and clean up; returns whether each was done."""
+    """Check the row, and clean up; returns whether each was done."""
     if not checker.has_row(canary_id, progress.key):
         return False, False
     last = hops[-1].seconds

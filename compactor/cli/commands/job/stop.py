@@ -19,10 +19,10 @@ _POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Which runs were asked to stop."""
+    """The runs that were asked to stop."""
 
     asked: list[RunHeartbeat]  # runs that were asked to stop
-    running: list[RunHeartbeat]  # runs that were still alive after `--wait`; empty without it
+    running: list[RunHeartbeat]  # runs still alive after `--wait`; empty without it
 
 
 @click.command("job stop")
@@ -42,10 +42,10 @@ class Stopped:
 def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool, shard: str | None) -> ExitCode:
     """Stop running jobs after the manifests in flight.
 
-    The request reaches every job on this state, on any machine, within a few seconds; with --shard, only the job of
-    that shard. The next run continues where they stopped.
+    The request reaches every job on this state, on any machine, within seconds; with --shard, only that shard's job.
+    The next run resumes where they stopped.
 
-    Exit codes: 1 if a job still runs after --wait.
+    Exit codes: 1 if a job is still running after --wait.
     """
     settings = invocation.deployment()
     if not settings.streams:
@@ -65,7 +65,7 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool, shard: s
 
 
 def _left(asked: list[tuple[Runs, list[RunHeartbeat]]], wait_seconds: float) -> list[RunHeartbeat]:
-    """Wait for the runs to end; returns those that did not end in time."""
+    """Wait for the runs to end; returns the ones still running at the timeout."""
     deadline = time.monotonic() + wait_seconds
     while True:
         left = [beat for runs, beats in asked for beat in _living(runs, beats)]
@@ -82,7 +82,7 @@ def _living(runs: Runs, beats: list[RunHeartbeat]) -> list[RunHeartbeat]:
 def _show(asked: list[RunHeartbeat], left: list[RunHeartbeat], *, waited: bool) -> None:
     if not asked:
         echo("No job is running.")
-    asked_to_stop = f"was asked to stop; it sees the request within {HEARTBEAT_INTERVAL_SECONDS:g} s"
+    asked_to_stop = f"was asked to stop; it will see the request within {HEARTBEAT_INTERVAL_SECONDS:g} s"
     for heartbeat in asked:
         end = "still runs" if heartbeat in left else "has ended" if waited else asked_to_stop
         echo(f"run {heartbeat.run_id}, since {heartbeat.started_at:%Y-%m-%d %H:%M:%S} UTC: {end}")

@@ -1,4 +1,4 @@
-"""`compactor schema retire`: retires columns, so that other keys can take their places."""
+"""`compactor schema retire`: retires columns to make room for other keys."""
 
 import click
 
@@ -15,10 +15,10 @@ from compactor.wiring.opening import job_registry
 @destination_option
 @reporting(SchemaVersions)
 def retire(invocation: Invocation, *, columns: tuple[str, ...], as_json: bool) -> None:
-    """Retire columns, so that other keys can take their places.
+    """Retire columns to make room for other keys.
 
-    Makes a schema version without these columns. Files that have them stay as they are. Later values of their keys go
-    to _rescued_data for good. A running job takes the version when it needs new columns.
+    Creates a schema version without these columns. Existing files keep them. Later values of their keys go to
+    _rescued_data permanently. A running job adopts the version when it needs new columns.
     """
     app = App(invocation.settings())
     job_registry(app).retire(columns)

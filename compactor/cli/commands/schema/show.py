@@ -1,4 +1,4 @@
-"""`compactor schema show`: shows the schema versions, and the columns that each added."""
+"""`compactor schema show`: shows schema versions and the columns added by each."""
 
 import click
 
@@ -13,8 +13,8 @@ from compactor.wiring.app import App
 @destination_argument
 @reporting(SchemaVersions)
 def show(invocation: Invocation, *, as_json: bool) -> None:
-    """Show the schema versions, and the columns that each added.
+    """Show schema versions and the columns added by each.
 
-    A column never changes its name or type. --json shows what the text form leaves out.
+    A column never changes its name or type. --json shows all details.
     """
     print_result(seen_versions(App(invocation.settings())), show_versions, as_json=as_json)

@@ -28,11 +28,15 @@ from compactor.wiring.suggesting import suggested_file
 @click.option(
     "--format",
     type=click.Choice(("ndjson", "json", "grok")),
-    help="Read files of this format. json: also JSON arrays. grok: text, by --grok.",
+    help="Read this format. json: also arrays. grok: text lines, parsed by --grok.",
 )
-@click.option("--grok", metavar="PATTERN", help="Read lines of text by this pattern.")
-@click.option("--names", type=click.Choice(("safe", "exact")), help="Name columns for Athena and Glue, or as the keys.")
-@click.option("--hive-keys", is_flag=True, default=None, help="Make columns from folders such as country=DE.")
+@click.option("--grok", metavar="PATTERN", help="Parse text lines with this pattern.")
+@click.option(
+    "--names",
+    type=click.Choice(("safe", "exact")),
+    help="Name columns to suit Athena and Glue (safe), or exactly as the keys (exact).",
+)
+@click.option("--hive-keys", is_flag=True, default=None, help="Add columns for folders such as country=DE.")
 @click.option("--region", help="Use this AWS region.")
 @click.option("--endpoint-url", metavar="URL", help="Use this server instead of AWS.")
 @stream_option
@@ -42,9 +46,9 @@ def suggest(
 ) -> None:
     """Suggest a schema file for NDJSON.
 
-    Reads NDJSON, and prints a schema file that gives each key a type, with comments on what was found. Each SRC is a
-    folder, a file, a quoted pattern or s3://bucket/prefix, as for `compact`; without SRC, it reads the input of the
-    settings. It writes nothing. Use the file with `compactor compact --schema FILE`, or as schema.file in the settings.
+    Reads NDJSON, and prints a schema file with a type for each key, and comments on the findings. Each SRC is a folder,
+    a file, a quoted pattern or s3://bucket/prefix, as for `compact`; without SRC, it reads the input in the settings.
+    It writes no file. Use the result with `compactor compact --schema FILE`, or as schema.file in the settings.
     """
     if is_all and sample:
         raise click.UsageError("give --sample or --all, not both")
@@ -57,5 +61,5 @@ def suggest(
     meter = Meter()
     with working("reading", meter):
         document = suggested_file(places, Options(**options), kept, None if is_all else sample or SAMPLE_RECORDS, meter)
-    # The file is UTF-8 whatever the terminal shows; it holds nothing that acts on one.
+    # # The file is UTF-8 on every terminal; it contains no control characters.
     write_out(document.encode(), nl=False)

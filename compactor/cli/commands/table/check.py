@@ -1,4 +1,4 @@
-"""`compactor table check`: compares the table of the output with the ledger."""
+"""`compactor table check`: compares the output table with the ledger."""
 
 import click
 
@@ -17,12 +17,12 @@ from compactor.wiring.app import App
 @destination_argument
 @reporting(TableReport)
 def check(invocation: Invocation, *, as_json: bool) -> ExitCode:
-    """Compare the table of the output with the ledger.
+    """Compare the output table with the ledger.
 
     The table must list each file of a finished manifest once, with its rows, and nothing else. Manifests that the
-    catalog refuses for good are held back from it; they are listed with the reason.
+    catalog permanently refuses are held back; they are listed with the reason.
 
-    Exit codes: 3 if the table differs from the ledger, or manifests are held back from it or stuck.
+    Exit codes: 3 if the table differs from the ledger, or manifests are held back or stuck.
     """
     app = App(invocation.settings())
     with run_in_log(app.run_id), working("comparing the table", app.state.meter):

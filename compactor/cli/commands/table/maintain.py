@@ -1,4 +1,4 @@
-"""`compactor table maintain`: expires snapshots, and removes metadata that nothing needs."""
+"""`compactor table maintain`: expires snapshots, and removes unneeded metadata."""
 
 import click
 
@@ -13,7 +13,7 @@ from compactor.telemetry.logs import run_in_log
 from compactor.wiring import table_sink
 from compactor.wiring.app import App
 
-_NOT_LISTED = "none: this catalog does not let its files be listed, so it has to remove them itself"
+_NOT_LISTED = "none: the files of this catalog cannot be listed, so the catalog must remove them"
 
 
 @click.command("table maintain")
@@ -35,11 +35,11 @@ _NOT_LISTED = "none: this catalog does not let its files be listed, so it has to
 def maintain(
     invocation: Invocation, *, dry_run: bool, keep_days: int | None, keep_snapshots: int | None, as_json: bool
 ) -> None:
-    """Expire snapshots, and remove metadata that nothing needs.
+    """Expire snapshots, and remove unneeded metadata.
 
-    Expires snapshots, merges manifests of the table, and removes metadata files that nothing needs. Run it once a day.
-    It is safe beside running jobs. It removes no file with rows, except, with table.merged_originals = "remove", files
-    that were merged, once no snapshot has them.
+    Expires snapshots, merges the table's manifests, and removes unneeded metadata files. Run it once a day. It is safe
+    alongside running jobs. It removes no file with rows, with one exception: if table.merged_originals = "remove", it
+    removes merged files that no snapshot references.
     """
     app = App(invocation.settings())
     maintainer = table_sink.maintainer(app, keep_days, keep_snapshots)

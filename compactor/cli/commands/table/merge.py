@@ -1,4 +1,4 @@
-"""`compactor table merge`: merges small files of each partition into files of the target size."""
+"""`compactor table merge`: merges small files in each partition into files of the target size."""
 
 import click
 
@@ -24,21 +24,21 @@ from compactor.wiring.app import App
     "--undo",
     multiple=True,
     metavar="FILE",
-    help="Replace this merged file by the files that it was made of; repeatable.",
+    help="Replace this merged file by its original files; repeatable.",
 )
 @reporting(MergeReport)
 def merge(
     invocation: Invocation, *, dates: tuple[str, ...], undo: tuple[str, ...], dry_run: bool, as_json: bool
 ) -> ExitCode:
-    """Merge small files of each partition into files of the target size.
+    """Merge small files in each partition into files of the target size.
 
-    The target is output.target_file_bytes. The files of manifests stay where they are; merged files are in
-    _table/merged/ below the output. It is safe beside running jobs, `table repair` and itself.
+    The target is output.target_file_bytes. The files of manifests stay in place; merged files are in _table/merged/ in
+    the output. It is safe alongside running jobs, `table repair` and itself.
 
     Exit codes: 3 if some files could not be merged.
     """
     if undo and (dates or dry_run):
-        raise click.UsageError("--undo goes with neither --date nor --dry-run")
+        raise click.UsageError("--undo excludes --date and --dry-run")
     if wrong := [each for each in dates if not is_date(each)]:
         raise click.UsageError(f"--date: {wrong[0]!r} -> expected YYYY-MM-DD")
     app = App(invocation.settings())
@@ -48,7 +48,7 @@ def merge(
     print_result(report, _show, as_json=as_json)
     if report.not_merged:
         say(f"table {report.table}: {count(len(report.not_merged), 'group')} of files could not be merged")
-        say_next("`compactor verify` says whether they are damaged; all others are merged")
+        say_next("`compactor verify` shows whether they are damaged; all others are merged")
     return ExitCode.NEEDS_OPERATOR if report.not_merged else ExitCode.DONE
 
 

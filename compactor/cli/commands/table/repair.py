@@ -1,4 +1,4 @@
-"""`compactor table repair`: recreates a lost table, and adds manifests that it lacks."""
+"""`compactor table repair`: recreates a lost table, and adds missing manifests."""
 
 import click
 
@@ -17,14 +17,13 @@ from compactor.wiring.app import App
 @destination_argument
 @reporting(TableReport)
 def repair(invocation: Invocation, *, as_json: bool) -> ExitCode:
-    """Recreate a lost table, and add manifests that it lacks.
+    """Recreate a lost table, and add missing manifests.
 
-    Creates the table if there is none, applies all recorded batches that it lacks, in their order, and adds finished
-    manifests that are in no batch, such as those from before table.name was set. It retries what is held back. It
-    changes no file, and you may repeat it. To recreate a damaged table, stop the jobs, and drop it in its catalog
-    first.
+    Creates the table if there is none, applies all missing recorded batches in order, and adds finished manifests that
+    are in no batch, such as those from before table.name was set. Retries manifests that are held back. Changes no
+    file; you may repeat it. To recreate a damaged table, stop the jobs, and drop it in its catalog first.
 
-    Exit codes: 3 if the table still differs from the ledger, or manifests are held back from it or stuck.
+    Exit codes: 3 if the table still differs from the ledger, or manifests are held back or stuck.
     """
     app = App(invocation.settings())
     with run_in_log(app.run_id), working("repairing the table", app.state.meter):

@@ -62,7 +62,7 @@ def test_a_deletion_that_is_not_finished() -> None:
         found = seen(harness)
         assert (found.expired_dates, found.expiring) == (retired, 1)
         assert (
-            expired_lines(found)[-1] == "1 deletion not finished; the next `compactor data clean` or `data expire` does"
+            expired_lines(found)[-1] == "1 deletion not finished; `compactor data clean` or `data expire` finishes them"
         )
         expire(harness)
         assert (seen(harness).expired_dates, seen(harness).expiring) == (1, 0)
