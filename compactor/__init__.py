@@ -1,7 +1,7 @@
-"""Turn many small NDJSON objects into few, right-sized Parquet files, losing and doubling nothing.
+"""Turn many small NDJSON objects into few, right-sized Parquet files, with no lines lost or duplicated.
 
-`compact`, `verify`, `rejects`, `trace` and, for Spark users, `manifest_stream` and `foreach_batch` do what the command
-line does. Nothing of them is loaded before it is used; their types are in `__init__.pyi`.
+`compact`, `verify`, `rejects`, `trace` and, for Spark users, `manifest_stream` and `foreach_batch` work like the
+command line. They are loaded on first use; their types are in `__init__.pyi`.
 """
 
 __version__ = "0.1.0"
@@ -63,7 +63,7 @@ _PLACES = {name: f"compactor.{module}" for module, names in _MODULES.items() for
 
 
 def __getattr__(name: str) -> object:
-    """Load what a program uses, when it uses it."""
+    """Load a function on first use."""
     from importlib import import_module  # noqa: PLC0415 - a command takes Ctrl-C before any module is loaded
 
     if name not in __all__:

@@ -1,1 +1,1 @@
-"""The functions that Python programs call, and the command line, too. They print nothing and end no process."""
+"""The functions called by Python programs and by the command line. They print nothing and end no process."""

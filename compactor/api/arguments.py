@@ -11,7 +11,7 @@ from compactor.settings.settings import Settings
 from compactor.wiring.settings_files import settings_at, settings_place
 
 Place = str | Path
-"""A path, `file:///path`, or `s3://bucket/prefix`. What is in S3 has to be a `str`: a `Path` has no `//`."""
+"""A path, `file:///path`, or `s3://bucket/prefix`. A place in S3 must be a `str`: a `Path` cannot contain `//`."""
 
 
 def texts(places: Place | Sequence[Place]) -> list[str]:
@@ -23,7 +23,7 @@ def settings_of(dst: Place) -> Settings:
     """Read the settings of a destination: DST of `compact`, the place of its state, or a settings file.
 
     Raises:
-        SettingsError: There are none, or they have faults; it names all of them.
+        SettingsError: There are none, or they have faults; it lists all of them.
         AccessError: The place may not be read.
     """
     found = settings_at(settings_place(None, os.fspath(dst), os.environ), os.environ)
@@ -33,7 +33,7 @@ def settings_of(dst: Place) -> Settings:
 
 
 def manifest_id_fault(value: str) -> str | None:
-    """What is wrong with the id of a manifest; None if it can be one."""
+    """The fault of a manifest id; None if it is valid."""
     if MANIFEST_ID.fullmatch(value):
         return None
     form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
@@ -41,7 +41,7 @@ def manifest_id_fault(value: str) -> str | None:
 
 
 def date_fault(value: str) -> str | None:
-    """What is wrong with a day; None if it is one."""
+    """The fault of a day; None if it is valid."""
     return None if is_date(value) else f"{value!r} is not a calendar day; expected yyyy-mm-dd"
 
 

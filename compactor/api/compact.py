@@ -1,4 +1,4 @@
-"""Turns one folder into another."""
+"""Converts one folder to another."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -38,46 +38,46 @@ def compact(
     endpoint_url: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> CompactResult:
-    """Turn the NDJSON below `src` into Parquet below `dst`: plan, compact, verify; as `compactor compact` does.
+    """Turn the NDJSON in `src` into Parquet in `dst`: plan, compact, verify; as `compactor compact` does.
 
-    A second call takes only new files, and continues where the first was interrupted. None leaves an option as earlier
-    calls for this destination have it, or to `COMPACTOR_` variables and the defaults.
+    A second call compacts only new files, and resumes an interrupted call. An option that is None keeps its value from
+    earlier calls for this destination, or from `COMPACTOR_` variables and the defaults.
 
     Args:
         src: Folders, files, patterns such as `logs/**/*.gz`, or `s3://bucket/prefix`; one, or a sequence.
         dst: The folder or `s3://bucket/prefix` of the rows.
-        format: `json` reads JSON arrays and documents of several lines, too; `grok` reads text by a pattern.
-        grok: The pattern of lines of text, such as `%{COMBINEDAPACHELOG}`; makes the format `grok`.
-        types: `infer` chooses types from the input, once for this destination. Not with `schema`.
-        schema: A schema file (TOML) with names and types, of which a copy is kept.
-        names: Names of columns: `safe` for Athena and Glue, or `exact`, as the keys. Once for this destination.
+        format: `json` also reads arrays and multi-line documents; `grok` parses text lines with a pattern.
+        grok: The pattern of text lines, such as `%{COMBINEDAPACHELOG}`; sets the format `grok`.
+        types: `infer` infers column types from the input, once for this destination. Not with `schema`.
+        schema: A schema file (TOML) with names and types; a copy is kept.
+        names: Column names: `safe` for Athena and Glue, or `exact`, as the keys. Once for this destination.
         hive_keys: Whether folders such as `country=DE` become columns.
-        exclude: Files to pass over, in this call and later ones: patterns of names such as `*.csv`, or files, folders
-            and patterns as for `src`.
-        hidden: Whether to take files and folders whose names begin with `.` or `_`.
+        exclude: Files to skip, in this call and later ones: name patterns such as `*.csv`, or files, folders and
+            patterns as for `src`.
+        hidden: Whether to include files and folders whose names begin with `.` or `_`.
         on_replaced: What to do if a file with rows was replaced, not just appended to: `quarantine` the new version,
             `rebuild` its rows, or `append` all its lines.
         deep: Whether to compare every value at the end, not only counts; reads all input again.
-        dry_run: Whether to write nothing, and only tell what would be taken.
+        dry_run: Whether to write nothing, and only report the plan.
         engine: The engine to use; `auto` is the native one if it is installed.
-        state: The place of the state; by default `dst` with `.compactor` behind it.
+        state: The place of the state; by default `dst` with the suffix `.compactor`.
         claims: A DynamoDB table for claims; optional, for S3.
         region: An AWS region.
-        endpoint_url: A server in place of AWS.
-        progress: Called with each step and up to ten times a second, never from two threads at once. If it raises, the
+        endpoint_url: A server to use instead of AWS.
+        progress: Called at each step and up to ten times a second, never from two threads at once. If it raises, the
             work stops after the manifests in flight, and the error is raised here.
 
     Returns:
-        What was done. A file that was quarantined, or a manifest that waits for an operator, is in the result and is no
-        error: see `complete`.
+        The result. Quarantined files and manifests that wait for an operator are in the result, not
+        errors: see `complete`.
 
     Raises:
-        SettingsError: An argument is wrong, there is nothing to compact, or a place cannot be used. Messages name
-            options as the command line does.
+        SettingsError: An argument is wrong, there is nothing to compact, or a place is unusable. Messages use the
+            option names of the command line.
         ExtraMissing: An extra such as `[aws]` is not installed.
         AccessError: Something may not be read or written, or there are no AWS credentials.
         StoreUnavailable: The store fails; the same call continues.
-        TryAgainError: Manifests failed in passing trouble; the same call continues.
+        TryAgainError: Manifests failed temporarily; the same call continues.
         EngineLost: Spark died; the same call continues.
         KeyboardInterrupt: Ctrl-C. Manifests in flight are finished; the same call continues.
     """
@@ -119,15 +119,15 @@ def folder_run(
     stopping: Callable[[], AbstractContextManager[StopRequests]],
     **choices: Any,
 ) -> FolderRun:
-    """Make a call from what its caller wrote.
+    """Make a call from its caller's arguments.
 
     Args:
         sources: Each SRC.
         destination: DST.
-        state: The place of the state; None for that beside DST.
-        options: Those that are settings.
+        state: The place of the state; None for the default next to DST.
+        options: The options that are settings.
         display: Shows the call.
-        stopping: Opens what may stop its work.
+        stopping: Opens the source of stop requests.
         choices: Further fields of `FolderRun`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a call of `compact` did, and how it ended."""
+"""The result of a call of `compact`, and how it ended."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,32 +40,32 @@ FEW_ROWS = "under half of the lines are rows; expected NDJSON: one JSON object a
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class CompactResult:
-    """What one call of `compact` did. With `--dry-run` nothing is written.
+    """The result of one call of `compact`. With `--dry-run` nothing is written.
 
-    Figures are of this call; those of `verified` are of all calls for the same DST.
+    Figures cover this call; those of `verified` cover all calls for the same DST.
 
     Attributes:
         paths: The places of the call.
         rejects_folder: Folder of the rejects.
-        plan: What was planned, in all its figures.
+        plan: The plan with all its figures.
         dry_run: Whether nothing was written.
         deep: Whether `--deep` was given.
         schema_file: Schema file with the types; None if all columns are strings.
-        resumed_manifests: Manifests that waited before this call planned any; None in a dry run.
+        resumed_manifests: Manifests left by earlier calls; None in a dry run.
         envelopes: Files of this call whose rows look like envelopes, among those with the longest rows; None in a dry
             run.
-        settled: Files that earlier calls quarantined and that need no person any more; None in a dry run.
-        rebuilt: Manifests whose rows were made again with replaced files; None in a dry run.
-        run: What this call did; None in a dry run.
-        backlog: Work that is left; None in a dry run.
-        verified: Verification of everything that ever went to DST; None in a dry run and while unfinished.
-        outputs: The Parquet files that became visible. Manifests of `rebuilt` have others.
+        settled: Files that earlier calls quarantined and that no longer need an operator; None in a dry run.
+        rebuilt: Manifests whose rows were rebuilt with replaced files; None in a dry run.
+        run: The work of this call; None in a dry run.
+        backlog: Remaining work; None in a dry run.
+        verified: Verification of all data ever written to DST; None in a dry run and while unfinished.
+        outputs: The Parquet files that became visible. Manifests in `rebuilt` have others.
         engine_choice: The engine that wrote rows, and why it was chosen; None if there was nothing to do.
         is_interrupted: Whether a signal ended this call.
-        is_planned: Whether it got as far as new files.
-        is_format_given: Whether someone chose `input.format`, and so what one row is.
-        remembered: Settings of DST that it changed, for later calls, too.
-        reading: How tools read all rows of DST, in one line each.
+        is_planned: Whether the call planned new files.
+        is_format_given: Whether a user chose `input.format`, which defines a row.
+        remembered: Settings of DST that this call changed, also for later calls.
+        reading: How tools read all rows of DST, one line per tool.
         seconds: Duration of this call.
     """
 
@@ -93,7 +93,7 @@ class CompactResult:
 
     @property
     def source(self) -> str:
-        """SRC, all of them in one text."""
+        """SRC, all sources in one text."""
         return self.paths.source
 
     @property
@@ -103,12 +103,12 @@ class CompactResult:
 
     @property
     def output(self) -> str:
-        """DST, which holds rows only."""
+        """DST, which contains only rows."""
         return self.paths.output
 
     @property
     def settings_file(self) -> str:
-        """Settings file with which all other commands work."""
+        """Settings file for all other commands."""
         return self.paths.settings_file
 
     @property
@@ -123,7 +123,7 @@ class CompactResult:
 
     @property
     def work(self) -> RunReport:
-        """What this call did; nothing in a dry run."""
+        """The work of this call; nothing in a dry run."""
         return self.run or RunReport()
 
     @property
@@ -140,7 +140,7 @@ class CompactResult:
     def is_unfinished(self) -> bool:
         """Whether the same call would continue the work: the exit code is 1, or 130 if interrupted.
 
-        A stuck manifest is no such work: it waits for an operator.
+        A stuck manifest does not count: it waits for an operator.
         """
         is_left = self.backlog is not None and not self.backlog.is_empty
         if not self.is_planned:
@@ -149,16 +149,15 @@ class CompactResult:
 
     @property
     def doubtful_envelopes(self) -> tuple[Envelope, ...]:
-        """Files whose rows are envelopes, unless someone chose what one row is."""
+        """Files whose rows are envelopes, unless a user chose the format."""
         return () if self.is_format_given else self.envelopes or ()
 
     @property
     def needs_operator(self) -> bool:
-        """Whether a person has to act: the exit code is 3, unless unfinished.
+        """Whether an operator must act: the exit code is 3, unless unfinished.
 
-        A manifest is stuck, input was left out, or counts do not add up. Also if SRC may not be what it seems: under
-        half of the lines are rows, of this call or of all, or rows of this call are envelopes and the format was not
-        chosen.
+        A manifest is stuck, input was left out, or counts do not add up. Also if SRC may be unsuitable: under half of
+        the lines are rows, in this call or in total, or rows of this call are envelopes and the format was not chosen.
         """
         return bool(self.plan.left_out) or self.is_doubtful or bool(self.doubtful_envelopes)
 
@@ -170,7 +169,7 @@ class CompactResult:
 
     @property
     def has_few_rows(self) -> bool:
-        """Whether under half of the lines became rows, of this call or of all that were verified."""
+        """Whether under half of the lines became rows, in this call or in all verified data."""
         verified = self.verified
         return are_few_rows(self.work.records, self.work.rejected_lines) or (
             verified is not None and are_few_rows(verified.rows, verified.rejected_lines)
@@ -178,19 +177,19 @@ class CompactResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """How `compactor compact` ends: 0; 1 if the same call continues the work; 3 if a person has to act."""
+        """How `compactor compact` ends: 0; 1 if the same call continues the work; 3 if an operator must act."""
         if self.is_unfinished:
             return ExitCode.INTERRUPTED if self.is_interrupted else ExitCode.FAILED
         if self.needs_operator:
             return ExitCode.NEEDS_OPERATOR
-        # A script that sees 0 may delete SRC, but another planner holds files that are in no manifest yet.
+        # # A script that sees 0 may delete SRC, but another planner holds files that are in no manifest yet.
         return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
 
     @property
     def complete(self) -> bool:
-        """Whether all is done and verified, and no person has to act; never after a dry run.
+        """Whether everything is done and verified, and no operator must act; never after a dry run.
 
-        Each line of each file that was taken is a row, a reject or blank.
+        Each line of each compacted file is a row, a reject or blank.
         """
         return not self.exit_code and not self.dry_run
 
@@ -211,22 +210,22 @@ class CompactResult:
 
     @property
     def planned_before(self) -> int:
-        """Files that were taken by an earlier call."""
+        """Files in manifests of earlier calls."""
         return self.plan.planned_before
 
     @property
     def skipped(self) -> Mapping[str, int]:
-        """Files that are no input, by reason: hidden, empty, markers of jobs."""
+        """Files that are not input, by reason: hidden, empty, job markers."""
         return self.plan.skipped
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Files and folders that were not taken and that a person has to know of."""
+        """Files and folders that were left out and that an operator must know about."""
         return tuple(self.plan.left_out)
 
     @property
     def held(self) -> int:
-        """Files that another planner has claimed; a later call takes them."""
+        """Files claimed by another planner; a later call compacts them."""
         return self.plan.held
 
     @property
@@ -236,12 +235,12 @@ class CompactResult:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is not done, and what a person has to act on, in one line each; empty if `exit_code` is 0."""
+        """Unfinished work and tasks for an operator, one line each; empty if `exit_code` is 0."""
         return tuple(self._problems())
 
     @property
     def unfinished_lines(self) -> list[str]:
-        """What is not done, in one line for each manifest."""
+        """Unfinished work, one line per manifest."""
         failures, stuck = self.work.failures, self.work.stuck
         return [
             *(f"manifest {manifest_id} is not done: {error}" for manifest_id, error in failures.items()),
@@ -253,7 +252,7 @@ class CompactResult:
         if self.is_unfinished and not self.work.failures:
             yield f"not finished: {count(self.backlog.manifests if self.backlog is not None else 0, 'manifest')} left"
         if self.held and not self.dry_run:
-            yield f"{count(self.held, 'file')} held by another planner"
+            yield f"{count(self.held, 'file')} claimed by another planner"
         yield from (f"{each.uri}: {each.words}" for each in self.doubtful_envelopes)
         yield from (f"{each.uri}: {each.reason}: {each.detail}" for each in self.left_out)
         if self.verified is not None:

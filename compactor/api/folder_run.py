@@ -1,4 +1,4 @@
-"""One call of `compact`: settles the types, plans its sources, processes what waits, and verifies."""
+"""One call of `compact`: settles the types, plans its sources, processes waiting manifests, and verifies."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -49,15 +49,15 @@ from compactor.wiring.opening import job_registry
 from compactor.wiring.spark import check_java, joined, running_session
 
 INFERRED_RECORDS = 100_000
-"""How many records `--types infer` reads at most, spread over the files. Later values that do not fit are rescued."""
+"""The most records that `--types infer` reads, spread over the files. Later values that do not fit are rescued."""
 
 
 @dataclass
 class FolderTypes:
-    """The types of a call; each batch of a watch has its own.
+    """The types of a call; each batch of `--watch` has its own.
 
     Attributes:
-        step: Shows that input is read.
+        step: Shows that input is being read.
     """
 
     folder: FolderSettings
@@ -76,16 +76,16 @@ class FolderTypes:
         return self._are_inferred and not self._are_kept
 
     def check(self, app: App) -> None:
-        """Check, before any work, that they can be used.
+        """Check, before any work, that the types are usable.
 
         Raises:
-            SettingsError: The schema file is missing, has faults, or the columns of DST have other types already.
+            SettingsError: The schema file is missing, has faults, or the columns of DST already have different types.
         """
         if self._are_kept:
             return
         paths = self.folder.paths
         if self.folder.settings.schema.file not in {"", paths.schema_file}:
-            job_registry(app).check_declared()  # a variable names the file, which is not kept
+            job_registry(app).check_declared()  # set by a variable, so it is not copied
         else:
             self._given = self._read(app)
         version = app.registry.latest().version if self.need_data else 0
@@ -95,7 +95,7 @@ class FolderTypes:
             )
 
     def _read(self, app: App) -> bytes | None:
-        """The schema file that the call or an earlier one names, checked; None if there is none."""
+        """The schema file of this or an earlier call, checked; None if there is none."""
         folder = self.folder
         named = folder.options.schema or (folder.kept or {}).get("schema", {}).get("file")
         if not named:
@@ -115,20 +115,20 @@ class FolderTypes:
         return data
 
     def keep(self, app: App, files: Iterable[ObjectInfo]) -> None:
-        """Keep the schema file beside the state, before the settings that name it.
+        """Store the schema file next to the state, before the settings refer to it.
 
         Args:
             app: The ports.
-            files: The input, for types that are to be inferred.
+            files: The input, for inferred types.
 
         Raises:
-            SettingsError: There is no record with a key, or the file of a faster call has faults.
+            SettingsError: No record has a key, or the file of a faster call has faults.
         """
         if self._are_kept:
             return
         copy = self.folder.paths.schema_file
         if self._are_inferred:
-            # Of two first calls, the faster one counts.
+            # # Of two first calls, the faster one wins.
             if not app.store.create(copy, self._inferred(app, files)):
                 operating.check_schema_file(app, app.store.read(copy), copy)
         elif self._given is not None and not _holds(app, copy, self._given):
@@ -159,14 +159,14 @@ class FolderRun:
 
     Attributes:
         folder: Its places and settings.
-        display: Shows it.
-        stopping: Opens what may ask the work to stop, while the work lasts.
+        display: Shows progress.
+        stopping: Opens the source of stop requests, during the work.
         deep: Whether to compare every value.
         dry_run: Whether to write nothing.
         on_replaced: What to do with a file whose earlier version has rows.
-        with_hidden: Whether to take hidden files.
+        with_hidden: Whether to include hidden files.
         sleep: Waits for a number of seconds.
-        may_be_empty: Whether the sources may hold no data yet.
+        may_be_empty: Whether the sources may still be empty.
         verifies_all: Whether to verify everything, or only the manifests of this call.
     """
 
@@ -191,17 +191,17 @@ class FolderRun:
         self._types = FolderTypes(self.folder, self.display.step)
 
     def run(self) -> CompactResult:
-        """Do it.
+        """Run the call.
 
         Raises:
-            SettingsError: There is nothing to compact, and never was; or the places cannot be used.
+            SettingsError: There is nothing to compact, and never was; or the places are unusable.
         """
         started = time.monotonic()
         result = self._result(self._app())
         return replace(result, outputs=tuple(self._outputs), seconds=round(time.monotonic() - started, 3))
 
     def folder_planner(self, app: App) -> FolderPlanner:
-        """Make what plans the sources."""
+        """Make the planner of the sources."""
         return FolderPlanner(
             planner=planning.planner(app),
             allowed_prefixes=app.settings.input.allowed_prefixes,
@@ -215,7 +215,7 @@ class FolderRun:
         )
 
     def _summarised(self, app: App) -> SummarisedFiles | None:
-        # Local files may be renamed, and appended to: an index of names, as is kept on S3, is not enough for them.
+        # # Local files may be renamed, and appended to, so an index by name, as for S3, is not enough.
         is_known_by_name = all(is_s3(place.folder) for place in self.folder.paths.sources)
         if is_known_by_name and is_s3(app.layout.state):
             return StoredSummarisedFiles(app.store, app.layout)
@@ -269,12 +269,12 @@ class FolderRun:
         return replace(result, settled=tuple(settled.values()), verified=verified)
 
     def _settled(self, app: App, report: VerifyResult) -> list[QuarantinedFile]:
-        """Settle what was quarantined and is excluded, or gone from the sources since an earlier call; returns it."""
+        """Settle quarantined files that are now excluded, or were deleted from the sources; returns them."""
         by = person()
         excludes, ended, sources = app.state.rules.excludes, {key.id for key in self._ended}, self.folder.paths.sources
         excluded = [each for each in report.open_files if excludes(each.uri)]
         left = [each for each in report.open_files if not excludes(each.uri) and is_of(sources, each.uri)]
-        # A file that was gone before this call could read it is named by this call.
+        # # A file that was deleted before this call could read it is reported by this call.
         gone = (each for each in left if each.manifest_id not in ended)
         return [
             *given_up(app.state, excluded, "excluded", "it matches input.exclude", by=by),
@@ -291,16 +291,16 @@ class FolderRun:
             self.display.say(f"waiting {duration(seconds)} for {what}")
 
     def _resumed(self, app: App, result: CompactResult) -> tuple[App, CompactResult]:
-        """Finish what earlier calls left, so that all rows are known; returns the ports to go on with."""
+        """Finish the work of earlier calls, so that all rows are known; returns the ports for the rest of the call."""
         backlog = _backlog(app)
         if backlog.is_empty:
             return app, result
         result = replace(result, resumed_manifests=max(backlog.manifests, backlog.begun_manifests))
-        with suppress(ManifestsUnfinished):  # new files need not wait for them; the work on those tells of them
+        with suppress(ManifestsUnfinished):  # new files need not wait; the later work reports these
             result = self._worked_on(app, result)
         if not result.is_interrupted:
             changed_files(self._commits, planning.claimer(app))
-            self._commits.clear()  # what changed is planned by this call
+            self._commits.clear()  # this call plans changed files
         return self._app(), result
 
     def _worked_on(self, app: App, result: CompactResult) -> CompactResult:
@@ -322,13 +322,12 @@ class FolderRun:
         settings = folder.with_threads(usable_threads()) if is_native else folder.settings
         spark = None if is_native else _callers_session(settings)
         store = self._store = WatchedReads(app.store_spec, folder.paths.prefixes, self.display.on_read)
-        # A call for another source of the same DST may run at the same time; neither may refuse the manifests of the
-        # other.
+        # # A call for a different source of the same DST may run in parallel; neither may refuse the other's manifests.
         return App(settings, store=store, on_result=self._on_result, leave_others=True, spark=spark)
 
     def _on_result(self, result: Result) -> None:
         if isinstance(result.outcome, Commit) and self._store is not None:
-            for file in result.outcome.files:  # what another process reads passes by this store
+            for file in result.outcome.files:  # reads by other processes bypass this store
                 self._store.note(file.uri, file.size_bytes)
         self.display.on_result(result)
         if result.outcome is not None:
@@ -339,7 +338,7 @@ class FolderRun:
             self._longest_rows = longest_rows([*self._longest_rows, *result.outcome.files])
 
     def _replaced(self, plan: Plan) -> tuple[Rebuilt, ...]:
-        """Make the rows of replaced files again; those that cannot be are quarantined."""
+        """Rebuild the rows of replaced files; files that cannot be rebuilt are quarantined."""
         from compactor.wiring import rebuilding  # noqa: PLC0415 - most calls replace nothing
 
         app = App(self.folder.settings)
@@ -369,9 +368,9 @@ class FolderRun:
         return streaming.service(app)
 
     def _start_spark(self, app: App, stack: ExitStack) -> None:
-        """Tell why Spark is needed, and have it closed at the end of the context unless it is the caller's."""
+        """Report why Spark is needed, and close it at the end of the context unless it is the caller's."""
         is_open = running_session() is not None
-        how = "on the Spark session that is open" if is_open else "starting Spark ..."
+        how = "on the open Spark session" if is_open else "starting Spark ..."
         self.display.say(f"engine {engine_choice(app.settings.convert)}; {how}")
         if not is_open:
             from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
@@ -388,7 +387,9 @@ def _no_data(source: str, survey: SourceSurvey) -> str:
     met = survey.met
     links = [each for each in met.left_out if each.reason in LINKS]
     found = [f"{count(len(links), 'symbolic link')} not followed"] if links else []
-    found += [f"{count(hidden, 'hidden file')}: --hidden takes them"] if (hidden := met.skipped.get("hidden")) else []
+    found += (
+        [f"{count(hidden, 'hidden file')}: --hidden includes them"] if (hidden := met.skipped.get("hidden")) else []
+    )
     found += [count(excluded, "excluded file")] if (excluded := met.skipped.get("excluded")) else []
     denied = [each.detail for each in met.left_out if each.reason == "forbidden"]
     said = f" ({'; '.join([*found, *denied[:1]])})" if found or denied else ""
@@ -396,7 +397,7 @@ def _no_data(source: str, survey: SourceSurvey) -> str:
 
 
 def _callers_session(settings: Settings) -> Any | None:
-    """A session beside the one that the caller of Python has open; None if there is none, and Spark can start.
+    """A new session alongside the Python caller's open one; None if there is none, and Spark can start.
 
     Raises:
         ExtraMissing: pyspark is not installed.

@@ -1,4 +1,4 @@
-"""Says in words how far work has come, how fast it is and how long the rest will take."""
+"""Describes progress, speed and remaining time in words."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ def paced(
     least_seconds: float = LEAST_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[None]:
-    """Show how far the work of a meter has come while the context is open; its end always, unless texts are rare.
+    """Show a meter's progress while the context is open; the end is always shown, unless texts are rare.
 
     Args:
         meter: Counts the work.

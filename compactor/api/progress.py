@@ -1,4 +1,4 @@
-"""What a call shows while it works, and what may stop it: the ports, and the progress that a callback gets."""
+"""The ports for progress and for stop requests, and the progress passed to a callback."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,49 +14,49 @@ from compactor.job.results import Result, log_result
 from compactor.telemetry.meter import Meter
 
 Step = Literal["waiting", "planning", "reading", "compacting", "rebuilding", "verifying"]
-"""A step of a call, by its name."""
+"""A step of a call, by name."""
 
 StepDisplay = Callable[[Step, Meter], AbstractContextManager[None]]
-"""Shows a step, and how far its meter has come, while its context is open."""
+"""Shows a step and its meter's progress while its context is open."""
 
 
 class Display(Protocol):
-    """Shows a call. `on_result` is called from many threads, all else from that of the call."""
+    """Shows a call. `on_result` is called from many threads, the other methods from the call's thread."""
 
     def say(self, message: str) -> None:
-        """Show what the call waits for, or begins."""
+        """Show what the call waits for or starts."""
 
     def step(self, name: Step, meter: Meter) -> AbstractContextManager[None]:
-        """Show a step, and how far its meter has come, while the context is open."""
+        """Show a step and its meter's progress while the context is open."""
 
     def on_read(self, length_bytes: int) -> None:
-        """Count bytes of input that were read."""
+        """Count bytes of input read."""
 
     def shown(self, total_bytes: int) -> AbstractContextManager[object]:
         """Show the work on this much input while the context is open."""
 
     def on_result(self, result: Result) -> None:
-        """Count a manifest that has ended."""
+        """Count a manifest that ended."""
 
 
 class StopRequests(Protocol):
-    """What may ask the work to stop."""
+    """A source of requests to stop the work."""
 
-    requested: bool  # whether it was asked to stop
+    requested: bool  # whether a stop was requested
 
     def attach(self, stop: Callable[[], None]) -> None:
-        """Set the function that stops the work. It is called at once if it was asked to stop before."""
+        """Set the function that stops the work; called at once if a stop was already requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a call has come.
+    """The progress of a call.
 
     Attributes:
         step: `waiting`, `planning`, `reading` (for types), `compacting`, `rebuilding` or `verifying`.
-        message: The same in words, in one line. Names in it are as the files have them.
-        bytes_read: Stored bytes of input that were read to make rows, in this call.
-        bytes_total: Stored bytes of the input that waits for rows; 0 before that is known.
+        message: The same in words, in one line. Names in it are unescaped.
+        bytes_read: Stored bytes of input read to make rows, in this call.
+        bytes_total: Stored bytes of the input to convert; 0 before that is known.
         rows: Rows that became visible in this call.
     """
 
@@ -71,7 +71,7 @@ class Progress:
 class ProgressDisplay:
     """A `Display` that calls a function, never from two threads at once.
 
-    An error of the function stops the work after the manifests in flight, and is raised in the thread of the call.
+    If the function raises, the work stops after the manifests in flight, and the error is raised in the call's thread.
 
     Attributes:
         callback: The function; None shows nothing.
@@ -93,12 +93,12 @@ class ProgressDisplay:
             stop()
 
     def say(self, message: str) -> None:
-        """Tell what the call waits for."""
+        """Report what the call waits for."""
         self._tell(replace(self._now, step="waiting", message=message))
 
     @contextmanager
     def step(self, name: Step, meter: Meter) -> Iterator[None]:
-        """Tell that a step begins, and how far its meter has come."""
+        """Report the start of a step, and its meter's progress."""
         self._tell(replace(self._now, step=name, message=name))
         with paced(meter, name, lambda text: self._tell(replace(self._now, step=name, message=text))):
             yield
@@ -106,7 +106,7 @@ class ProgressDisplay:
 
     @contextmanager
     def shown(self, total_bytes: int) -> Iterator[None]:
-        """Tell of the work on this much input."""
+        """Report the work on this much input."""
         with self._lock:
             total = self._now.bytes_read + total_bytes
             self._tell(replace(self._now, step="compacting", message="compacting", bytes_total=total))
@@ -114,7 +114,7 @@ class ProgressDisplay:
         self._raise_error()
 
     def on_result(self, result: Result) -> None:
-        """Tell that a manifest has ended."""
+        """Report the end of a manifest."""
         log_result(result)
         if not isinstance(result.outcome, Commit):
             return
@@ -123,7 +123,7 @@ class ProgressDisplay:
             self._tell(replace(self._now, step="compacting", message=count(rows, "row"), rows=rows))
 
     def on_read(self, length_bytes: int) -> None:
-        """Tell of bytes that were read."""
+        """Report bytes read."""
         with self._lock:
             self._now = replace(self._now, bytes_read=self._now.bytes_read + length_bytes)
             if time.monotonic() - self._told_at >= LEAST_SECONDS:

@@ -1,4 +1,4 @@
-"""Searches rejected lines, and returns them as a table of Arrow."""
+"""Searches rejected lines, and returns them as an Arrow table."""
 
 import os
 import sys
@@ -22,20 +22,20 @@ from compactor.wiring import operating
 from compactor.wiring.app import App
 
 COUNTED_MANIFESTS = 1_000
-"""How many manifests more are counted, once all lines were read that were asked for."""
+"""How many more manifests are counted, once all requested lines were read."""
 
 
 @dataclass(slots=True)
 class RejectsSearch:
-    """One reading of the rejects, and what was found so far."""
+    """One search of the rejects, and its findings so far."""
 
     app: App
     query: Query
     shown: int = 0
-    counts: Counter[str] = field(default_factory=Counter)  # rejected lines by reason, of the manifests so far
+    counts: Counter[str] = field(default_factory=Counter)  # rejected lines by reason, in the manifests so far
     unkept: int = 0
-    sampled: set[str] = field(default_factory=set)  # files that were quarantined, of which some lines are shown
-    is_complete: bool = True  # whether `counts` has all manifests
+    sampled: set[str] = field(default_factory=set)  # quarantined files, of which some lines are shown
+    is_complete: bool = True  # whether `counts` includes all manifests
     unreadable: list[str] = field(default_factory=list)
     expired: Counter[str] = field(default_factory=Counter)  # rows of rejects that expired, by when and why
 
@@ -47,7 +47,7 @@ class RejectsSearch:
         self.expired[why] += rows
 
     def lines(self, limit: int | None) -> Iterator[tuple[RejectsOf, RejectedLine]]:
-        """Yield the first lines; then count on for a while, so that the sum can be told."""
+        """Yield the first lines; then continue to count for a while, for the total."""
         manifests = self._counted(self.reader.manifests(self.query))
         for found in manifests:
             left = None if limit is None else min(limit - self.shown, sys.maxsize)
@@ -78,7 +78,7 @@ def rejects_search(settings: Settings, *, reason: str | None, file: str | None, 
         day: Only manifests of this day, as `yyyy-mm-dd`.
 
     Raises:
-        SettingsError: There is no such reason, or the file cannot name anything.
+        SettingsError: There is no such reason, or the file name is invalid.
     """
     if reason is not None and reason not in REASONS:
         raise SettingsError([f"--reason: {reason!r} -> expected one of {', '.join(REASONS)}"])
@@ -86,7 +86,7 @@ def rejects_search(settings: Settings, *, reason: str | None, file: str | None, 
 
 
 def _file(name: str | None) -> str | None:
-    """The file as a URI where the name is a path from the current folder; any other name as it is."""
+    """A path relative to the current folder as a URI; any other name unchanged."""
     try:
         return parse_place(name, any_name=True) if name and name.startswith(("./", "../")) else name
     except ValueError as exc:
@@ -94,7 +94,7 @@ def _file(name: str | None) -> str | None:
 
 
 def diagnosed_line(line: RejectedLine) -> Fault:
-    """What is wrong with a rejected line."""
+    """The fault of a rejected line."""
     return diagnosed(line.head, line.reason, length_bytes=line.length_bytes, max_line_bytes=line.max_line_bytes)
 
 
@@ -116,7 +116,7 @@ SCHEMA = pa.schema(
 
 CHUNK_LINES = 10_000
 CHUNK_BYTES = 64 * 1024 * 1024
-"""Lines and bytes of lines in one chunk of a table, at most. A single line may have more bytes."""
+"""The most lines, and bytes of lines, in one chunk of a table. A single line may have more bytes."""
 
 
 def rejects(
@@ -128,29 +128,29 @@ def rejects(
     limit: int | None = None,
     on_unreadable: Callable[[str], None] | None = None,
 ) -> pa.Table:
-    """Read rejected lines, as `compactor rejects` does: where each is, and what is wrong with it.
+    """Read rejected lines, as `compactor rejects` does, with their places and faults.
 
-    The table holds all of them in memory, in the order of days, manifests, files and lines. Its columns: `source_uri`;
-    `line_number` and `column` from 1, the second in characters and null if no place in the line is known; `reason`;
-    `message`, what was found and expected there; `raw`, the exact bytes of the line, of one that is too long the first
-    ones; `length_bytes` of the whole line; `byte_offset` of the line in the decoded file; `is_sample`, whether its file
-    was quarantined whole; `manifest_id`; and `date` as `yyyy-mm-dd`. Lines that were redriven since are not in it, and
-    those that were only counted (`unkept_rejects` of `verify`) cannot be.
+    The table holds all of them in memory, ordered by day, manifest, file and line. Its columns: `source_uri`;
+    `line_number` and `column` from 1, the second in characters and null if the place in the line is unknown; `reason`;
+    `message`, what was found and expected there; `raw`, the exact bytes of the line, or the first ones of a line that
+    is too long; `length_bytes` of the complete line; `byte_offset` of the line in the decoded file; `is_sample`,
+    whether its complete file was quarantined; `manifest_id`; and `date` as `yyyy-mm-dd`. It excludes lines that were
+    redriven since, and lines that were only counted (`unkept_rejects` of `verify`).
 
     Args:
         dst: DST of `compact`, the place of its state, or a settings file.
         reason: Only lines that were rejected for this reason, such as `invalid_json`.
-        file: Only lines of this file: its URI or path, or the end of it.
+        file: Only lines of this file: its URI or path, or the end of one.
         date: Only lines of manifests of this day: `yyyy-mm-dd` or a `datetime.date`.
-        limit: At most so many lines, the first ones; None for all.
-        on_unreadable: Called with what is wrong with a record or a file of rejects that cannot be read; the others
-            are read. None has the first one raised.
+        limit: At most this many lines, the first ones; None for all.
+        on_unreadable: Called with the fault of each unreadable record or rejects file; the others are read. None raises
+            the first fault.
 
     Raises:
         SettingsError: There are no settings at `dst`, or the other arguments are wrong.
-        RecordUnreadable: A record, or a file of rejects, is damaged or gone.
+        RecordUnreadable: A record or a rejects file is damaged or missing.
         AccessError: Something may not be read.
-        StoreUnavailable: The store fails; call it again.
+        StoreUnavailable: The store fails; repeat the call.
     """
     if limit is not None and limit < 0:
         raise SettingsError([f"limit: {limit} -> expected 0 or more, or None for all"])

@@ -1,4 +1,4 @@
-"""Runs the job's batches in a stream of the caller, on the caller's Spark."""
+"""Runs the job's batches in the caller's stream, on the caller's Spark."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class DeliveredManifests:
     uris: Sequence[str]
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:  # noqa: ARG002 - of the port
-        """Deliver them, in the thread of the caller."""
+        """Deliver them, in the caller's thread."""
         on_batch(self.uris)
 
     def wait(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - of the port
@@ -35,7 +35,7 @@ class DeliveredManifests:
         return True
 
     def is_idle(self) -> bool:
-        """Whether all was delivered."""
+        """Whether all were delivered."""
         return True
 
     def stop(self) -> None:
@@ -48,11 +48,11 @@ class DeliveredManifests:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class BatchResult:
-    """What a micro-batch did.
+    """The result of a micro-batch.
 
     Attributes:
         batch_id: Its number in the stream.
-        run: What it did. Manifests in `stuck` need an operator; they stay, and others go on.
+        run: Its work. Manifests in `stuck` need an operator; they stay, and the others continue.
     """
 
     batch_id: int
@@ -62,12 +62,12 @@ class BatchResult:
 def manifest_stream(spark: Any, dst: Place, *, max_manifests: int | None = None) -> Any:
     """Make a streaming DataFrame of new manifests, for `foreach_batch`.
 
-    It reads nothing but their names, in the column `file_path`.
+    It reads only their names, into the column `file_path`.
 
     Args:
         spark: A `pyspark.sql.SparkSession` of this process.
         dst: DST of `compact`, the place of its state, or a settings file.
-        max_manifests: How many a micro-batch has at most; by default four times `stream.manifests_in_flight`.
+        max_manifests: The most manifests in a micro-batch; by default four times `stream.manifests_in_flight`.
 
     Returns:
         A `pyspark.sql.DataFrame`, whose `writeStream` takes `foreach_batch`.
@@ -83,7 +83,7 @@ def manifest_stream(spark: Any, dst: Place, *, max_manifests: int | None = None)
     if max_manifests is not None and max_manifests < 1:
         raise SettingsError([f"max_manifests: {max_manifests} -> expected 1 or more"])
     app = App(settings_of(dst))
-    app.store.create(app.layout.keep_marker, b"")  # Spark refuses to watch a folder that is not there
+    app.store.create(app.layout.keep_marker, b"")  # Spark refuses to watch a missing folder
     most = max_manifests or app.settings.stream.manifests_per_trigger
     return manifest_names(spark, app.layout.manifests_folder, most)
 
@@ -93,10 +93,10 @@ def foreach_batch(
 ) -> Callable[[Any, int], None]:
     """Make the function that compacts the manifests of a micro-batch, as the job does, on the caller's Spark.
 
-    Pass it to `writeStream.foreachBatch` of `manifest_stream`, or of any stream that has the URIs of manifests in the
-    column `file_path`. It returns when all manifests of the watched prefix are done: those of the batch, and those that
-    an earlier batch or a dead process left. A batch that is delivered again, with another checkpoint or after a
-    failure, makes no row twice. Nothing of the session is changed, and it is not closed.
+    Pass it to `writeStream.foreachBatch` of `manifest_stream`, or of any stream with manifest URIs in the column
+    `file_path`. It returns when all manifests in the watched prefix are done: those of the batch, and those left by an
+    earlier batch or a dead process. A batch that is delivered again, with a different checkpoint or after a failure,
+    duplicates no row. It neither changes nor closes the session.
 
     Args:
         spark: A `pyspark.sql.SparkSession` of this process. Its executors need this package, and with the native engine
@@ -105,12 +105,12 @@ def foreach_batch(
         on_batch: Called at the end of each micro-batch, in the thread of the stream.
 
     Returns:
-        The function. It raises the errors of the tree, which end the stream: `TryAgainError` if manifests failed again
-        and again, or `compactor stop` asked it to stop, so that Spark delivers the batch once more when the stream is
-        started again.
+        The function. It raises compactor errors, which end the stream: `TryAgainError` if manifests failed
+        repeatedly, or if `compactor stop` asked it to stop, so that Spark delivers the batch again when the stream
+        restarts.
 
     Raises:
-        SettingsError: There are no settings at `dst`, the schema file has faults, or the session is one of Connect.
+        SettingsError: There are no settings at `dst`, the schema file has faults, or the session uses Spark Connect.
         ExtraMissing: pyspark is not installed.
         AccessError: Something may not be read.
     """
@@ -132,7 +132,7 @@ def foreach_batch(
         report = service.run(once=True)
         if on_batch is not None:
             on_batch(BatchResult(batch_id, report))
-        if service.was_stopped:  # what is left must not count as delivered
+        if service.was_stopped:  # unfinished manifests must not count as delivered
             raise TryAgainError(f"{app.layout.state}: the run was asked to stop; start the stream again")
 
     return process

@@ -1,4 +1,4 @@
-"""Tells where a file or a manifest is, and where an output comes from."""
+"""Shows the state of a file or manifest, or the origin of an output."""
 
 import os
 from dataclasses import replace
@@ -19,20 +19,20 @@ from compactor.wiring.app import App
 
 
 def trace(dst: Place, file: Place, *, days: int = SEARCHED_DAYS) -> TraceResult:
-    """Tell where a file, a manifest or an output is, as `compactor trace` does.
+    """Show the state of a file or manifest, or the origin of an output, as `compactor trace` does.
 
     Args:
         dst: DST of `compact`, the place of its state, or a settings file.
         file: A path, a URI or a manifest id: of an input file, a manifest, an output file or a rejects file.
-        days: How many dates of the ledger to search for a file without a claim: its own date, then the newest.
+        days: How many dates in the ledger to search for a file without a claim: its own date, then the newest.
 
     Returns:
-        What is known of it. What no record names is `found=False`, and no error.
+        The result. A thing in no record has `found=False`; that is not an error.
 
     Raises:
-        SettingsError: There are no settings at `dst`, or `file` cannot name anything.
+        SettingsError: There are no settings at `dst`, or `file` is invalid.
         AccessError: Something may not be read.
-        StoreUnavailable: The store fails; call it again.
+        StoreUnavailable: The store fails; repeat the call.
     """
     if days < 1:
         raise SettingsError([f"days: {days} -> expected 1 or more"])
@@ -43,12 +43,12 @@ def find_trace(settings: Settings, thing: str, days: int) -> TraceResult:
     """Trace a thing; a name without `/` may be a manifest's id or a path.
 
     Raises:
-        SettingsError: It cannot name anything, or it is a folder.
+        SettingsError: The name is invalid, or it is a folder.
     """
     found = _found(operating.tracer(App(settings)), thing, days)
     if found.state is TraceState.UNKNOWN and (thing.endswith("/") or Path(thing).is_dir()):
         expected = "a file, an output file, a rejects file or a manifest"
-        raise SettingsError([f"{thing} is a folder -> expected {expected}; `compactor status` is about all of them"])
+        raise SettingsError([f"{thing} is a folder -> expected {expected}; for all files, use `compactor status`"])
     suggest = settings.suggestions
     steps = _steps(found, suggest)
     own = [command for each in steps for command in each.commands]
@@ -57,7 +57,7 @@ def find_trace(settings: Settings, thing: str, days: int) -> TraceResult:
 
 
 def _steps(found: TraceResult, suggest: Suggestions) -> list[NextStep]:
-    """What to do about quarantined versions, and about one that has replaced another."""
+    """The next actions for quarantined versions, and for a version that replaced another."""
     left = [each for each in found.quarantined if not each.is_settled]
     steps = [next_step(each.cause, suggest, each.manifest_id) for each in left]
     if left and found.kind == "file":
@@ -84,7 +84,7 @@ def absolute_uri(uri: str) -> str:
     """The URI as given; a relative path starts at the current working directory.
 
     Raises:
-        SettingsError: It cannot name anything.
+        SettingsError: The URI is invalid.
     """
     if is_log(uri):
         try:

@@ -1,4 +1,4 @@
-"""Verifies a destination: every line is where the ledger says."""
+"""Verifies a destination: every line is where the ledger expects it."""
 
 from collections.abc import Callable
 from datetime import date as Date  # noqa: N812 - `date` is an argument
@@ -22,28 +22,28 @@ def verify(
     closed: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> VerifyResult:
-    """Prove that every line is where the ledger says, as `compactor verify` does.
+    """Prove that every line is where the ledger expects it, as `compactor verify` does.
 
-    Writes nothing. It counts the rows in the footers of all output files, so that its time grows with their number.
-    Without a manifest and a day, closed dates are taken from their summaries.
+    Writes nothing. It counts the rows in the footers of all output files, so its time grows with their number. Without
+    a manifest and a day, closed dates are verified from their summaries.
 
     Args:
         dst: DST of `compact`, the place of its state, or a settings file.
-        manifest_id: Verify this manifest alone.
-        date: Verify the manifests of this day alone: `yyyy-mm-dd` or a `datetime.date`. Not with a manifest.
-        deep: Also read the inputs again and compare every value, those of closed dates included. It takes about as
-            long as to compact them; without the native engine, many times longer.
-        closed: Also verify closed dates again, by their records.
+        manifest_id: Verify only this manifest.
+        date: Verify only the manifests of this day: `yyyy-mm-dd` or a `datetime.date`. Not with a manifest.
+        deep: Also read the inputs and compare every value, including closed dates. It takes about as long as
+            compaction; without the native engine, many times longer.
+        closed: Also verify closed dates from their records.
         progress: Called up to ten times a second.
 
     Returns:
-        The figures. What does not add up is in the result and is no error.
+        The figures. Discrepancies are in the result; they are not errors.
 
     Raises:
         SettingsError: There are no settings at `dst`, or the other arguments are wrong.
         AccessError: Something may not be read.
-        StoreUnavailable: The store fails; call it again.
-        CompactorError: The manifest has no attempt yet, or there is no record of it.
+        StoreUnavailable: The store fails; repeat the call.
+        CompactorError: The manifest has no attempt yet, or no record.
     """
     settings, day = settings_of(dst), day_of(date)
     display = ProgressDisplay(progress)
@@ -63,15 +63,15 @@ def verified(
 
     Args:
         settings: Name the places.
-        step: Shows how far it has come.
+        step: Shows progress.
         manifest_id: The manifest.
         day: As `yyyy-mm-dd`.
         deep: Whether to compare every value.
         closed: Whether to read the records of closed dates, too.
 
     Raises:
-        SettingsError: A manifest and a day are given, or what is no id of a manifest.
-        CompactorError: The manifest has no attempt yet, or there is no record of it.
+        SettingsError: Both a manifest and a day are given, or the manifest id is invalid.
+        CompactorError: The manifest has no attempt yet, or no record.
     """
     if manifest_id is not None and (fault := manifest_id_fault(manifest_id)):
         raise SettingsError([fault])
@@ -93,7 +93,7 @@ def _found(app: App, manifest_id: str) -> ManifestKey:
     waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
     if record is not None and not (waits and not app.ledger.record_names(record.key)):
         return record.key
-    for found in app.ledger.manifests():  # only the record of its acceptance may be missing
+    for found in app.ledger.manifests():  # only its acceptance record may be missing
         if found.id == manifest_id:
             return found
     state = "it waits for its first attempt" if waits else f"{app.layout.state} has no record of it"
