@@ -182,7 +182,7 @@ class CompactResult:
             return ExitCode.INTERRUPTED if self.is_interrupted else ExitCode.FAILED
         if self.needs_operator:
             return ExitCode.NEEDS_OPERATOR
-        # # A script that sees 0 may delete SRC, but another planner holds files that are in no manifest yet.
+        # A script that sees 0 may delete SRC, but another planner holds files that are in no manifest yet.
         return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
 
     @property

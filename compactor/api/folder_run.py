@@ -128,7 +128,7 @@ class FolderTypes:
             return
         copy = self.folder.paths.schema_file
         if self._are_inferred:
-            # # Of two first calls, the faster one wins.
+            # Of two first calls, the faster one wins.
             if not app.store.create(copy, self._inferred(app, files)):
                 operating.check_schema_file(app, app.store.read(copy), copy)
         elif self._given is not None and not _holds(app, copy, self._given):
@@ -215,7 +215,7 @@ class FolderRun:
         )
 
     def _summarised(self, app: App) -> SummarisedFiles | None:
-        # # Local files may be renamed, and appended to, so an index by name, as for S3, is not enough.
+        # Local files may be renamed, and appended to, so an index by name, as for S3, is not enough.
         is_known_by_name = all(is_s3(place.folder) for place in self.folder.paths.sources)
         if is_known_by_name and is_s3(app.layout.state):
             return StoredSummarisedFiles(app.store, app.layout)
@@ -274,7 +274,7 @@ class FolderRun:
         excludes, ended, sources = app.state.rules.excludes, {key.id for key in self._ended}, self.folder.paths.sources
         excluded = [each for each in report.open_files if excludes(each.uri)]
         left = [each for each in report.open_files if not excludes(each.uri) and is_of(sources, each.uri)]
-        # # A file that was deleted before this call could read it is reported by this call.
+        # A file that was deleted before this call could read it is reported by this call.
         gone = (each for each in left if each.manifest_id not in ended)
         return [
             *given_up(app.state, excluded, "excluded", "it matches input.exclude", by=by),
@@ -322,7 +322,7 @@ class FolderRun:
         settings = folder.with_threads(usable_threads()) if is_native else folder.settings
         spark = None if is_native else _callers_session(settings)
         store = self._store = WatchedReads(app.store_spec, folder.paths.prefixes, self.display.on_read)
-        # # A call for a different source of the same DST may run in parallel; neither may refuse the other's manifests.
+        # A call for a different source of the same DST may run in parallel; neither may refuse the other's manifests.
         return App(settings, store=store, on_result=self._on_result, leave_others=True, spark=spark)
 
     def _on_result(self, result: Result) -> None:

@@ -1,4 +1,4 @@
-"""The places and settings of `compactor compact`, which turns one folder into another. No I/O."""
+"""The places and settings of `compactor compact`, which converts one folder to another. No I/O."""
 
 import glob
 import json
@@ -20,7 +20,7 @@ SETTINGS_NAME = "compactor.toml"
 SCHEMA_NAME = "schema.toml"
 
 LEASE_SECONDS = 20.0
-"""How long a dead planner keeps its files claimed. The next call waits for that; a late planner does no harm."""
+"""How long a dead planner's files stay claimed. The next call waits for that; a late planner does no harm."""
 
 Document = dict[str, dict[str, Any]]
 
@@ -29,25 +29,25 @@ _LASTING: dict[str, tuple[str, str, Any, bool]] = {
     "--grok": ("input", "grok", {}, True),
     "--hive-keys": ("input", "hive_keys", False, True),
     "--names": ("schema", "names", "safe", False),
-    # Claims say which files were taken. In another table none were: each line would become a second row.
+    # Claims record which files were taken. With an empty claims table, each line would become a second row.
     "--claims": ("builder", "claims", "", False),
 }
-"""Options that say how all input of a destination is read: section, key, default, and whether it may be edited.
+"""Options for reading all input of a destination: section, key, default, and whether edits are allowed.
 
-The columns of the destination decide about `--schema` and `--types`. Any call may give the others anew.
+The columns of the destination decide about `--schema` and `--types`. Any call may change the others.
 """
 
 _WIDER_FORMAT = ("format", "ndjson", "json")
-"""The only one of these that a call may change: `json` reads all that `ndjson` reads, and in the same way."""
+"""The only one of these that a call may change: `json` reads everything that `ndjson` reads, in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactPaths:
-    """The places of a call; `home` has state, manifests and settings.
+    """The places of a call; `home` contains state, manifests and settings.
 
     Attributes:
-        source: SRC, all of them in one text.
-        output: DST, which holds rows only.
+        source: SRC, all sources in one text.
+        output: DST, which contains only rows.
         home: The same.
         places: The sources; if empty, `source` is one folder.
     """
@@ -63,7 +63,7 @@ class CompactPaths:
 
     @property
     def prefixes(self) -> list[str]:
-        """What input may be in: the folders of all sources. A file beside DST is a prefix of its own."""
+        """Where input may be: the folders of all sources. A file next to DST is its own prefix."""
         found: list[str] = []
         for place in self.sources:
             is_beside = any(places.overlap(place.folder, each) for each in (self.output, self.home))
@@ -76,17 +76,17 @@ class CompactPaths:
 
     @property
     def handle(self) -> str:
-        """What the user names in other commands: DST, or the place of --state if it is elsewhere."""
+        """The user's name for this folder in other commands: DST, or the place of --state if it is elsewhere."""
         return self.output if self.home == f"{self.output}{HOME_SUFFIX}" else self.home
 
     @property
     def suggestions(self) -> Suggestions:
-        """How commands are suggested to the user of this folder."""
+        """How commands are suggested to this folder's user."""
         return Suggestions(self.handle, compact_again(self.handle, self.output))
 
     @property
     def schema_file(self) -> str:
-        """The copy of the schema file, which later calls read wherever they are started."""
+        """The copy of the schema file, which later calls read, whatever their working directory."""
         return f"{layout.folder(self.home)}{SCHEMA_NAME}"
 
 
@@ -94,13 +94,13 @@ class CompactPaths:
 class Options:
     """The options of a call that are settings: `convert.engine`, `schema.file`, `builder.claims` and so on.
 
-    None leaves a setting to variables, to earlier calls and to the defaults.
+    None leaves a setting to variables, earlier calls and the defaults.
 
     Attributes:
-        grok: The pattern of lines of text, which makes the format `grok`.
-        schema: A schema file to copy beside the state.
-        types: `infer` to make one from the input, unless an earlier call did.
-        exclude: Patterns of files to pass over, beside those of earlier calls; see `parse_exclusions`.
+        grok: The pattern of text lines, which sets the format `grok`.
+        schema: A schema file to copy next to the state.
+        types: `infer` to create one from the input, unless an earlier call did.
+        exclude: Patterns of files to skip, in addition to those of earlier calls; see `parse_exclusions`.
     """
 
     engine: str | None = None
@@ -116,7 +116,7 @@ class Options:
     exclude: tuple[str, ...] = ()
 
     def given(self) -> Document:
-        """The settings that the call names, by section."""
+        """The settings given by the call, by section."""
         is_text = self.grok is not None
         keys: dict[str, dict[str, Any]] = {
             "input": {
@@ -137,7 +137,7 @@ class Options:
 
 
 def parse_compact_paths(source: str | Sequence[str], destination: str, home: str | None = None) -> CompactPaths:
-    """Read SRC, DST and --state as the user typed them. Symbolic links in local places are resolved.
+    """Parse SRC, DST and --state as the user typed them. Symbolic links in local places are resolved.
 
     Each SRC is a folder, a file, or a pattern such as `logs/*.gz`.
 
@@ -147,7 +147,7 @@ def parse_compact_paths(source: str | Sequence[str], destination: str, home: str
     faults: list[str] = []
     sources = [_source(text, faults) for text in ([source] if isinstance(source, str) else source)]
     if not sources:
-        faults.append("SRC: nothing is named -> expected folders, files or patterns")
+        faults.append("SRC: not given -> expected folders, files or patterns")
     to_place = _parsed("DST", destination, places.parse_own_place, faults)
     if to_place and _is_root(to_place):
         faults.append(f"DST: {to_place} is not a folder -> expected one in it: {layout.folder(to_place)}parquet")
@@ -169,7 +169,7 @@ def parse_compact_paths(source: str | Sequence[str], destination: str, home: str
 
 
 def parse_sources(texts: Sequence[str]) -> tuple[SourcePlace, ...]:
-    """Read SRC... alone, as `parse_compact_paths` does.
+    """Parse only SRC..., as `parse_compact_paths` does.
 
     Raises:
         SettingsError: With every fault.
@@ -182,7 +182,7 @@ def parse_sources(texts: Sequence[str]) -> tuple[SourcePlace, ...]:
 
 
 def parse_exclusions(texts: Sequence[str]) -> tuple[str, ...]:
-    """Read --exclude as the user typed it: a pattern of names stays; any other place or pattern becomes a whole path.
+    """Parse --exclude: a pattern of names stays; any other place or pattern becomes an absolute path.
 
     Raises:
         SettingsError: With every fault.
@@ -195,7 +195,7 @@ def parse_exclusions(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _excluded(text: str, faults: list[str]) -> str:
-    """A path as a pattern. A place that exists is taken literally, also if its name has the signs of a pattern."""
+    """A path as a pattern. Existing places are taken literally, even if their names contain pattern characters."""
     is_literal = not layout.is_s3(text) and places.exists(text)
     before, pattern = (None if is_literal else split_pattern(text)) or (text, "")
     place = glob.escape(_parsed("--exclude", before, places.parse_place, faults) or "")
@@ -203,16 +203,16 @@ def _excluded(text: str, faults: list[str]) -> str:
 
 
 def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, Any] | None) -> Document:
-    """Build the settings of a call, by section; they are kept beside the state.
+    """Build the settings of a call, by section; they are stored next to the state.
 
-    They start from the settings that an earlier call kept and the user may have edited, if there are any.
+    They start from the stored settings of an earlier call, if any, which the user may have edited.
     """
     document: Document = {name: dict(table) for name, table in (_defaults(paths) if kept is None else kept).items()}
     home = layout.folder(paths.home)
     own = {"manifests": f"{home}manifests", "output": paths.output, "state": f"{home}state"}
     document["paths"] = {**document.get("paths", {}), **own}
     sources = document.get("input", {}).get("allowed_prefixes", [])
-    # Otherwise the settings name the fault.
+    # Otherwise the settings report the fault.
     is_readable = isinstance(sources, list) and all(isinstance(each, str) for each in sources)
     if is_readable:
         sources = [*sources, *(each for each in paths.prefixes if not is_known(each, sources))]
@@ -223,16 +223,16 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
     if options.exclude and isinstance(excluded, list):
         document["input"]["exclude"] = list(dict.fromkeys([*excluded, *options.exclude]))
     if options.grok is not None and isinstance(grok, dict):
-        document["input"]["grok"] = {**grok, "pattern": options.grok}  # with the definitions that the user added
+        document["input"]["grok"] = {**grok, "pattern": options.grok}  # with the user's own definitions
     if has_schema_file(document):
         document["schema"]["file"] = paths.schema_file
     return document
 
 
 def folder_kept_at(place: str, paths: Paths, sink: str) -> str:
-    """What names the folder in commands if `compact` keeps the settings at a place: DST, or the place of --state.
+    """The name in commands of a folder whose settings `compact` keeps at a place: DST, or the place of --state.
 
-    Empty if they are those of a job. A job whose settings are beside its state sends metrics, if only to its log.
+    Empty for a job's settings. A job whose settings are next to its state sends metrics, if only to its log.
     """
     home, _, name = place.rpartition("/")
     own = layout.folder(paths.manifests), layout.folder(paths.state)
@@ -245,7 +245,7 @@ def folder_kept_at(place: str, paths: Paths, sink: str) -> str:
 
 
 def compact_again(folder: str, output: str) -> str:
-    """The command that compacts into a folder again; empty without one. `folder` is as `folder_kept_at` gives it."""
+    """The command that compacts into a folder again; empty without one. `folder` comes from `folder_kept_at`."""
     if not folder:
         return ""
     output = layout.folder(output).rstrip("/")
@@ -259,7 +259,7 @@ def has_schema_file(document: Mapping[str, Any]) -> bool:
 
 
 def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]:
-    """The environment without the variables that would override the call itself."""
+    """The environment without variables that would override the call itself."""
     given = [("paths", "manifests"), ("paths", "output"), ("paths", "state"), ("input", "allowed_prefixes")]
     given += [(name, key) for name, table in options.given().items() for key in table]
     names = {f"COMPACTOR_{name}__{key}".upper() for name, key in given}
@@ -267,7 +267,7 @@ def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]
 
 
 def contradictions(paths: CompactPaths, options: Options, kept: Document) -> list[str]:
-    """What a call asks for and its destination has otherwise since its first call; each as a fault."""
+    """Options of a call that contradict the destination's first call, each as a fault."""
     given, faults = options.given(), list[str]()
     for option, (section, key, default, is_editable) in _LASTING.items():
         has = kept.get(section, {}).get(key, default)
@@ -281,14 +281,14 @@ def contradictions(paths: CompactPaths, options: Options, kept: Document) -> lis
         what = option if asked is True else f"{option} {asked}"
         if key == "format" and options.format is None:
             what = f"--grok {options.grok}"
-        edited = f", or another {section}.{key} in {paths.settings_file} for later files" if is_editable else ""
-        found = f"{paths.output} has {section}.{key} = {json.dumps(has)} since its first call"
-        faults.append(f"{what}: {found} -> expected the same, another DST{edited}")
+        edited = f", or a different {section}.{key} in {paths.settings_file} for later files" if is_editable else ""
+        found = f"{paths.output} has had {section}.{key} = {json.dumps(has)} since its first call"
+        faults.append(f"{what}: {found} -> expected the same value, a different DST{edited}")
     return faults
 
 
 def remembered(options: Options, kept: Document, document: Document) -> list[str]:
-    """What a call changed in the settings of its destination, for later calls, too; each as a key with its value."""
+    """Settings of the destination that a call changed, also for later calls; each as a key with its value."""
     changed = [
         (f"{section}.{key}", document[section][key])
         for section, table in options.given().items()
@@ -299,13 +299,13 @@ def remembered(options: Options, kept: Document, document: Document) -> list[str
 
 
 def has_new_source(paths: CompactPaths, kept: Mapping[str, Any] | None) -> bool:
-    """Whether no earlier call for the same output read from one of the sources."""
+    """Whether no earlier call for the same output read one of the sources."""
     known = (kept or {}).get("input", {}).get("allowed_prefixes", [])
     return bool(known) and not all(is_known(each, known) for each in paths.prefixes)
 
 
 def is_known(prefix: str, known: Sequence[str]) -> bool:
-    """Whether a prefix is one of those that are known, or within one."""
+    """Whether a prefix equals a known one, or is inside one."""
     return any(layout.is_within(layout.folder(prefix), each) for each in known)
 
 
@@ -317,7 +317,7 @@ def _defaults(paths: CompactPaths) -> Document:
 
 def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]) -> str | None:
     try:
-        # A folder that is reached by another link keeps its files and its state.
+        # A folder with a different link to it keeps its files and its state.
         return parse(places.real_place(parse(text)))
     except ValueError as exc:
         faults.append(f"{name}: {text!r} -> expected {exc}")
@@ -325,7 +325,7 @@ def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]
 
 
 def _source(text: str, faults: list[str]) -> SourcePlace | None:
-    """One SRC. A place that exists is taken literally, also if its name has the signs of a pattern."""
+    """One SRC. Existing places are taken literally, even if their names contain pattern characters."""
     is_literal = not layout.is_s3(text) and places.exists(text)
     found = None if is_literal else split_pattern(text)
     if found is not None:
@@ -341,7 +341,7 @@ def _pattern(text: str, folder: str, pattern: str, faults: list[str]) -> SourceP
     try:
         re.compile(pattern_expression(pattern))
     except re.error as exc:
-        faults.append(f"SRC: {text!r} -> expected a pattern of the shell, such as logs/*.gz ({exc})")
+        faults.append(f"SRC: {text!r} -> expected a shell pattern, such as logs/*.gz ({exc})")
         return None
     place = _parsed("SRC", folder, places.parse_place, faults)
     return SourcePlace(place, pattern) if place else None
@@ -359,7 +359,7 @@ def _overlapping(source: str, output: str, pattern: str) -> str:
     apart = "another bucket" if _is_root(source) else f"a folder outside it, such as {source}-parquet"
     if pattern:
         what = f"DST: {output} is in {source}, the folder of the pattern {pattern}"
-        return f"{what} -> expected {apart}, or the files themselves: a shell lists them if the pattern has no quotes"
+        return f"{what} -> expected {apart}, or the files themselves: a shell expands patterns without quotes"
     if source == output:
         return f"DST: {output} is SRC itself -> expected {apart}"
     return f"DST: {output} and SRC ({source}) overlap -> expected {apart}"
@@ -372,5 +372,5 @@ def _faults_of_home(sources: Sequence[SourcePlace], output: str, home: str) -> l
         if places.overlap(home, place)
     ]
     if layout.is_s3(home) != layout.is_s3(output):
-        faults.append(f"--state: {home} -> expected a place on the same kind of store as DST ({output})")
+        faults.append(f"--state: {home} -> expected a place on the same kind of storage as DST ({output})")
     return faults

@@ -15,7 +15,7 @@ class Policy(Control):
 
     service: Literal["Glue", "EMR Serverless"] = "Glue"  # what runs the job
     # Starting Spark on new workers takes minutes.
-    start_grace_seconds: float = 600.0  # longest time until the first heartbeat of a run that is RUNNING
+    start_grace_seconds: float = 600.0  # longest time from RUNNING to a run's first heartbeat
     hang_seconds: float = 300.0  # a run is stopped if its heartbeat is older while work waits
     stall_seconds: float = STALL_SECONDS  # a run is drained if it commits nothing for this long while work waits
     idle_stop_seconds: float = 1800.0  # with "on_work", a run is stopped after this long without work
@@ -23,14 +23,14 @@ class Policy(Control):
     expired_grace_seconds: float = 600.0  # time for Glue to restart an expired run by itself
     backoff_first_seconds: float = 60.0  # doubles with each failed run
     backoff_longest_seconds: float = 900.0
-    # Each run is paid for, even if it fails at once. So five failed runs in an hour are followed by one an hour.
+    # Each run costs money, even if it fails at once. So after five failed runs in an hour, one run per hour follows.
     breaker_failures: int = 5  # failed runs within the window that open the breaker
     breaker_window_seconds: float = 3600.0
     breaker_cooldown_seconds: float = 3600.0  # time from the last failure to the next trial run
 
     @property
     def proven_seconds(self) -> float:
-        """A run this old has worked: a run that hung from its start would have been stopped earlier."""
+        """A run this old counts as working: a run that hangs from its start is stopped earlier."""
         return self.start_grace_seconds + self.hang_seconds + self.drain_seconds
 
     def is_short(self, lived_seconds: float, *, ended_by_itself: bool) -> bool:

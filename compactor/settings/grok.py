@@ -1,4 +1,4 @@
-"""The table `input.grok`: the pattern by which lines of text are read."""
+"""The table `input.grok`: the pattern that parses text lines."""
 
 import re
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ class GrokPattern:
 
 
 def checked_table(table: dict[str, Any]) -> dict[str, Any]:
-    """Check the form of the table; what patterns mean is known where they are compiled.
+    """Check the form of the table; patterns are checked when they are compiled.
 
     Raises:
-        ValueError: What was expected.
+        ValueError: The message describes the expected form.
     """
     if unknown := table.keys() - {"pattern", "patterns", "max_steps"}:
-        raise ValueError(f"pattern, patterns and max_steps, and not {min(unknown)}")
+        raise ValueError(f"pattern, patterns and max_steps, not {min(unknown)}")
     if not table:
         return table
     if not isinstance(table.get("pattern"), str) or not table["pattern"]:
@@ -45,7 +45,7 @@ def checked_table(table: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(patterns, dict) or not all(isinstance(text, str) and text for text in patterns.values()):
         raise ValueError("patterns to be a table of texts by name")
     if bad := [name for name in patterns if not _NAME.fullmatch(name)]:
-        raise ValueError(f"names of letters, digits and '_' in patterns, and not {bad[0]!r}")
+        raise ValueError(f"names with letters, digits and '_' in patterns, not {bad[0]!r}")
     steps = table.get("max_steps", DEFAULT_STEPS)
     if isinstance(steps, bool) or not isinstance(steps, int) or not _LEAST_STEPS <= steps <= _MOST_STEPS:
         raise ValueError(f"max_steps to be a number from {_LEAST_STEPS:,} to {_MOST_STEPS:,}")
@@ -53,7 +53,7 @@ def checked_table(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def pattern_of(table: Mapping[str, Any]) -> GrokPattern:
-    """The pattern of a table that was checked."""
+    """The pattern of a checked table."""
     return GrokPattern(table["pattern"], table.get("patterns", {}), table.get("max_steps", DEFAULT_STEPS))
 
 

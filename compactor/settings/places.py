@@ -1,4 +1,4 @@
-"""Parses the places named in settings into one absolute spelling, and tells whether two overlap."""
+"""Parses the places in settings into one absolute spelling, and detects overlaps."""
 
 import os
 import re
@@ -19,11 +19,11 @@ INPUT_EXPECTED = f"{EXPECTED}, or kafka://cluster/topic or kinesis://source/stre
 def parse_place(text: str, *, any_name: bool = False) -> str:
     """Parse a place into `s3://bucket/prefix` or an absolute local path without `.`, `..` and doubled slashes.
 
-    A relative path starts at the current working directory. With `any_name`, control characters and bytes that are not
-    UTF-8 are taken, too: producers use them, settings cannot.
+    A relative path starts at the current working directory. With `any_name`, control characters and invalid UTF-8 are
+    accepted, too: producers use them, settings cannot.
 
     Raises:
-        ValueError: The text does not name a folder. The message says what was expected.
+        ValueError: The text is not a valid folder. The message describes the expected form.
     """
     if not text.strip() or (_CONTROL.search(text) and not any_name):
         raise ValueError(f"{EXPECTED}, without control characters")
@@ -37,7 +37,7 @@ def parse_place(text: str, *, any_name: bool = False) -> str:
     if _SCHEME.match(uri):
         raise ValueError(EXPECTED)
     if uri.startswith("~"):
-        raise ValueError("a path written out: ~ is not expanded")
+        raise ValueError("a path without ~, which is not expanded")
     try:
         return "/" + os.path.abspath(uri).lstrip("/")  # noqa: PTH100  pathlib keeps `..`
     except OSError as exc:
@@ -45,19 +45,19 @@ def parse_place(text: str, *, any_name: bool = False) -> str:
 
 
 def parse_input_place(text: str) -> str:
-    """Parse a place that input comes from: as `parse_place`, or topics of Kafka or streams of Kinesis.
+    """Parse a place of input: as `parse_place`, or a Kafka topic or Kinesis stream.
 
     Raises:
-        ValueError: The place is invalid. The message says what was expected.
+        ValueError: The place is invalid. The message describes the expected form.
     """
     return log_place(text) if is_log(text) else parse_place(text)
 
 
 def parse_own_place(text: str) -> str:
-    """Parse a place that the compactor writes to: as `parse_place`, but without Spark's glob characters.
+    """Parse a place for output: as `parse_place`, but without Spark's glob characters.
 
     Raises:
-        ValueError: The place is invalid. The message says what was expected.
+        ValueError: The place is invalid. The message describes the expected form.
     """
     found = sorted(_GLOB.intersection(text))
     if found:
@@ -74,17 +74,17 @@ def overlap(one: str, other: str) -> bool:
 
 
 def real_place(place: str) -> str:
-    """A parsed place with symbolic links resolved, so that each folder has one spelling. It need not exist."""
+    """A parsed place with symbolic links resolved, so each folder has one spelling. It need not exist."""
     return place if layout.is_s3(place) or is_log(place) else os.path.realpath(place)
 
 
 def exists(text: str) -> bool:
-    """Whether something is at a local path that a user typed."""
+    """Whether a local path typed by a user exists."""
     return os.path.lexists(layout.canonical(text))
 
 
 def is_file(place: str) -> bool:
-    """Whether a local place is a file, and no folder."""
+    """Whether a local place is a file."""
     return os.path.isfile(place)  # noqa: PTH113 - names are used literally
 
 

@@ -50,16 +50,16 @@ def _key(default: object, description: str, **bounds: Any) -> Any:
 
 
 class Section(BaseModel):
-    """One table of the settings. Strict: a value of another type is an error and is never converted."""
+    """One table of the settings. Strict: values are never converted; one with the wrong type is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class Paths(Section):
-    """The compactor's own places. All are on S3, or all are local, and none is inside another."""
+    """The compactor's own places. All are on S3, or all are local, and none is inside a different one."""
 
     manifests: OwnPlace = Field(description="prefix of the open manifests, which the job watches")
-    output: OwnPlace = Field(description="prefix of the Parquet files, with a folder for each date")
+    output: OwnPlace = Field(description="prefix of the Parquet files, with a folder per date")
     state: OwnPlace = Field(
         description="prefix of everything else: ledger, staging, rejects, schema versions and checkpoints"
     )
@@ -69,19 +69,20 @@ class Input(Section):
     """Where input may come from, and how the job reads it."""
 
     allowed_prefixes: InputPlaces = Field(
-        description="folders, topics and streams that input may come from. The job lands each topic and stream named "
-        "here; of a whole cluster or source, such as kafka://main, only `compactor plan` does"
+        description="folders, topics and streams from which input may come. The job lands each topic and stream "
+        "listed here; a complete cluster or source, such as kafka://main, is landed only by "
+        "`compactor plan`"
     )
     format: Literal["ndjson", "json", "grok"] = _key(
         "ndjson",
-        '"ndjson": one JSON object a line; "json": JSON arrays and objects over several lines, too; '
-        '"grok": lines of text that match the pattern in input.grok',
+        '"ndjson": one JSON object per line; "json": also JSON arrays and multi-line objects; "grok": text lines '
+        "that match the pattern in input.grok",
     )
     grok: GrokTable = Field(
         default_factory=dict, description='for format = "grok": the pattern of a line, and the definitions it uses'
     )
     discovery: Literal["full", "declared"] = _key(
-        "full", '"full" adds a column for each new key; "declared" reads only the columns of schema.file'
+        "full", '"full" adds a column for each new key; "declared" reads only the columns in schema.file'
     )
     max_line_bytes: int = _key(16 * MIB, "length limit of a line; longer lines are rejected", ge=1, le=GIB)
     max_decompressed_bytes: int = _key(
@@ -102,7 +103,7 @@ class Input(Section):
     hive_keys: bool = _key(
         False, "true: a folder such as country=DE in a file's path adds a column country to its rows"
     )
-    exclude: Exclusions = _key((), "patterns of files to ignore, by name (*.csv) or by whole path")
+    exclude: Exclusions = _key((), "patterns of files to ignore, by name (*.csv) or by complete path")
 
 
 class Schema(Section):
@@ -116,8 +117,8 @@ class Schema(Section):
     )
     max_columns: int = _key(
         2000,
-        "limit of columns; values of further keys go to _rescued_data. A job adds at most 1,000 columns a UTC day, and "
-        "500 for one manifest, unless it is the first",
+        "limit of columns; values of further keys go to _rescued_data. A job adds at most 1,000 columns per UTC "
+        "day, and 500 per manifest, except for the first",
         ge=1,
         le=10_000,
     )
@@ -134,7 +135,7 @@ class Output(Section):
 
     target_file_bytes: int = _key(128 * MIB, "target size of a Parquet file", ge=MIB, le=TIB)
     folder: FolderTemplate = _key(
-        "merged-parquet-{date}", 'folder of a date below paths.output; "date={date}" suits Hive and Athena'
+        "merged-parquet-{date}", 'folder of a date in paths.output; "date={date}" suits Hive and Athena'
     )
     compression: Literal["snappy", "zstd"] = _key("snappy", "Parquet codec")
     partition_by: PartitionBy = _key(
@@ -145,14 +146,14 @@ class Output(Section):
 
 
 class Table(Section):
-    """The Iceberg table that lists the output files. There is none unless it has a name."""
+    """The Iceberg table that lists the output files. It needs a name."""
 
     catalog: Literal["rest", "glue", "s3tables", "sql"] = _key("rest", "kind of catalog")
     uri: CatalogUri = _key("", "address of the catalog: its endpoint, or for sql the URL of a database")
     warehouse: Warehouse = _key("", "warehouse in the catalog; for s3tables, the ARN of the table bucket")
     name: CatalogName = _key("", "name of the table, as namespace.table; empty: no table")
     commit_seconds: Seconds = _key(
-        60, "interval between commits to the table; shorter is fresher, longer makes fewer snapshots"
+        60, "interval between commits to the table; shorter is fresher, longer creates fewer snapshots"
     )
     keep_snapshot_days: int = _key(
         1,
@@ -166,21 +167,21 @@ class Table(Section):
         "once no snapshot needs them",
     )
     maintain_hours: float = _key(
-        24.0, "hours between calls of `compactor table maintain` by the job; 0: never", ge=0, le=8784
+        24.0, "hours between the job's calls of `compactor table maintain`; 0: never", ge=0, le=8784
     )
-    merge_hours: float = _key(0.0, "hours between calls of `compactor table merge` by the job; 0: never", ge=0, le=8784)
+    merge_hours: float = _key(0.0, "hours between the job's calls of `compactor table merge`; 0: never", ge=0, le=8784)
 
 
 class Convert(Section):
     """The engine that converts lines to rows."""
 
     engine: Literal["auto", "spark", "native"] = _key(
-        "auto", '"native" is faster, but not in every wheel; "auto" uses it if it is installed, else Spark'
+        "auto", '"native" is faster, but not in every wheel; "auto" uses it if installed, else Spark'
     )
 
 
 MANIFESTS_FOR_A_SLOT = 4
-"""Manifests of one micro-batch for each one that is processed at the same time."""
+"""Manifests in a micro-batch per manifest processed at the same time."""
 
 
 class Stream(Section):
@@ -192,12 +193,12 @@ class Stream(Section):
         '"auto" uses Spark if pyspark and Java are installed',
     )
     trigger_interval_seconds: Seconds = _key(10, "interval between micro-batches")
-    manifests_in_flight: int = _key(2, "manifests that are processed at the same time", ge=1, le=1000)
+    manifests_in_flight: int = _key(2, "manifests processed at the same time", ge=1, le=1000)
     max_attempts: int = _key(3, "failed attempts after which a manifest becomes a dead letter", ge=2, le=1000)
 
     @property
     def manifests_per_trigger(self) -> int:
-        """The most manifests in one micro-batch: some wait for each slot, so that none is idle until the next one."""
+        """The most manifests in one micro-batch: some wait for each slot, so none is idle until the next batch."""
         return MANIFESTS_FOR_A_SLOT * self.manifests_in_flight
 
 
@@ -207,34 +208,34 @@ class Builder(Section):
     claims: TableName = _key(
         "", 'DynamoDB table of claimed files; "@journal": objects in paths.state; empty: SQLite in a local paths.state'
     )
-    target_manifest_bytes: int = _key(GIB, "target for the total size of the files in a manifest", ge=1, le=TIB)
-    max_wait_seconds: Seconds = _key(120, "longest time that an announced file waits for others of its manifest")
+    target_manifest_bytes: int = _key(GIB, "target for the total size of a manifest's files", ge=1, le=TIB)
+    max_wait_seconds: Seconds = _key(120, "longest time that an announced file waits for other files")
 
 
 class Control(Section):
     """How the control plane runs the job, and where its queues and notifications are."""
 
-    shards: int = _key(1, "jobs that share the work, all of which are kept running", ge=1, le=MAX_SHARDS)
+    shards: int = _key(1, "number of jobs that share the work and are kept running", ge=1, le=MAX_SHARDS)
     job_name: Dimension = _key("compactor", "name of the Glue job or the EMR runs; a dimension of every metric")
     queue_url: QueueUrl = _key("", "SQS queue of S3 events")
     dead_letter_queue_url: QueueUrl = _key("", "dead-letter queue of queue_url")
     topic_arn: TopicArn = _key("", "SNS topic for notifications")
     mode: Literal["always", "on_work", "never"] = _key(
         "always",
-        '"always" keeps the job running; "on_work" starts it when work waits, and stops it after 30 minutes without '
-        'work; "never" lets it finish what it began, and stops it',
+        '"always" keeps the job running; "on_work" starts it when work waits, and stops it after 30 minutes '
+        'without work; "never" lets it finish started work, and stops it',
     )
     sla_seconds: Seconds = _key(
-        900, "a manifest that waits longer raises an alarm; processing one should take less than half of it"
+        900, "a manifest that waits longer raises an alarm; processing should take less than half of this"
     )
     maintenance_window: Window = _key("", "maintenance window of the Glue job: a day and an hour in UTC")
 
 
 class Emr(Section):
-    """The application of EMR Serverless that runs the job. Without it, the job runs on Glue."""
+    """The EMR Serverless application that runs the job. Without it, the job runs on Glue."""
 
     application_id: ApplicationId = _key("", "id of the application; empty: the job runs on Glue")
-    role_arn: RoleArn = _key("", "role of the job")
+    role_arn: RoleArn = _key("", "the job's role")
     entry_point: FilePlace = _key("", "glue_entry.py on S3")
     archive: FilePlace = _key("", "archive with the job's Python packages on S3")
     log_group: LogGroup = _key("", "CloudWatch log group of the job; empty: none")
@@ -254,15 +255,15 @@ class Retention(Section):
 
 
 class Aws(Section):
-    """How AWS is reached. Empty values come from the environment."""
+    """AWS access. Empty values come from the environment."""
 
     region: Region = _key("", "AWS region")
     endpoint_url: Endpoint = _key("", "endpoint of an S3-compatible store or an emulator of AWS")
-    timeout_seconds: float = _key(60, "timeout of a request", ge=1, le=3600, allow_inf_nan=False)
+    timeout_seconds: float = _key(60, "timeout per request", ge=1, le=3600, allow_inf_nan=False)
 
 
 class Metrics(Section):
-    """Where metrics go."""
+    """Where metrics are sent."""
 
     namespace: Namespace = _key("Compactor", "CloudWatch namespace")
     environment: Dimension = _key("local", 'name of the deployment, such as "prod"; a dimension of every metric')
@@ -280,26 +281,25 @@ class Spark(Section):
 
 
 class Kafka(Section):
-    """The Kafka clusters that input may come from."""
+    """The Kafka clusters for input."""
 
     clusters: KafkaProperties = Field(
         default_factory=dict,
-        description="client properties of each cluster, by its name; secrets as env:NAME, file:/path or "
-        "secretsmanager:ARN",
+        description="client properties of each cluster, by name; secrets as env:NAME, file:/path or secretsmanager:ARN",
     )
     record_columns: RecordColumns = _key(
-        (), 'fields of a record that become columns beside its value: "key", "timestamp", "headers", "offset"'
+        (), 'record fields that become columns next to the value: "key", "timestamp", "headers", "offset"'
     )
     values: KafkaValues = _key(
         "record",
-        '"record": a value is one JSON object; "lines": it is NDJSON, which needs "offset" in record_columns',
+        '"record": each value is one JSON object; "lines": each is NDJSON, which needs "offset" in record_columns',
     )
 
 
 class Kinesis(Section):
-    """The Kinesis streams that input may come from."""
+    """The Kinesis streams for input."""
 
     sources: KinesisSources = Field(
         default_factory=dict,
-        description="where streams are, by a name: region, consumer, strays (keep or drop), endpoint_url",
+        description="the sources of streams, by name: region, consumer, strays (keep or drop), endpoint_url",
     )

@@ -1,4 +1,4 @@
-"""The settings: read once, validated as a whole, then frozen."""
+"""The settings: read once, validated together, then frozen."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -23,24 +23,26 @@ from compactor.settings.streams import Entry, Member, OneStream, crossing, merge
 from compactor.settings.validation import Source, read_document, read_environment, shown, validate
 
 LEASE_SECONDS = 300.0
-"""How long a claim without a manifest holds: longer than a function may run, which claims and then writes manifests."""
+"""How long a claim without a manifest is valid: longer than the time limit of a function, which claims and then writes
+manifests."""
 
 CLAIM_DAYS = 30
-"""Days until a claim in DynamoDB expires: longer than S3 may announce an object late, or again."""
+"""Days until a claim in DynamoDB expires: longer than S3 may delay or repeat an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, validated. `load_settings` and `parse_settings` make them, and check keys against each other.
+    """All settings, validated. `load_settings` and `parse_settings` create them, and check keys against each other.
 
     With `[[streams]]` in the file, `streams` has complete settings for each stream.
 
     Attributes:
-        folder: The name that commands have for a folder of `compact`, if that keeps these settings; empty for a job.
-        claim_lease_seconds: The time after which another planner may take over a claim without a manifest.
-        retry_pause_seconds: The pause after the first failed attempt; it doubles with each further one.
-        in_place: Whether a job writes the files of a table under their final names; None as its engine and place allow.
-        shard: The shard of this job; None if one job takes all manifests.
+        folder: The name in commands of a folder of `compact` with these settings; empty for a job.
+        claim_lease_seconds: The time after which a different planner may take over a claim without a manifest.
+        retry_pause_seconds: The pause after the first failed attempt; it doubles after each further one.
+        in_place: Whether a job writes the files of a table under their final names; None if its engine and place
+            decide.
+        shard: The shard of this job; None if one job processes all manifests.
         member: The stream of these settings; None unless the file has `[[streams]]`.
         streams: The settings of each stream, if the file has `[[streams]]`.
     """
@@ -76,19 +78,19 @@ class Settings:
 
     @property
     def logs(self) -> tuple[LogName, ...]:
-        """The topics and streams that the job lands: those that its input names, but no whole cluster or source."""
+        """The topics and streams that the job lands: those in its input, excluding complete clusters and sources."""
         return logs_among(self.input.allowed_prefixes)
 
     @property
     def landing_late_seconds(self) -> float:
-        """How late the job may land a record of a topic or stream before a person should look."""
+        """How late the job may land a record of a topic or stream before an operator should look."""
         return self.builder.max_wait_seconds + self.control.sla_seconds
 
     def of_stream(self, name: str) -> "Settings":
         """The settings of one stream.
 
         Raises:
-            SettingsError: There is no stream of that name. The message lists those that there are.
+            SettingsError: There is no stream with that name. The message lists the existing ones.
         """
         for each in self.streams:
             if each.name == name:
@@ -99,14 +101,14 @@ class Settings:
 
     @property
     def shard_text(self) -> str:
-        """The shard of this job, such as `2/4`; empty if one job takes all manifests."""
+        """The shard of this job, such as `2/4`; empty if one job processes all manifests."""
         return str(self.shard or "")
 
     @property
     def run_name(self) -> str:
         """The name of the job on Glue, or of its runs on EMR Serverless.
 
-        The first shard has the name of a single job, so that a deployment can get more shards without a stop.
+        The first shard has the name of a single job, so a deployment can get more shards without a stop.
         """
         number = self.shard.number if self.shard else 1
         return self.control.job_name if number == 1 else f"{self.control.job_name}-shard-{number}"
@@ -117,17 +119,17 @@ class Settings:
 
     @property
     def by_shard(self) -> tuple["Settings", ...]:
-        """The settings of each shard; these alone if the job has no shards. A stream with its own job has none."""
+        """The settings of each shard; only these if the job has no shards. A stream with its own job has none."""
         of, own = self.control.shards, self.member is not None and self.member.stream.job == "own"
         if of == 1 or own or self.shard:
             return (self,)
         return tuple(self.of_shard(f"{number}/{of}") for number in range(1, of + 1))
 
     def require_shard(self) -> "Settings":
-        """Return these settings, which are of one job.
+        """Return these settings, which belong to one job.
 
         Raises:
-            SettingsError: There are several jobs, and none was named.
+            SettingsError: There are several jobs, and none was given.
         """
         if len(self.by_shard) > 1:
             of = self.control.shards
@@ -138,7 +140,7 @@ class Settings:
         """The settings of one of several jobs that share the manifests.
 
         Raises:
-            SettingsError: The text names no shard.
+            SettingsError: The text is not a shard.
         """
         try:
             shard = Shard.parse(text)
@@ -148,30 +150,30 @@ class Settings:
 
     @property
     def routes(self) -> Routes:
-        """Which stream an object belongs to."""
+        """The routes from objects to streams."""
         return Routes({each.name: each.input.allowed_prefixes for each in self.streams})
 
     @property
     def sharing(self) -> tuple["Settings", ...]:
-        """The streams that the shared job works on."""
+        """The streams of the shared job."""
         return tuple(each for each in self.streams if each.member and each.member.stream.job == "shared")
 
     @property
     def canary(self) -> "Settings | None":
-        """The stream whose job takes a new release first; None if no stream is named so."""
+        """The stream whose job gets a release first; None if no stream is marked."""
         return next((each for each in self.streams if each.member and each.member.stream.canary), None)
 
     @property
     def jobs(self) -> tuple["Settings", ...]:
-        """The settings of each job: these, unless each stream has its own job, and those of streams with one."""
+        """The settings of each job: only these, unless each stream has its own job, and those of streams with one."""
         own = tuple(each for each in self.streams if each not in self.sharing)
         return own if self.streams and not self.sharing else (self, *own)
 
     def require_one_stream(self) -> "Settings":
-        """Return these settings, which are of one stream, or of a file without streams.
+        """Return these settings, which belong to one stream, or to a file without streams.
 
         Raises:
-            SettingsError: There are several streams, and none was named.
+            SettingsError: There are several streams, and none was given.
         """
         if self.streams:
             names = ", ".join(each.name for each in self.streams)
@@ -179,13 +181,13 @@ class Settings:
         return self
 
     def require_job(self) -> None:
-        """Check that there is one job for these settings and nothing else.
+        """Check that there is one job for exactly these settings.
 
         Raises:
-            SettingsError: The job works on other streams, too, or the streams have no common job.
+            SettingsError: The job also works on other streams, or the streams have no common job.
         """
         if self.member and self.member.stream.job == "shared":
-            why = f"the job of {self.name} works on other streams, too"
+            why = f"the job of {self.name} also works on other streams"
             raise SettingsError([f"--stream {self.name}: {why} -> expected none, which means all of these streams"])
         if self.streams and not self.sharing:
             names = ", ".join(each.name for each in self.streams)
@@ -193,21 +195,21 @@ class Settings:
 
     @property
     def retry_rules(self) -> RetryRules:
-        """When and how often a manifest is tried again."""
+        """When and how often a manifest is retried."""
         return RetryRules(self.stream.max_attempts, self.retry_pause_seconds)
 
     def of_folder(self, folder: str) -> "Settings":
-        """The settings of a folder that `compact` keeps, as other commands name it."""
+        """The settings kept for a folder by `compact`, as other commands refer to it."""
         return replace(self, folder=folder, claim_lease_seconds=compact_paths.LEASE_SECONDS)
 
     @property
     def claims_layout(self) -> layout.Layout:
-        """The layout of the claims, which all streams of a file have together."""
+        """The layout of the claims, shared by all streams of a file."""
         return self.member.shared if self.member else self.layout()
 
     @property
     def sla_seconds(self) -> float | None:
-        """How long a file may wait; None for a folder that a person compacts without an SLA."""
+        """How long a file may wait; None for a folder that a user compacts without an SLA."""
         is_agreed = not self.folder or "sla_seconds" in self.control.model_fields_set
         return self.control.sla_seconds if is_agreed else None
 
@@ -215,8 +217,8 @@ class Settings:
     def metadata_columns(self) -> tuple[str, ...]:
         """The metadata columns of the output.
 
-        None that readers get from the folder of a file: a column that is both a folder's and a file's is refused by
-        most. None by default where a person compacts a folder, whose rows are then as in the input.
+        Excludes columns that readers get from the folder of a file: most readers refuse a column that is both in the
+        folder and the file. None by default where a user compacts a folder, so that rows match the input.
         """
         columns = self.schema.metadata_columns
         if self.folder and "metadata_columns" not in self.schema.model_fields_set:
@@ -226,23 +228,23 @@ class Settings:
 
     @property
     def grok(self) -> GrokPattern | None:
-        """The pattern by which lines are read; None if they are JSON."""
+        """The pattern that parses lines; None for JSON."""
         return pattern_of(self.input.grok) if self.input.format == "grok" else None
 
     @property
     def partition_fields(self) -> tuple[PartitionField, ...]:
-        """What divides the files of a date."""
+        """The fields that partition the files of a date."""
         return parse_fields(self.output.partition_by)
 
     @property
     def suggestions(self) -> Suggestions:
-        """How messages name commands to the users of these settings."""
+        """How messages suggest commands to the users of these settings."""
         again = compact_paths.compact_again(self.folder, self.paths.output)
         return Suggestions(self.folder, again, stream=self.name)
 
     @property
     def is_on_emr(self) -> bool:
-        """Whether EMR Serverless runs the job, and not Glue."""
+        """Whether EMR Serverless runs the job, instead of Glue."""
         return bool(self.emr.application_id)
 
     @property
@@ -250,7 +252,7 @@ class Settings:
         return bool(self.table.name)
 
     def reading_lines(self) -> tuple[str, ...]:
-        """How tools read the whole output. With a table there are none, as its readers look into no folders."""
+        """How tools read the complete output. Empty with a table, as its readers do not list folders."""
         if self.has_table:
             return ()
         return reading_lines(self.layout(), has_partitions=bool(self.output.partition_by))
@@ -267,24 +269,24 @@ class Settings:
         )
 
     def manifest_rules(self) -> ManifestRules:
-        """What a manifest may name."""
+        """The rules for the contents of a manifest."""
         return ManifestRules(hive_keys=self.input.hive_keys, exclude=self.input.exclude)
 
     @property
     def refused_types(self) -> dict[str, str]:
-        """The types that no column may have, each with the settings that it needs.
+        """The types that are not allowed for columns, each with the settings that it needs.
 
-        Spark writes no nanoseconds, and neither does version 2 of Iceberg's format.
+        Neither Spark nor version 2 of Iceberg's format writes nanoseconds.
         """
         if self.has_table:
             return {"timestamp_ns": "no table.name"}
         return {"timestamp_ns": 'a convert.engine other than "spark"'} if self.convert.engine == "spark" else {}
 
     def require_claims(self) -> None:
-        """Check that claims have a place. Only planning needs one.
+        """Check that there is a place for claims. Only planning needs one.
 
         Raises:
-            SettingsError: The state is on S3, where SQLite cannot be, and no table is named.
+            SettingsError: The state is on S3, where SQLite cannot be, and no table is given.
         """
         if layout.is_s3(self.paths.state) and not self.builder.claims:
             where = f"paths.state ({self.paths.state}) is on S3"
@@ -307,7 +309,7 @@ def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
     """Read settings from a TOML file, if there is one, and the environment variables that override it.
 
     `COMPACTOR_<SECTION>__<KEY>` overrides a key: a list as JSON or comma-separated, a table as JSON, which replaces the
-    whole table. Other variables are ignored.
+    complete table. Other variables are ignored.
 
     Raises:
         SettingsError: With all faults of the file, the variables and their combination.
@@ -318,7 +320,7 @@ def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
 def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None = None, place: str = "") -> Settings:
     """Create settings from the sections of a TOML document and the variables that override it.
 
-    `place` is where the document is: an absolute path or `s3://bucket/key`, or empty.
+    `place` is the place of the document: an absolute path or `s3://bucket/key`, or empty.
 
     Raises:
         SettingsError: With all faults.
@@ -340,7 +342,7 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
 
 
 def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
-    """Validate all sections; None if there are faults, which the source then has."""
+    """Validate all sections; None if there are faults, which are then in the source."""
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
     _check_emr(source)
@@ -348,7 +350,7 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     _check_named(source, KINESIS, "sources")
     _check_partitions(source)
     check_grok(source)
-    if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
+    if not is_common:  # else each stream has its own schema file and table, or none
         _check_declared(source)
         _check_table(source)
         _check_table_partitions(source)
@@ -356,7 +358,7 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
 
 
 def _with_streams(common: Settings, source: Source, entries: list[Entry], faults: list[str]) -> Settings:
-    """The settings with those of each stream. `faults` are those of entries that could not be read.
+    """The settings with those of each stream. `faults` are those of unreadable entries.
 
     Raises:
         SettingsError: With the faults of all streams.
@@ -377,11 +379,11 @@ def _with_streams(common: Settings, source: Source, entries: list[Entry], faults
 
 
 def _faults_of_logs(settings: Settings) -> Iterator[str]:
-    """The faults of topics and streams that the job lands."""
+    """The faults of topics and streams landed by the job."""
     if settings.kafka.values == "lines" and "offset" not in settings.kafka.record_columns:
         yield 'kafka.values: "lines" -> expected "offset" in kafka.record_columns, so that each row has its record'
     for log in settings.logs if settings.control.mode == "on_work" else ():
-        because = f"because only a running job lands {log}, which input.allowed_prefixes names"
+        because = f"because only a running job lands {log}, which is in input.allowed_prefixes"
         yield f'control.mode: "on_work" -> expected "always", {because}'
 
 
@@ -395,7 +397,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(data: bytes, where: str) -> dict[str, Any]:
-    """Parse the bytes of a settings file; messages name it as `where`.
+    """Parse the bytes of a settings file; messages call it `where`.
 
     Raises:
         SettingsError: The bytes are not TOML in UTF-8.
@@ -409,7 +411,7 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
 
 
 def _check_places(source: Source) -> None:
-    """Record places that overlap, or that are on different kinds of stores. Skip those that do not parse."""
+    """Record places that overlap, or are on different kinds of storage. Skips those that do not parse."""
     known = sections.Paths.model_fields
     texts = {f"paths.{key}": text for key, text in source.values.get("paths", {}).items() if key in known}
     own = {key: place for key, text in texts.items() if (place := _parsed(text, places.parse_own_place))}
@@ -431,7 +433,7 @@ def _check_places(source: Source) -> None:
 
 
 def _check_named(source: Source, section: str, key: str) -> None:
-    """Record topics and streams that input may come from, of clusters and sources that are not named."""
+    """Record topics and streams in the input whose clusters and sources are not configured."""
     named = source.values.get(section, {}).get(key, {})
     prefixes = source.values.get("input", {}).get("allowed_prefixes")
     for index, text in enumerate(prefixes if isinstance(prefixes, list | tuple) else []):
@@ -463,39 +465,39 @@ def _check_table(source: Source) -> None:
             source.fault(f"table.{key}", "", f"{_TABLE_NEEDS[key]}, because table.name is set")
     columns = source.values.get("schema", {}).get("metadata_columns", ("file_date",))
     if isinstance(columns, list | tuple) and "file_date" not in columns:
-        source.fault("schema.metadata_columns", columns, '"file_date" among them, because table.name is set')
+        source.fault("schema.metadata_columns", columns, '"file_date" in it, because table.name is set')
     folder = source.values.get("output", {}).get("folder")
     if isinstance(folder, str) and "file_date" in {name.lower() for name in path_columns(f"/{folder}/file")}:
         source.fault(
-            "output.folder", folder, 'no folder "file_date=", because the table has it as a column of the files'
+            "output.folder", folder, 'no folder "file_date=", because the table has it as a column in the files'
         )
 
 
 _CATALOG_NEEDS = {"rest": ("uri",), "sql": ("uri", "warehouse"), "s3tables": ("warehouse",)}
 _TABLE_NEEDS = {
-    "uri": "where the catalog is",
+    "uri": "the catalog's address",
     "warehouse": "the warehouse of the catalog",
 }
 
 
 def _check_partitions(source: Source) -> None:
-    """Record folders of partitions that have the name of the folder of the date."""
+    """Record partition folders with the name of the date folder."""
     folder = source.values.get("output", {}).get("folder")
     taken = {name.lower() for name in path_columns(f"/{folder}/file")} if isinstance(folder, str) else set()
     for text, field in _partition_fields(source):
         if field.name.lower() in taken:
-            source.fault("output.partition_by", text, "a name other than that of the folder of the date")
+            source.fault("output.partition_by", text, "a name other than that of the date folder")
 
 
 def _check_table_partitions(source: Source) -> None:
-    """Record what a table lacks: it finds the columns of its partitions by the schema file, which types them."""
+    """Record missing requirements of a table: it finds partition columns through the schema file, which types them."""
     if _has_table(source) and source.values.get("schema", {}).get("file", "") == "":
         for text, _ in _partition_fields(source):
             source.fault("output.partition_by", text, "a schema file that declares its key, because table.name is set")
 
 
 def _partition_fields(source: Source) -> Iterator[tuple[str, PartitionField]]:
-    """The fields that can be parsed. The section's own check has recorded the others."""
+    """The fields that can be parsed. The section's own check has recorded the other ones."""
     texts = source.values.get("output", {}).get("partition_by", ())
     for text in texts if isinstance(texts, list | tuple) else ():
         try:
@@ -528,7 +530,7 @@ _EMR_NEEDS = {
     "application_id": "the id of an application",
     "role_arn": "the role of the job",
     "entry_point": "glue_entry.py on S3",
-    "archive": "what `make emr-archive` made, on S3",
+    "archive": "the archive from `make emr-archive`, on S3",
 }
 
 
@@ -540,4 +542,4 @@ def _parsed(text: object, parse: Callable[[str], str]) -> str | None:
     try:
         return parse(text) if isinstance(text, str) else None
     except ValueError:
-        return None  # the section's own check has recorded it
+        return None  # already recorded by the section's own check

@@ -11,7 +11,7 @@ S3A_PACKAGES = (
     "software.amazon.awssdk:sts:2.29.52",
     "software.amazon.awssdk:apache-client:2.29.52",
 )
-"""Packages that S3A needs with the pyspark 4.1.1 of PyPI, whose Hadoop is 3.4.2. Glue has its own."""
+"""Packages that S3A needs with PyPI's pyspark 4.1.1, whose Hadoop is 3.4.2. Glue has its own."""
 
 S3A_EXCLUDES = ("software.amazon.awssdk:bundle",)
 """560 MB for all AWS services; S3A needs only the packages above."""
@@ -63,13 +63,13 @@ _JAVA_OPTIONS = "-XX:+UseParallelGC -Dlog4j2.level=ERROR"
 """The collector has a higher throughput than G1; pauses do not matter here."""
 
 _JAVA_OPTIONS_OF_SCHEDULER = f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1"
-"""Of a JVM that only schedules tasks: its second compiler would take more processor time than its code saves."""
+"""For a JVM that only schedules tasks: its second compiler would take more processor time than its code saves."""
 
 
 def is_submitted(env: Mapping[str, str]) -> bool:
     """Whether spark-submit or Glue started this process from its JVM.
 
-    Spark itself goes by this variable: `pyspark.java_gateway.launch_gateway` joins that JVM, or starts one of its own.
+    Spark itself checks this variable: `pyspark.java_gateway.launch_gateway` joins that JVM, or starts its own.
     """
     return "PYSPARK_GATEWAY_PORT" in env
 
@@ -80,18 +80,18 @@ def master_is_given(env: Mapping[str, str]) -> bool:
 
 
 def check_cluster(found: str, wanted: str) -> None:
-    """Check that Spark did not start on this machine alone, unless the settings want that.
+    """Check that Spark does not run only on this machine, unless the settings want that.
 
     Args:
         found: The master of the running session.
         wanted: The master of the settings; may be empty.
 
     Raises:
-        SettingsError: It did.
+        SettingsError: It does.
     """
     if found.startswith("local") and not wanted.startswith("local"):
         raise SettingsError(
-            [f"spark.conf: Spark runs on this machine alone ({found}) -> expected a cluster, as Glue has"]
+            [f"spark.conf: Spark runs only on this machine ({found}) -> expected a cluster, as Glue has"]
         )
 
 
@@ -107,13 +107,12 @@ def spark_properties(
 ) -> dict[str, str]:
     """All properties of a session.
 
-    Without `spark.master` in `conf`, spark-submit or Glue decides, else it is `local[*]`. An empty region is that of
-    the environment, and an empty endpoint is AWS. Where the native engine converts the rows, Spark only schedules
-    tasks.
+    Without `spark.master` in `conf`, spark-submit or Glue decides, else it is `local[*]`. An empty region comes from
+    the environment, and an empty endpoint is AWS. If the native engine converts the rows, Spark only schedules tasks.
     """
     properties = {**_PROMISES, **_SPEED, **_LISTING[uses_s3]}
     chosen = conf.get("spark.master", "")
-    # On a cluster these would bind the driver to an address that no executor can reach.
+    # On a cluster these would bind the driver to an address that executors cannot reach.
     if chosen.startswith("local") or not (chosen or is_master_given):
         properties |= _LOCAL
         properties["spark.driver.extraJavaOptions"] = _JAVA_OPTIONS if converts_rows else _JAVA_OPTIONS_OF_SCHEDULER

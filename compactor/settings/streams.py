@@ -1,4 +1,4 @@
-"""The streams of a settings file: what `[[streams]]` may say, and what several streams may not share. No I/O."""
+"""The streams of a settings file: the contents of `[[streams]]`, and what several streams may not share. No I/O."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from compactor.settings.types import StreamName
 from compactor.settings.validation import Sections, Source, read_document, validate
 
 MAX_STREAMS = 100
-"""So many streams have their own metrics, alarms and rules of expiry within the limits of one deployment."""
+"""This many streams have their own metrics, alarms and expiry rules within the limits of one deployment."""
 
 OWN_KEYS: Mapping[str, frozenset[str]] = {
     "paths": frozenset({"output"}),
@@ -27,18 +27,18 @@ OWN_KEYS: Mapping[str, frozenset[str]] = {
     "builder": frozenset({"target_manifest_bytes", "max_wait_seconds"}),
     "control": frozenset({"sla_seconds"}),
 }
-"""The keys that a stream may set for itself, by section. All others are the same for all streams."""
+"""The keys that each stream may set, by section. All others are common to all streams."""
 
 
 class OneStream(sections.Section):
-    """One of several streams in a deployment. Below it, `[streams.input]` and the like set keys for it alone."""
+    """One of several streams in a deployment. Tables such as `[streams.input]` below it set its own keys."""
 
     name: StreamName = Field(description="name of the stream: part of its places, and a dimension of its metrics")
     weight: int = Field(
         default=1, ge=1, le=1000, description="share of the shared job, in proportion to the weights of other streams"
     )
     job: Literal["shared", "own"] = Field(
-        default="shared", description='"shared": one job works on all such streams; "own": a job for this stream alone'
+        default="shared", description=('"shared": one job works on all such streams; "own": a job for this stream only')
     )
     canary: bool = Field(
         default=False,
@@ -49,12 +49,12 @@ class OneStream(sections.Section):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What the settings of one stream know of the deployment.
+    """Facts about the deployment in the settings of one stream.
 
     Attributes:
         stream: The name, the weight and the job.
-        shared: The places at the top of the settings file, with those of the streams below them.
-        routes: Which stream an object belongs to.
+        shared: The places at the top of the settings file, which contain those of the streams.
+        routes: Maps objects to streams.
     """
 
     stream: OneStream
@@ -62,7 +62,7 @@ class Member:
     routes: Routes
 
     def layout_of(self, name: str) -> Layout:
-        """The places of the manifests and the state of a stream; those at the top for an empty name."""
+        """The places of a stream's manifests and state; those at the top for an empty name."""
         if not name:
             return self.shared
         paths = places_of(name, self.shared)
@@ -71,32 +71,32 @@ class Member:
 
 @dataclass(slots=True)
 class Entry:
-    """One entry of `[[streams]]` as it was read: the stream, and what it sets for itself."""
+    """One parsed entry of `[[streams]]`: the stream, and its own keys."""
 
     stream: OneStream
     source: Source
 
 
 def places_of(name: str, shared: Layout) -> dict[str, str]:
-    """Where a stream has its manifests and its state."""
+    """The places of a stream's manifests and state."""
     return {"manifests": f"{shared.manifests_folder}{name}", "state": f"{folder(shared.state)}streams/{name}"}
 
 
 def read_entries(entries: object, known: Sections, faults: list[str]) -> list[Entry]:
-    """Read `[[streams]]`; adds to the faults what is wrong with an entry alone, and leaves such an entry out."""
+    """Read `[[streams]]`; adds the faults of single entries, and leaves such entries out."""
     if not isinstance(entries, list) or not 0 < len(entries) <= MAX_STREAMS:
         faults.append(f"streams -> expected 1 to {MAX_STREAMS} tables, each below a line [[streams]]")
         return []
     read = [entry for index, each in enumerate(entries) if (entry := _entry(index, each, known, faults))]
     names = [entry.stream.name for entry in read]
     repeated = sorted({name for name in names if names.count(name) > 1})
-    faults += [f"streams.{name}: named {names.count(name)} times -> expected once" for name in repeated]
+    faults += [f"streams.{name}: used {names.count(name)} times -> expected once" for name in repeated]
     faults += _canary_faults([entry.stream for entry in read])
     return [] if repeated else read
 
 
 def _canary_faults(streams: Sequence[OneStream]) -> Iterator[str]:
-    """What is wrong with the stream that takes a new release first."""
+    """Faults of the stream that gets a release first."""
     canaries = [each for each in streams if each.canary]
     if len(canaries) > 1:
         yield f"streams: canary = true in {', '.join(each.name for each in canaries)} -> expected in one at most"
@@ -123,7 +123,7 @@ def _entry(index: int, table: object, known: Sections, faults: list[str]) -> Ent
 
 
 def _common(source: Source) -> Iterator[str]:
-    """The keys that are the same for all streams."""
+    """The keys that are common to all streams."""
     for section, values in source.values.items():
         own = OWN_KEYS.get(section, frozenset())
         for key in values.keys() - own:
@@ -131,7 +131,7 @@ def _common(source: Source) -> Iterator[str]:
 
 
 def merged(entry: Entry, common: Source, shared: Layout) -> Source:
-    """The values of one stream: the common ones, except where it has its own."""
+    """The values of one stream: the common ones, unless it has its own."""
     name, own = entry.stream.name, entry.source.values
     derived: dict[str, dict[str, object]] = {
         "paths": {**places_of(name, shared), "output": f"{folder(shared.output)}{name}"},
@@ -146,7 +146,7 @@ def merged(entry: Entry, common: Source, shared: Layout) -> Source:
 
 
 def _named_as_shards(streams: Sequence[Any], common: Any) -> Iterator[str]:
-    """Streams whose own job would have the name of the job of a shard."""
+    """Streams whose own job would get the name of a shard's job."""
     jobs = {f"{common.control.job_name}-shard-{number}" for number in range(2, common.control.shards + 1)}
     for each in streams:
         if each.control.job_name in jobs:
@@ -154,7 +154,7 @@ def _named_as_shards(streams: Sequence[Any], common: Any) -> Iterator[str]:
 
 
 def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
-    """What several streams may not share, and what lies outside the places at the top of the file.
+    """Conflicts between streams, and places outside those at the top of the file.
 
     Args:
         streams: The settings of each stream.
@@ -176,16 +176,16 @@ def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
     for one, other in combinations(streams, 2):
         key, rival = f"streams.{other.name}", f"streams.{one.name}"
         for prefix in sorted({*one.input.allowed_prefixes} & {*other.input.allowed_prefixes}):
-            yield f"{key}.input.allowed_prefixes: {prefix} belongs to {rival}, too -> expected it in one stream only"
+            yield (f"{key}.input.allowed_prefixes: {prefix} also belongs to {rival} -> expected it in only one stream")
         if places.overlap(one.paths.output, other.paths.output):
             apart = f"a place that does not overlap {rival} ({one.paths.output})"
             yield f"{key}.paths.output: {other.paths.output} -> expected {apart}"
         if one.schema.table and one.schema.table == other.schema.table:
-            yield f"{key}.schema.table: {other.schema.table} belongs to {rival}, too -> expected one for each stream"
+            yield f"{key}.schema.table: {other.schema.table} also belongs to {rival} -> expected one per stream"
         yield from _of_one_table(key, rival, one, other)
 
 
 def _of_one_table(key: str, rival: str, one: Any, other: Any) -> Iterator[str]:
-    """Two streams whose files one table would list: its fence would say that it has the batches of both."""
+    """Two streams whose files one table would list: its fence would claim the batches of both."""
     if one.table.name and one.table.name == other.table.name:
-        yield f"{key}.table.name: {other.table.name} belongs to {rival}, too -> expected one for each stream"
+        yield f"{key}.table.name: {other.table.name} also belongs to {rival} -> expected one per stream"

@@ -17,7 +17,7 @@ UNITS = (
     *("bytes", "seconds", "hours", "days", "manifests", "columns", "characters", "lines", "files", "attempts"),
     *("shards", "snapshots", "partitions"),
 )
-"""Units of numbers. The name of a numeric key contains one of these words."""
+"""Units of numbers. Each numeric key contains one of these words."""
 
 _YEAR_SECONDS = 366 * 86_400  # rounded up, so that ten years always fit
 _BINARY = ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
@@ -50,7 +50,7 @@ def type_in_words(key: str, field: FieldInfo) -> str:
 
 
 def comment(key: str, field: FieldInfo, value: Any) -> str:
-    """The comment behind a key in a settings file: its description, preceded by the value in MiB or GiB for bytes."""
+    """The comment for a key in a settings file: its description, preceded by the value in MiB or GiB for bytes."""
     if unit(key, field) == "bytes" and (short := binary_size(value)):
         return f"{short}: {field.description}"
     return str(field.description)
@@ -92,7 +92,7 @@ class Answers:
 
     inputs: tuple[str, ...]  # folders of the input
     output: str  # folder of the Parquet folders
-    own: str  # folder in which manifests and state get a folder each
+    own: str  # folder with one folder each for manifests and state
 
     @property
     def values(self) -> dict[str, object]:
@@ -115,7 +115,7 @@ def read_answers(inputs: Sequence[str], output: str, own: str) -> tuple[Answers 
     """Parse all answers.
 
     Returns:
-        The answers, or None if any is invalid; and a message for each invalid one, in the order of the questions.
+        The answers, or None if any is invalid; and a message for each invalid one, in question order.
     """
     faults: list[str] = []
     right: dict[str, str] = {}
@@ -131,10 +131,10 @@ def read_answers(inputs: Sequence[str], output: str, own: str) -> tuple[Answers 
 
 
 def read_answer(name: str, text: str, others: Mapping[str, str]) -> str:
-    """Parse the answer for `input`, `output` or `state`; `others` are valid places of earlier answers by name.
+    """Parse the answer for `input`, `output` or `state`; `others` has valid places of earlier answers, by name.
 
     Raises:
-        ValueError: The answer is invalid. The message says what was expected.
+        ValueError: The answer is invalid. The message describes the expected form.
     """
     place = parse_place(text) if name == "input" else parse_own_place(text)
     if not is_text(place):
@@ -144,12 +144,12 @@ def read_answer(name: str, text: str, others: Mapping[str, str]) -> str:
             raise ValueError(f"a place that does not overlap {other}")
     output = others.get("output")
     if name == "state" and output and is_s3(place) != is_s3(output):
-        raise ValueError(f"a place on {'S3' if is_s3(output) else 'a local disk'}, as {output} is")
+        raise ValueError(f"a place on {'S3' if is_s3(output) else 'a local disk'}, like {output}")
     return place
 
 
 def draft(answers: Answers) -> str:
-    """The text of a settings file: answered keys are set, every other key is commented with its default."""
+    """Draft a settings file: answered keys are set, every other key is commented with its default."""
     return "\n\n".join([_TITLE, *(_section(name, answers) for name in SECTIONS)]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The types of keys: each checks its value, and says in words what it expects."""
+"""The types of keys: each checks its value, and describes the expected form."""
 
 import re
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _WEEK_SECONDS = 7 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceWindow:
-    """The weekly maintenance window in which Glue may restart a streaming job; it starts at a full hour in UTC."""
+    """The weekly maintenance window in which Glue may restart a streaming job; it starts on the hour, in UTC."""
 
     weekday: int  # 0 for Monday
     hour: int
@@ -58,7 +58,7 @@ TIB = 1024 * GIB
 METADATA_NAMES = frozenset({"_source_file", "_processed_at", "_manifest_id", "file_date"})
 
 JOURNAL_CLAIMS = "@journal"
-"""Value of `builder.claims` for a journal of objects below the state instead of a table."""
+"""The value of `builder.claims` for a journal of objects in the state instead of a table."""
 
 REFUSED_SPARK_CONF = {
     "spark.sql.caseSensitive": "keys that differ only in case are different columns",
@@ -72,20 +72,20 @@ REFUSED_SPARK_CONF = {
     "spark.speculation": "two copies of one task would stage the same rows twice",
     "spark.sql.files.maxRecordsPerFile": "it splits output files; set output.target_file_bytes",
     "spark.sql.parquet.compression.codec": "set output.compression, which also names the output files",
-    "spark.sql.streaming.checkpointLocation": "checkpoints are below paths.state",
+    "spark.sql.streaming.checkpointLocation": "checkpoints are in paths.state",
 }
-"""Spark properties that would break a promise, each with the reason. The names are case-sensitive, as in Spark."""
+"""Spark properties that would break a guarantee, each with the reason. The names are case-sensitive, as in Spark."""
 
 
 @dataclass(frozen=True)
 class Matching(Expected):
-    """Text that matches a pattern in full. Empty text passes, too, unless `may_be_empty` is false."""
+    """Text that fully matches a pattern. Empty text passes, too, unless `may_be_empty` is false."""
 
     pattern: str
     may_be_empty: bool = True
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Have pydantic call the check."""
+        """Make pydantic call the check."""
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
 
     def _checked(self, text: str) -> str:
@@ -102,7 +102,7 @@ def _at_least_one(values: tuple[str, ...]) -> tuple[str, ...]:
 
 def _no_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(values)) < len(values):
-        raise ValueError("each of them once")
+        raise ValueError("no duplicates")
     return values
 
 
@@ -163,7 +163,7 @@ def _source_name(name: str) -> str:
 def _cluster_properties(properties: dict[str, str]) -> dict[str, str]:
     for key, value in properties.items():
         if not _CLUSTER_PROPERTY.fullmatch(key):
-            raise ValueError(f"connection properties only, such as security.protocol, not {key}")
+            raise ValueError(f"only connection properties, such as security.protocol, not {key}")
         if key in _RUNS_CODE:
             raise ValueError(f"properties that run no code, not {key}")
         if _SECRET.search(key) and not _REFERENCE.fullmatch(value):
@@ -185,11 +185,11 @@ def _source_keys(keys: dict[str, str]) -> dict[str, str]:
 
 _SOURCE_KEYS = {
     "region": ("a region such as eu-central-1", r"[a-z]{2,}(-[a-z0-9]+)+"),
-    "consumer": ("the name of a registered consumer", r"[A-Za-z0-9_.-]{1,128}"),  # the rule of Kinesis
+    "consumer": ("the name of a registered consumer", r"[A-Za-z0-9_.-]{1,128}"),  # the naming rule of Kinesis
     "strays": ("keep or drop", r"keep|drop"),
     "endpoint_url": ("http://host:port or https://host", r"https?://[^\s/?#]+/?"),
 }
-"""The keys of a source, each with what is expected and its pattern. An empty value is as good as none."""
+"""The keys of a source, each with its pattern and the expected form. An empty value counts as unset."""
 
 
 def _window_or_empty(text: str) -> str:

@@ -19,9 +19,9 @@ ENV_SEPARATOR = "__"
 
 _SHOWN_MAX_CHARACTERS = 120
 _MAY_BE_SECRET = re.compile(r"(kafka|kinesis|spark|emr)(\.(clusters|sources|conf|spark_conf)([.\[].*)?)?")
-"""The tables of properties that clients and Spark are given, among them passwords, and the sections that have one."""
+"""The tables of properties for clients and Spark, which may include passwords, and their sections."""
 _USERINFO = re.compile(r"([a-z][a-z0-9+.-]*:(?://)?).*@", re.IGNORECASE | re.DOTALL)
-_SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python decodes bytes of the environment that are not UTF-8
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # Python's form of environment bytes that are not UTF-8
 _EXPECTED = {
     "bool_type": "true or false",
     "int_type": "a whole number",
@@ -44,21 +44,21 @@ SectionT = TypeVar("SectionT", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Expected:
-    """Annotates a field with a description of its expected value, as it follows `expected` in a message."""
+    """Annotates a field with its expected value, worded to follow `expected` in a message."""
 
     words: str
 
 
 @dataclass(slots=True)
 class Source:
-    """Values as they were set, before validation."""
+    """Values as set, before validation."""
 
     values: dict[str, dict[str, object]] = field(default_factory=dict)  # section → key → value
     origins: dict[str, str] = field(default_factory=dict)  # `section.key` → environment variable that set it
     faults: list[str] = field(default_factory=list)  # one line per fault found so far
 
     def fault(self, key: str, value: object, expected: str) -> None:
-        """Record an invalid value, which is left out where it may be a secret."""
+        """Record an invalid value, which is left out if it may be a secret."""
         variable = self.origins.get(key.partition("[")[0])
         origin = f" (from {variable})" if variable else ""
         if key.endswith(("uri", "url")):
@@ -101,7 +101,7 @@ def read_environment(env: Mapping[str, str], sections: Sections, source: Source)
             source.faults.append(f"{shown_name}: unknown key {name}.{_name(key)} -> expected {_one_of(key, known)}")
             continue
         if other := source.origins.get(f"{name}.{key}"):
-            source.faults.append(f"{shown_name}: sets {name}.{key}, as {_name(other)} does -> expected only one")
+            source.faults.append(f"{shown_name}: sets {name}.{key}, as does {_name(other)} -> expected only one")
             continue
         source.origins[f"{name}.{key}"] = variable
         if _SURROGATE.search(env[variable]):
@@ -121,7 +121,7 @@ def validate(name: str, model: type[SectionT], source: Source) -> SectionT | Non
 
 
 def shown(value: object) -> str:
-    """A value for a message: as JSON where possible, truncated to 120 characters."""
+    """A value for a message: as JSON if possible, truncated to 120 characters."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
@@ -148,7 +148,7 @@ def _note(name: str, model: type[BaseModel], error: ErrorDetails, source: Source
 
 
 def _name(name: str | int) -> str:
-    """A printable short name as it is; any other name quoted."""
+    """A printable short name unchanged; any other name quoted."""
     text = str(name)
     return text if visible(text) == text and len(text) <= _SHOWN_MAX_CHARACTERS else shown(text)
 

@@ -180,7 +180,7 @@ def test_spark_submit_runs_the_job(tmp_path: Path, master: str, package: Path, w
         )
 
     alone = submitted("local[2]")
-    assert "Spark runs on this machine alone" in alone.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert "Spark runs only on this machine" in alone.communicate(timeout=PATIENCE_SECONDS)[0]
     assert alone.returncode != 0
     compactor("plan", str(raw))
     job = submitted(master)

@@ -58,7 +58,7 @@ class StopSignals:
         self.requested = True
         _write("compactor: stopping after the manifests in flight; a second signal ends at once\n")
         if self._stop is not None:
-            # # The interrupted code may hold a lock that stopping needs; another thread can wait for it.
+            # The interrupted code may hold a lock that stopping needs; another thread can wait for it.
             threading.Thread(target=self._stop, daemon=True).start()
 
 
@@ -118,6 +118,6 @@ def interruptible() -> Iterator[None]:
 
 def _write(line: str) -> None:
     """Write to stderr without its buffer, which the interrupted code may be using."""
-    # # A terminal shows ^C on the current line.
+    # A terminal shows ^C on the current line.
     with suppress(OSError):  # stderr has no reader left
         os.write(2, f"\n{line}".encode() if sys.stderr.isatty() else line.encode())

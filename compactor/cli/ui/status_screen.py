@@ -329,7 +329,7 @@ def _head(found: Status, width: int) -> Text:
     state, moment = found.state, f"{found.as_of:%Y-%m-%d %H:%M:%S} UTC"
     word = state.word.upper().replace("_", " ")
     text = Text()
-    # # A job that ended for lack of work is `stopped`, too.
+    # A job that ended for lack of work is `stopped`, too.
     style = "bold" if state.condition is Condition.ALL_DONE else _STYLES[state.word]
     text.append(f"{word:{width - len(moment)}}", style)
     text.append(f"{moment}\n", "dim")

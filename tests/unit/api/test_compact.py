@@ -147,7 +147,7 @@ def test_an_unwritable_destination(raw: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("keywords", "fault"),
     [
-        ({"src": []}, "SRC: nothing is named -> expected folders, files or patterns"),
+        ({"src": []}, "SRC: not given -> expected folders, files or patterns"),
         ({"src": Path("s3://bucket/raw")}, "SRC: 's3:/bucket/raw' -> expected s3://bucket/prefix"),
         ({"types": "guess"}, "--types: 'guess' -> expected 'infer'"),
         ({"on_replaced": "drop"}, "--on-replaced: 'drop' -> expected one of 'quarantine', 'rebuild', 'append'"),

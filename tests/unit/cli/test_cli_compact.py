@@ -351,7 +351,7 @@ def test_wrong_usage(raw: Path, out: Path) -> None:
     for arguments, fault in [
         ((raw.parent / "none", out), "does not exist -> expected a file, or a folder"),
         ((empty, out), "holds no files with data"),
-        ((f"{raw}/[z-a]", out), "expected a pattern of the shell"),
+        ((f"{raw}/[z-a]", out), "expected a shell pattern"),
         ((raw, out, "--max-wait", "1"), "--max-wait needs --watch"),
         ((raw, raw), "is SRC itself"),
         ((raw, raw / "out"), "overlap"),

@@ -107,7 +107,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
             ["--input ftp://x", "--state /lake/own: expected a place that"],
         ),
         (flags(("/raw", "/raw/out", "/own*")), ["--output /raw/out", "--state /own*"]),
-        (flags(("/raw", "s3://lake", "/own")), ["--state /own: expected a place on S3, as s3://lake is"]),
+        (flags(("/raw", "s3://lake", "/own")), ["--state /own: expected a place on S3, like s3://lake"]),
         (["s3://own/c.toml", *flags(PLACES["local"])], ["expected a local file"]),
     ],
 )
@@ -135,9 +135,9 @@ def test_a_bad_answer_is_asked_again(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     result = call(str(path), text="~/raw\n/raw\n/raw/out\n/lake\ns3://own\n/lake\n/own\n")
     assert result.exit_code == 0, result.output
-    assert "~ is not expanded" in result.stderr
+    assert "~, which is not expanded" in result.stderr
     assert result.stderr.count("expected a place that does not overlap") == 2
-    assert "expected a place on a local disk, as /lake is" in result.stderr
+    assert "expected a place on a local disk, like /lake" in result.stderr
     assert load_settings(path, {}).paths.output == "/lake"
 
 

@@ -61,7 +61,7 @@ def test_places_of_a_call(source: str, destination: str, home: str | None, expec
         ("/raw", "/rows", "/rows/own", "--state: /rows/own and DST (/rows) overlap"),
         ("/raw", "/rows", "/raw/own", "--state: /raw/own and SRC (/raw) overlap"),
         ("/rows.compactor/x", "/rows", None, "--state: /rows.compactor and SRC (/rows.compactor/x) overlap"),
-        ("/raw", "s3://lake/rows", "/own", "--state: /own -> expected a place on the same kind of store as DST"),
+        ("/raw", "s3://lake/rows", "/own", "--state: /own -> expected a place on the same kind of storage as DST"),
         ("/raw", "/rows*", None, r"DST: '/rows*' -> expected a place without *"),
         ("", "", "", "SRC: ''"),
     ],

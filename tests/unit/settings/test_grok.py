@@ -41,13 +41,13 @@ def test_a_stream_has_a_pattern_of_its_own() -> None:
     [
         ({"format": "grok"}, 'input.grok: {} -> expected a table with pattern = "%{NAME:key} ..."'),
         ({"grok": {"pattern": "x"}}, 'input.format: "ndjson" -> expected "grok", because input.grok has a pattern'),
-        ({"format": "grok", "grok": {"patern": "x"}}, "pattern, patterns and max_steps, and not patern"),
+        ({"format": "grok", "grok": {"patern": "x"}}, "pattern, patterns and max_steps, not patern"),
         ({"format": "grok", "grok": {"max_steps": 5_000}}, 'expected pattern = "%{NAME:key} ..." in it'),
         (
             {"format": "grok", "grok": {"pattern": "x", "patterns": {"A": 1}}},
             "expected patterns to be a table of texts",
         ),
-        ({"format": "grok", "grok": {"pattern": "x", "patterns": {"A-B": "x"}}}, "names of letters, digits and '_'"),
+        ({"format": "grok", "grok": {"pattern": "x", "patterns": {"A-B": "x"}}}, "names with letters, digits and '_'"),
         ({"format": "grok", "grok": {"pattern": "x", "max_steps": 10}}, "max_steps to be a number from 1,000"),
         ({"format": "grok", "grok": {"pattern": "x", "max_steps": True}}, "max_steps to be a number from 1,000"),
         ({"format": "grok", "grok": "x"}, "expected a table"),

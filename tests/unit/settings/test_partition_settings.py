@@ -32,7 +32,7 @@ def test_fields() -> None:
         ({"partition_by": ["day(t)", "t_day = hour(t)"]}, "a different folder name for each"),
         ({"partition_by": ["file_date = day(t)"]}, "a different folder name for each, none of them"),
         ({"partition_by": [f"f{at} = identity(k{at})" for at in range(5)]}, "at most 4 of them"),
-        ({"partition_by": ["Date = day(t)"], "folder": "date={date}"}, "a name other than that of the folder of the"),
+        ({"partition_by": ["Date = day(t)"], "folder": "date={date}"}, "a name other than that of the date folder"),
         ({"partition_by": [5]}, "output.partition_by"),
     ],
 )

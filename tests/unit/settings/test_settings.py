@@ -188,7 +188,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("paths__output", "hdfs://host/a", "expected s3://bucket/prefix, file:///folder or a path"),
     ("paths__output", "file://host/a", "without a host"),
     ("paths__output", "file:/a", "expected s3://bucket/prefix, file:///folder or a path"),
-    ("paths__output", "~/output", "~ is not expanded"),
+    ("paths__output", "~/output", "~, which is not expanded"),
     ("paths__output", "/a\0b", "without control characters"),
     ("input__allowed_prefixes", [], "input.allowed_prefixes: [] -> expected at least one place"),
     ("input__allowed_prefixes", "s3://raw", 'input.allowed_prefixes: "s3://raw" -> expected a list'),
@@ -205,7 +205,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("input__on_changed_file", None, "input.on_changed_file: null -> expected 'skip' or 'read'"),
     ("schema__max_columns", 10_001, "schema.max_columns: 10001 -> expected at most 10000"),
     ("schema__metadata_columns", ["_source"], "schema.metadata_columns[0]: \"_source\" -> expected '_source_file',"),
-    ("schema__metadata_columns", ["_manifest_id"] * 2, "expected each of them once"),
+    ("schema__metadata_columns", ["_manifest_id"] * 2, "expected no duplicates"),
     ("schema__file", 5, "schema.file: 5 -> expected a string"),
     ("schema__file", "s3://bucket", 'schema.file: "s3://bucket" -> expected s3://bucket/key'),
     ("schema__file", "/etc/columns/", 'schema.file: "/etc/columns/" -> expected s3://bucket/key'),
@@ -466,7 +466,7 @@ def test_letters_of_either_case(name: str) -> None:
     assert parse_settings(document(), {variable: "9"}).stream.max_attempts == 9
     other = "COMPACTOR_STREAM__MAX_attempts"
     (fault,) = faults_of(document(), {variable: "9", other: "8"})
-    assert "sets stream.max_attempts, as COMPACTOR_" in fault
+    assert "sets stream.max_attempts, as does COMPACTOR_" in fault
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_settings_have_the_last_word():
 
 def test_no_cluster() -> None:
     """Spark on the driver alone is refused, unless the settings ask for it: workers would be paid for and idle."""
-    with pytest.raises(SettingsError, match=r"Spark runs on this machine alone \(local\[\*\]\)"):
+    with pytest.raises(SettingsError, match=r"Spark runs only on this machine \(local\[\*\]\)"):
         check_cluster("local[*]", "")
     check_cluster("local[2]", "local[2]")
     for master in ("jes", "spark://host:7077", "yarn", "k8s://https://host"):

@@ -78,7 +78,7 @@ def run_job(
     if on_spark:
         check_java()
     started = time.monotonic()
-    # # Before Spark starts: the log gives the reasons for the engine and the source.
+    # Before Spark starts: the log gives the reasons for the engine and the source.
     log_event(
         "run.engine_chosen",
         engine=installed_engine(app.settings),

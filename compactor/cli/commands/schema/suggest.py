@@ -61,5 +61,5 @@ def suggest(
     meter = Meter()
     with working("reading", meter):
         document = suggested_file(places, Options(**options), kept, None if is_all else sample or SAMPLE_RECORDS, meter)
-    # # The file is UTF-8 on every terminal; it contains no control characters.
+    # The file is UTF-8 on every terminal; it contains no control characters.
     write_out(document.encode(), nl=False)
