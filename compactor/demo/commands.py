@@ -1,4 +1,4 @@
-"""Runs the commands of a user in processes of their own, and shows each one before."""
+"""Runs a user's commands in separate processes, and shows each one first."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ def work_folder() -> Iterator[Path]:
 
 
 def own_variables() -> dict[str, str]:
-    """The variables of this process without those of the compactor: settings of the user must not apply."""
+    """The variables of this process without those of the compactor: the user's settings must not apply."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COMPACTOR_")}
 
 
@@ -51,10 +51,10 @@ class Commands:
     echo: Echo
 
     def run(self, *arguments: str) -> None:
-        """Run one.
+        """Run one command.
 
         Raises:
-            CompactorError: It ended with another code than 0.
+            CompactorError: Its exit code was not 0.
         """
         command = " ".join(["compactor", *map(quoted, arguments)])
         self.echo("", f"$ {command}")

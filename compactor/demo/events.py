@@ -1,4 +1,4 @@
-"""Generates events of a shop as NDJSON. The same seed gives the same bytes; they compress like real events."""
+"""Generates shop events as NDJSON. The same seed gives the same bytes; they compress like real events."""
 
 import gzip
 import random
@@ -85,12 +85,12 @@ _TEMPLATE = (
 )
 _DAY_MS = 86_400_000
 _EVENTS_PER_SESSION = 2
-_SHORTEST_LINE_BYTES = 600  # no line is shorter; it says how many lines surely fill a file
+_SHORTEST_LINE_BYTES = 600  # no line is shorter; shows how many lines are sure to fill a file
 
 
 @dataclass(frozen=True, slots=True)
 class Flaws:
-    """Deliberate faults of the input."""
+    """Deliberate faults in the input."""
 
     bad_lines_of_each_kind: int = 0  # lines of each kind of `BAD_LINES` that replace good ones, spread over all files
     gzip_files: int = 0  # compressed files; every second one of them has no `.gz` in its name
@@ -99,7 +99,7 @@ class Flaws:
 
 @dataclass(frozen=True, slots=True)
 class DayCounts:
-    """What was written. Lines include the bad ones, which are also counted by kind."""
+    """The counts of what was written. Lines include the bad ones, which are also counted by kind."""
 
     files: int
     stored_bytes: int
@@ -120,7 +120,7 @@ BAD_LINES: Mapping[str, Callable[[bytes], bytes]] = {
     "single_quotes": lambda line: line.replace(b'"', b"'"),
     "array": lambda line: b"[" + line + b"]",
 }
-"""Each makes a good line, without its line feed, into one that is not a JSON object."""
+"""Each turns a good line, without its line feed, into one that is not a JSON object."""
 
 
 def make_event_lines(seed: int | str, count: int, *, day: str = DAY, begin: float = 0.0, end: float = 1.0) -> bytes:
@@ -168,7 +168,7 @@ def write_day(
 ) -> DayCounts:
     """Make one day of NDJSON files, named `2025-12-21-part-0001.ndjson` and so on, and write each by name and content.
 
-    The same seed and arguments give the same files. Each but the last has `file_bytes`, up to its last whole line.
+    The same seed and arguments give the same files. Each but the last has `file_bytes`, up to its last complete line.
 
     Raises:
         ValueError: The flaws do not fit into the files.
@@ -215,7 +215,7 @@ def _iso(day: str, ms: int) -> str:
 
 
 def _fill(seed: str, room: int, day: str, begin: float, end: float) -> bytes:
-    """As many whole lines as fit into `room` bytes, at least one."""
+    """As many complete lines as fit into `room` bytes, at least one."""
     data = make_event_lines(seed, room // _SHORTEST_LINE_BYTES + 1, day=day, begin=begin, end=end)
     cut = data.rfind(b"\n", 0, room) + 1
     return data[: cut or data.index(b"\n") + 1]

@@ -1,4 +1,4 @@
-"""The demo on AWS: S3 events on a queue, the functions, a job that the control plane keeps up, and the metrics."""
+"""The demo on AWS: S3 events on a queue, the functions, a job kept running by the control plane, and the metrics."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ from compactor.wiring.app import App
 from compactor.wiring.control import control_plane
 from compactor.wiring.functions import build_messages, lasting, seal_parts
 
-END_SECONDS = 60.0  # a run that is told to end finishes its batch first
+END_SECONDS = 60.0  # a run that is asked to end finishes its batch first
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ProcessJob:
             return process.wait(END_SECONDS)
         except subprocess.TimeoutExpired as exc:
             raise CompactorError(
-                f"run {run_id} was asked to end {END_SECONDS:.0f} s ago and still runs; its log: {self.log}"
+                f"run {run_id} was asked to end {END_SECONDS:.0f} s ago and is still running; its log: {self.log}"
             ) from exc
 
     def end(self) -> None:
@@ -122,7 +122,7 @@ _BATCH = 40  # messages of one call, so few that a small demo makes several call
 
 @dataclass(frozen=True, slots=True)
 class FullWay:
-    """The whole way from S3 events to metrics.
+    """The complete path from S3 events to metrics.
 
     Attributes:
         environment: The variables of the job.
@@ -137,7 +137,7 @@ class FullWay:
     echo: Callable[..., None]
 
     def go(self) -> float:
-        """Build manifests from the events, and keep the job up until all are done; returns how many seconds it took."""
+        """Build manifests from the events, and keep the job running until all are done; returns the seconds taken."""
         self._build()
         job = ProcessJob(self.environment, self.log)
         try:
@@ -166,7 +166,7 @@ class FullWay:
         self.echo(f"  backlog  {count(self._waiting(), 'manifest')}")
 
     def _run(self, job: ProcessJob) -> float:
-        """Have the control plane start the job, kill it at work, and wait until the restarted job has done it all."""
+        """Let the control plane start the job, kill it at work, and wait until the restarted job has finished all."""
         self.echo("", "The control plane checks the job. The job is killed in the middle of its work:", "")
         started = time.monotonic()
         self._check(job, "no job", until=ActionKind.START)
@@ -185,7 +185,7 @@ class FullWay:
         return seconds
 
     def _drained(self, job: ProcessJob) -> int:
-        """Ask the run to end until it does: one that has just begun has no heartbeat yet. Returns its exit code."""
+        """Ask the run to end until it does: a new one has no heartbeat yet. Returns its exit code."""
         deadline = time.monotonic() + END_SECONDS
         while job.is_running and time.monotonic() < deadline:
             for heartbeat in self.app.runs.living():
@@ -194,7 +194,7 @@ class FullWay:
         return job.wait()
 
     def _check(self, job: ProcessJob, state: str, *, until: ActionKind) -> None:
-        """Call the control plane, as its schedule does, until it decides on the action."""
+        """Call the control plane, as its schedule does, until it chooses the action."""
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while (action := self._decided(job)).kind is not until:
             if time.monotonic() > deadline:

@@ -26,11 +26,11 @@ _TRACED = 17  # any offset
 
 
 def run_kafka_demo(total_bytes: int, jars: Path, echo: Echo) -> bool:
-    """Run the demo; return whether the output holds exactly what the topic held. It leaves nothing behind.
+    """Run the demo; return whether the output matches the topic exactly. Leaves no files.
 
     Args:
         total_bytes: The size of the values.
-        jars: Has the jars of a broker.
+        jars: The folder with a broker's jars.
         echo: Prints.
 
     Raises:
@@ -41,7 +41,7 @@ def run_kafka_demo(total_bytes: int, jars: Path, echo: Echo) -> bool:
     check_broker(jars)
     with ExitStack() as stack:
         work = stack.enter_context(work_folder())
-        echo("Starting a broker of Kafka on the loopback address ...")
+        echo("Starting a Kafka broker on the loopback address ...")
         broker = work / "broker"
         broker.mkdir()
         servers = stack.enter_context(kafka_broker(jars, broker))
@@ -96,7 +96,7 @@ def _settings(work: Path, servers: str) -> str:
 
 
 JARS = Path(".tools/kafka")
-"""Where `make demo SOURCE=kafka` puts a broker."""
+"""Where `make demo SOURCE=kafka` stores a broker."""
 
 _START_SECONDS = 120.0
 _END_SECONDS = 30.0
@@ -105,7 +105,7 @@ _OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
 
 
 def check_broker(jars: Path) -> None:
-    """Check that a broker can be started, before anything waits for it.
+    """Check that a broker can be started, before any work.
 
     Raises:
         ExtraMissing: The client is not installed.
@@ -121,7 +121,7 @@ def check_broker(jars: Path) -> None:
 
 @contextmanager
 def kafka_broker(jars: Path, folder: Path) -> Iterator[str]:
-    """Run a broker, and end it; yields its address.
+    """Run a broker, and stop it; yields its address.
 
     Raises:
         CompactorError: It does not start.

@@ -1,4 +1,4 @@
-"""The AWS emulator: moto, whose conditional writes are decided one at a time, as those of AWS are."""
+"""The AWS emulator: moto, whose conditional writes are decided one at a time, as on AWS."""
 
 import io
 import logging
@@ -18,10 +18,10 @@ App = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 class ConditionsInTurn:
-    """Passes requests on, those with a condition one after the other.
+    """Passes requests on; those with a condition run one at a time.
 
-    moto looks whether the condition holds, and writes later: of two requests that create the same object at once, both
-    would succeed.
+    moto checks the condition first and writes later: two parallel requests that create the same object would both
+    succeed.
     """
 
     def __init__(self, app: App) -> None:
@@ -30,7 +30,7 @@ class ConditionsInTurn:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         if not _is_conditional(environ):
             return self._app(environ, start_response)
-        # A client that sends its body slowly must not hold the others up.
+        # A client that sends its body slowly must not block the others.
         if length := environ.get("CONTENT_LENGTH"):
             environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(int(length)))
         with self._lock:
@@ -59,13 +59,13 @@ def started(host: str) -> ThreadedMotoServer:
 
 
 def _serve() -> None:
-    """Serve until the parent process closes standard input, also by dying."""
+    """Serve until the parent process closes standard input or dies."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     host, port = started("127.0.0.1").get_host_and_port()
     sys.stdout.write(f"http://{host}:{port}\n")
     sys.stdout.flush()
     sys.stdin.read()
-    os._exit(0)  # it has nothing to finish
+    os._exit(0)  # nothing to finish
 
 
 if __name__ == "__main__":

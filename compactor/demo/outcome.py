@@ -19,12 +19,12 @@ REASON_OF_KIND = {
     "single_quotes": "invalid_json",
     "array": "not_an_object",
 }
-"""The reason that the job must reject each kind of `compactor.demo.events.BAD_LINES` with."""
+"""The expected reject reason of each kind in `compactor.demo.events.BAD_LINES`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The output: what the verification of all manifests and the schema say, and the stored bytes of all inputs."""
+    """The output: verification of all manifests, the schema, and the stored bytes of all inputs."""
 
     verification: VerifyResult
     input_bytes: int
@@ -51,7 +51,7 @@ def read_outcome(app: App) -> Outcome:
 
 
 def differences(made: DayCounts, found: Outcome, *, in_files: bool = True) -> list[str]:
-    """Each difference between input, in files or in a topic, and output in words; empty if there is none."""
+    """Each difference between input (files or a topic) and output, in words; empty if there is none."""
     rejects: Counter[str] = Counter()
     for kind, lines in made.bad_lines.items():
         rejects[REASON_OF_KIND[kind]] += lines
@@ -75,7 +75,7 @@ def differences(made: DayCounts, found: Outcome, *, in_files: bool = True) -> li
 
 
 def rows_out(made: DayCounts, found: Outcome) -> list[tuple[str, str]]:
-    """What came out, beside what was expected."""
+    """The output next to the expected values."""
     verification = found.verification
     return [
         ("rows", f"{verification.rows:,} of {made.records:,} expected"),
@@ -87,7 +87,7 @@ def rows_out(made: DayCounts, found: Outcome) -> list[tuple[str, str]]:
 def is_exact(
     made: DayCounts, found: Outcome, title: str, rows: Iterable[tuple[str, str]], echo: Echo, *, in_files: bool = True
 ) -> bool:
-    """Show what went in and came out, and return whether it is the same."""
+    """Show input and output, and return whether they match."""
     echo("", title, *(f"  {name:12}{value}" for name, value in rows))
     faults = differences(made, found, in_files=in_files)
     for fault in faults:

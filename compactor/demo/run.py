@@ -26,13 +26,13 @@ _SHOWN_SIZES = 6
 
 
 def run_demo(total_bytes: int, folder: Path | None, echo: Echo, *, with_spark: bool = True) -> bool:
-    """Run the demo; return whether the output holds exactly what the input held.
+    """Run the demo; return whether the output matches the input exactly.
 
     Args:
         total_bytes: The size of the input.
-        folder: Gets all files; new or empty. None for an AWS emulator that leaves nothing behind.
+        folder: Gets all files; new or empty. None for an AWS emulator, which leaves no files.
         echo: Prints.
-        with_spark: Whether the job runs on Spark; without it, the native engine has to be installed.
+        with_spark: Whether the job runs on Spark; else the native engine must be installed.
 
     Raises:
         SettingsError: The folder is not empty.
@@ -95,7 +95,7 @@ def _by_commands(scene: Scene, commands: Commands) -> float:
 
 
 def _by_events(scene: Scene, environment: Mapping[str, str], app: App, work: Path, echo: Echo) -> float:
-    """Go the whole way from S3 events to metrics; returns the seconds of the job."""
+    """Take the complete path from S3 events to metrics; returns the seconds of the job."""
     from compactor.demo.full_way import FullWay  # noqa: PLC0415 - needs boto3
 
     way = FullWay(scene, app, environment, work / "job.log", echo)
@@ -113,7 +113,7 @@ def _rows(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -
         *rows_out(made, found),
         ("sizes", sizes + more),
         ("at work", f"{duration(found.work_seconds)}, {rate(made.decoded_bytes, found.work_seconds)}"),
-        ("run", f"{duration(run_seconds)} with Spark's start, {rate(made.decoded_bytes, run_seconds)}"),
+        ("run", f"{duration(run_seconds)} including Spark's start, {rate(made.decoded_bytes, run_seconds)}"),
         ("Parquet in", layout.output_folder_of(DAY)),
         ("rejects in", layout.rejects_folder),
         ("ledger in", layout.ledger_folder),

@@ -16,8 +16,8 @@ QUEUE = "compactor-events"
 TABLE = "compactor-claims"
 REGION = "us-east-1"
 
-SEED = 20251221  # the same in every demo, so that all demos make the same events
-_LARGE_BYTES = 1_000_000_000  # from here on manifests and files have the sizes of production
+SEED = 20251221  # the same in every demo, so all demos make the same events
+_LARGE_BYTES = 1_000_000_000  # from this size on, manifests and files have production sizes
 _SMALL_MANIFESTS = 3
 _FILES_PER_COMPRESSED = 8
 _FILES_PER_BAD_LINE = 50  # of each kind: most files have none, as with real producers
@@ -25,7 +25,7 @@ _FILES_PER_BAD_LINE = 50  # of each kind: most files have none, as with real pro
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a demo takes place. Local folders have neither an AWS emulator nor a queue of S3 events."""
+    """The places of a demo. Local folders have neither an AWS emulator nor a queue of S3 events."""
 
     raw: str  # the folder of the input; it ends with `/`
     lake: str  # the folder of everything else; it ends with `/`
@@ -35,7 +35,7 @@ class Scene:
     with_spark: bool = True  # whether the job runs on Spark; else it lists manifests and uses the native engine
 
     def settings_toml(self) -> str:
-        """The settings file. A small demo has small manifests and files, so that there are several of each."""
+        """The settings file. A small demo has small manifests and files, so there are several of each."""
         is_large, is_on_aws = self.total_bytes >= _LARGE_BYTES, bool(self.endpoint_url)
         manifest_bytes = 512 * MIB if is_large else max(self.total_bytes // _SMALL_MANIFESTS, FILE_BYTES)
         claims, region, sink = (TABLE, REGION, "cloudwatch") if is_on_aws else ("", "", "none")

@@ -1,1 +1,1 @@
-"""Erases the rows, the rejected lines and the input of persons on request."""
+"""Erases rows, rejected lines and input on request."""

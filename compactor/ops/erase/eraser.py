@@ -1,6 +1,6 @@
-"""Erases lines: records the erasure, makes manifests again without the erased lines, and deletes input that has them.
+"""Erases lines: records the erasure, rebuilds manifests without the erased lines, and deletes input that contains them.
 
-Each manifest changes as by a rebuild, so readers see no row twice, and any job finishes what was decided. The input is
+Each manifest changes as by a rebuild, so readers see no row twice, and any job finishes decided changes. The input is
 deleted last: until then, a repeated call finds everything again.
 """
 
@@ -30,9 +30,9 @@ from compactor.ops.verify.report import Discrepancy
 
 
 def end(state: State, begun: Erasure, *, deleted_inputs: int, left: int) -> None:
-    """Record what an erasure did, even if another call that believed this one dead has already recorded something.
+    """Record the results of an erasure, even if a different call considered this one dead and recorded a result.
 
-    If that cannot be told yet, a later call records it.
+    If they are not yet known, a later call records them.
     """
     change = _ended(state, begun, deleted_inputs=deleted_inputs, left=left)
     if change is not None:
@@ -42,9 +42,9 @@ def end(state: State, begun: Erasure, *, deleted_inputs: int, left: int) -> None
 
 
 def end_dead(state: State) -> None:
-    """Record what unfinished erasures did whose calls died.
+    """Record the results of unfinished erasures whose calls died.
 
-    An erasure that may still take something, or that cannot be judged yet, is left to a later call.
+    An erasure that may still change something, or is unclear, is left to a later call.
     """
     for begun in unfinished(state, Erasure, skips_damaged=True):
         if (change := _ended(state, begun, died=True)) is not None:
@@ -55,7 +55,7 @@ def end_dead(state: State) -> None:
 def _ended(
     state: State, begun: Erasure, *, deleted_inputs: int = 0, left: int = 0, died: bool = False
 ) -> Erasure | None:
-    """An erasure with the manifests it has really erased; None if that cannot be told yet.
+    """An erasure with the manifests that it really erased; None if unclear.
 
     A manifest counts even if its rebuild failed later, or is not published yet.
     """
@@ -89,32 +89,32 @@ WHY = "lines were erased on request"
 @as_document(shows=("left",))
 @dataclass(frozen=True, slots=True)
 class EraseReport:
-    """What was erased. With `--dry-run` nothing is written. It quotes none of the values."""
+    """The result of an erasure. With `--dry-run` nothing is written. It quotes none of the values."""
 
     erasure: str = ""  # id of the erasure; empty if nothing is written
     searched: int = 0  # committed manifests whose files were searched
-    erased: tuple[ErasedManifest, ...] = ()  # manifests that held a value
-    inputs: tuple[HeldInput, ...] = ()  # input files that held a value
-    refused: tuple[NotChanged, ...] = ()  # what may still hold a value
-    failed: tuple[NotChanged, ...] = ()  # what failed; a later call may succeed
-    discrepancies: tuple[Discrepancy, ...] = ()  # what does not add up after it
+    erased: tuple[ErasedManifest, ...] = ()  # manifests that contained a value
+    inputs: tuple[HeldInput, ...] = ()  # input files that contained a value
+    refused: tuple[NotChanged, ...] = ()  # manifests and files that may still contain a value
+    failed: tuple[NotChanged, ...] = ()  # failures; a later call may succeed
+    discrepancies: tuple[Discrepancy, ...] = ()  # discrepancies afterwards
     dry_run: bool = False  # whether nothing was written
 
     @property
     def left(self) -> int:
-        """Number of manifests and files that still hold a value, or may hold one."""
+        """Number of manifests and files that still contain a value, or may contain one."""
         return len(self.refused) + len(self.failed) + sum(not each.deleted for each in self.inputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eraser:
-    """Erases what a scan found. Safe beside jobs, rebuilds and other erasures; not beside a redrive of rejects.
+    """Erases the findings of a scan. Safe alongside jobs, rebuilds and other erasures, but not a redrive of rejects.
 
     Attributes:
-        rebuilder_for: Makes the rebuilder that leaves the values out, given the id of the erasure.
-        key: The key, as it was asked for.
+        rebuilder_for: Makes the rebuilder that omits the values, given the id of the erasure.
+        key: The requested key.
         by: Who asks.
-        after: Called when the manifests are done, to erase old copies of their rows elsewhere; returns what is left.
+        after: Called when the manifests are done, to erase old copies of their rows elsewhere; returns the remainder.
     """
 
     state: State
@@ -126,10 +126,10 @@ class Eraser:
     after: Callable[[], Iterable[str]] = tuple
 
     def erase(self, scan: EraseScan, *, dry_run: bool = False) -> EraseReport:
-        """Erase; or, in a dry run, only report what would be erased.
+        """Erase; in a dry run, only report what would be erased.
 
         Raises:
-            OperatorError: A person must act. The next call goes on.
+            OperatorError: An operator must act. The next call continues.
         """
         if dry_run:
             return EraseReport(
@@ -142,7 +142,7 @@ class Eraser:
         erasure_id = f"e-{self.state.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         rebuilder = self.rebuilder_for(erasure_id)
         refused = list[NotChanged]()
-        # What an earlier call or a rebuild has decided is published first, and its manifests are searched, too.
+        # Decisions of earlier calls and rebuilds are published first, and their manifests are searched, too.
         finished = rebuilder.rebuild(RebuildScan(damaged=scan.undone))
         if scan.undone:
             later = self.scanner.scan_some(each.commit.key for each in scan.undone)
@@ -155,7 +155,7 @@ class Eraser:
         failed = [*finished.failed, *made.failed]
         try:
             refused += [NotChanged("", why) for why in self.after()]
-        except CompactorError as exc:  # what was erased is on record all the same
+        except CompactorError as exc:  # the erasure is on record anyway
             failed.append(NotChanged("", str(exc)))
         gone = {each.manifest_id for each in made.rebuilt}
         # Only their input can restore the rows of these manifests.
@@ -205,14 +205,14 @@ class Eraser:
                 accepted = ledger.accepted(name) if not name.startswith("_") else None
                 found = ledger.state(accepted.key) if accepted is not None else None
             except StuckError:
-                continue  # the scan has named it
+                continue  # already reported by the scan
             if found is not None and found.outcome is not None and found.is_done:
                 rebuilder.publisher.delete_staging(name, upto=found.outcome.generation)
         if rebuilder.publisher.table is not None:  # guard: an erasure deletes orphans
             self._delete_orphans()
 
     def _delete_orphans(self) -> None:
-        """Delete files that attempts wrote in place and no commit names."""
+        """Delete uncommitted files that attempts wrote in place."""
         store, layout, in_place = self.state.store, self.state.layout, InPlaceFiles(self.state)
         listed = (info.uri for info in store.list(folder(layout.output)) if layout.in_place_attempt(info.uri))
         fates = map_ordered(lambda uri: (uri, in_place.fate(uri)), listed)

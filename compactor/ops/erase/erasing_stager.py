@@ -38,9 +38,9 @@ def erased_reports(files: Sequence[FileReport], found: Sequence[RejectFound], re
 
     Args:
         files: The reports on compacted files; several may have redriven lines of one file.
-        found: Lines whose kept bytes are erased.
-        redriven: Lines that are rows, or rejects of another manifest. Their bytes are erased from the rejects, but they
-            count as before: the other manifest has the line.
+        found: Lines whose stored bytes are erased.
+        redriven: Lines that are rows, or rejects of a different manifest. Their bytes are erased from the rejects, but
+            they count as before: the other manifest has the line.
     """
     reports, places = list(files), defaultdict[str, list[int]](list)
     for number, file in enumerate(files):
@@ -64,7 +64,7 @@ def erased_reports(files: Sequence[FileReport], found: Sequence[RejectFound], re
 
 
 def _counts(report: FileReport, line: RejectFound) -> bool:
-    """Whether a line may be among those that a report counts and whose bytes were kept."""
+    """Whether a line may be among those that a report counts and whose bytes were stored."""
     kept = report.rejects.get(line.reason, 0) - report.unkept_rejects.get(line.reason, 0)
     return kept > 0 and report.reject_rows >= line.rows
 
@@ -74,7 +74,7 @@ _BATCH_ROWS = 1_000  # of rejects, whose rows may be long
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasingStager:
-    """Stages one commit without the rows and rejected lines that hold a value.
+    """Stages one commit without the rows and rejected lines that contain a value.
 
     Attributes:
         commit: The valid commit, whose files are published.
@@ -140,7 +140,7 @@ class ErasingStager:
         return erased_reports(files, found, TakenLines(redriven_lines(self.state, account).inputs))
 
     def _output(self, file: StagedFile, place: RowsPlace, staged: str) -> StagedFile:
-        """Stage a file without the rows that are erased."""
+        """Stage a file without the erased rows."""
         opened = self.search.rows.open(self.commit.date, file)
         masks = self.search.masks_of(self.commit, file, opened)
         gone = sum(mask.true_count for _, mask in masks if mask is not None)
@@ -178,7 +178,7 @@ class ErasingStager:
         return [name for name in found if name in own or name in METADATA_COLUMNS]
 
     def _rejects(self, file: StagedFile, staged: str, found: Sequence[RejectFound]) -> StagedFile:
-        """Stage a file of rejects without the lines that are erased, and without samples of quarantined files."""
+        """Stage a file of rejects without the erased lines, and without samples of quarantined files."""
         lines = {(each.source_uri, each.line_number) for each in found}
         kept = {each.origin_uri for each in self.commit.files if each.status is FileStatus.COMPACTED}
         parquet, _ = open_parquet(self.state.store, file.final)

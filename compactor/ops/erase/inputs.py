@@ -1,4 +1,4 @@
-"""Finds input files that hold a value, and deletes or only lists them."""
+"""Finds input files that contain a value, and deletes or only lists them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,22 +33,22 @@ from compactor.ndjson.lines import Limits, Reject
 from compactor.ops.erase.wanted import Wanted
 from compactor.schema.schema import NO_NEW_KEYS
 
-_NOT_COMPACTED = "its other lines are in no output: redrive it, or delete it yourself"
-_NOT_REDRIVEN = "no manifest that is done has it: if no redrive is at work, delete it yourself"
-NEEDED = "its manifest could not be erased, and may have to be made again from it"
-ONLY_THERE = "it alone has the bytes of rejected lines that were too many to keep: delete it yourself"
+_NOT_COMPACTED = "its other lines are not in any output: redrive it, or delete it yourself"
+_NOT_REDRIVEN = "no finished manifest has it: if no redrive is active, delete it yourself"
+NEEDED = "its manifest could not be erased, and may have to be rebuilt from it"
+ONLY_THERE = "the only copy of rejected lines that were too many to keep: delete it yourself"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An input file that may hold a value.
+    """An input file that may contain a value.
 
     Attributes:
-        etag: The version that was compacted; empty if it is not known.
-        max_line_bytes: The longest line that was accepted; 0 if it is not known.
-        grok: The rules that read its lines; None if they are JSON, or if it is not known.
-        is_own: It is the compactor's own copy of redriven lines.
-        is_named: The folders of its path have a value.
+        etag: The compacted version; empty if unknown.
+        max_line_bytes: The longest accepted line; 0 if unknown.
+        grok: The rules that parse its lines; None for JSON, or if unknown.
+        is_own: Whether it is the compactor's own copy of redriven lines.
+        is_named: Whether the folders in its path contain a value.
         kept_because: Why it must not be deleted, even on request; empty if it may be.
     """
 
@@ -68,8 +68,8 @@ def candidates_of(
 ) -> Iterator[Candidate]:
     """The input files of a commit to search.
 
-    Every file may hold a value (`may_be_any`) if the rows or rejects do or did, or the rows expired. Rejected lines may
-    (`may_be_rejected`) if the rejects expired.
+    Every file may contain a value (`may_be_any`) if the rows or rejects do or did, or the rows expired. Rejected lines
+    may (`may_be_rejected`) if the rejects expired.
     """
     for file in commit.files:
         is_named, is_compacted = names_value(file, wanted), file.status is FileStatus.COMPACTED
@@ -100,7 +100,7 @@ def letter_candidates(accepted: Accepted | None) -> Iterator[Candidate]:
 def copy_candidates(
     uris: Iterable[str], manifest_id: str, accepted: Accepted | None, outcome: Commit | DeadLetter | None
 ) -> Iterator[Candidate]:
-    """The copies (`uris`) of lines that were redriven as one manifest, even those that it does not name.
+    """The copies (`uris`) of lines that were redriven as one manifest, even those that it does not list.
 
     The acceptance is None if the manifest was never accepted, and the outcome while it is not done.
     """
@@ -117,7 +117,7 @@ def copy_candidates(
 
 
 def names_value(file: FileReport, wanted: Wanted) -> bool:
-    """Whether the folders in the path of a file have a value."""
+    """Whether the folders in a file's path contain a value."""
     return len(wanted.path) == 1 and file.path_columns.get(wanted.key) in wanted.values
 
 
@@ -132,26 +132,26 @@ def names_partition(commit: Commit, file: StagedFile, wanted: Wanted) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HeldInput:
-    """An input file that holds a value, or may hold one."""
+    """An input file that contains a value, or may contain one."""
 
     uri: str
     manifest_id: str  # the manifest that has it
     deleted: bool  # whether it was deleted, or would be
-    why: str  # why it was not; empty if it was
+    why: str  # why it was not deleted; empty if it was
 
 
 _ASKED = "only listed: `--inputs delete` deletes it"
-_REPLACED = "it was replaced since it was read: search it again once its new version is compacted"
+_REPLACED = "it was replaced after it was read: search it again once its new version is compacted"
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputEraser:
-    """Searches input files, and deletes those that hold a value if that was asked for.
+    """Searches input files, and deletes those that contain a value on request.
 
     Attributes:
-        limits: The longest line, where no commit has it.
-        inputs: What becomes of input files. The compactor's own copies of redriven lines are deleted in any case.
-        decoder_of: Makes the reader of text lines from recorded rules.
+        limits: The longest line, if no commit has it.
+        inputs: What to do with input files. The compactor's own copies of redriven lines are always deleted.
+        decoder_of: Makes the decoder of text lines from recorded rules.
     """
 
     state: State
@@ -161,7 +161,7 @@ class InputEraser:
     decoder_of: DecoderOf = no_decoder
 
     def erase(self, candidates: Iterable[Candidate], *, dry_run: bool) -> Iterator[HeldInput]:
-        """Search these files; yield those that held a value, or may still hold one."""
+        """Search these files; yields those that contained a value, or may still contain one."""
         by_uri = defaultdict[str, list[Candidate]](list)
         for each in candidates:
             by_uri[each.uri].append(each)
@@ -179,7 +179,7 @@ class InputEraser:
         return held
 
     def _searched(self, candidates: Sequence[Candidate]) -> tuple[HeldInput, str] | None:
-        """What a file holds, and the version that was searched; None if it holds no value or is gone."""
+        """The finding in a file, and the searched version; None if it contains no value or is missing."""
         first = candidates[0]
         try:
             if any(each.is_named for each in candidates):
@@ -194,7 +194,7 @@ class InputEraser:
         if etag is None:
             return None
         whys = [self._why_kept(each, etag) for each in candidates]
-        # Another manifest with the same lines is no reason to keep a file; these two reasons are.
+        # A different manifest with the same lines is no reason to keep a file; these two reasons are.
         why = next((each for each in whys if each in (NEEDED, ONLY_THERE)), min(whys, key=bool))
         return HeldInput(first.uri, first.manifest_id, deleted=not why, why=why), etag
 
@@ -207,10 +207,10 @@ class InputEraser:
         return "" if self.inputs == "delete" else _ASKED
 
     def _version_with_a_value(self, file: Candidate, limits: Limits) -> str | None:
-        """The current version of a file if it holds a value; None if it does not, or the file is gone.
+        """The current version of a file if it contains a value; None if not, or if the file is missing.
 
-        The file is decoded and split as it was when it was compacted, in memory that does not grow with it. A line
-        longer than `limits` is searched in pieces, as if it were not JSON.
+        The file is decoded and split as in compaction, in memory that does not grow with it. A line longer than
+        `limits` is searched in pieces, as if it were not JSON.
         """
         try:
             opened = open_file(self.state.store, ManifestFile(uri=file.uri), any_version=True)
@@ -235,11 +235,11 @@ class InputEraser:
 
 
 class _Found(Exception):
-    """A line holds a value; the rest need not be read."""
+    """A line contains a value; the rest need not be read."""
 
 
 class _Lines:
-    """Searches line by line, and raises `_Found` at the first line that holds a value."""
+    """Searches line by line, and raises `_Found` at the first line that contains a value."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted

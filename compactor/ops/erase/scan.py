@@ -1,4 +1,4 @@
-"""Finds what holds a value before anything is erased: rows, rejected lines, files to search. Writes nothing."""
+"""Finds data that contains a value before anything is erased: rows, rejected lines, files to search. Read-only."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from compactor.ops.erase.search import RowSearch, rejects_found
 from compactor.ops.rebuild.damaged import Damaged, NotChanged
 from compactor.telemetry.error_text import described
 
-_IN_FOLDERS = "of its files were in the partition of a value, whose name its records keep"
-_IN_NAMES = "of its input files have a value in their names, which its records keep"
+_IN_FOLDERS = "of its files were in a value's partition; the records keep its name"
+_IN_NAMES = "of its input files have a value in their names; the records keep it"
 
 
 class NotSearched(NotChanged):
@@ -36,10 +36,10 @@ class NotSearched(NotChanged):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A manifest whose files hold a value."""
+    """A manifest whose files contain a value."""
 
     accepted: Accepted
-    commit: Commit  # the valid one
+    commit: Commit  # the valid commit
     rows: int
     rejected_lines: int
 
@@ -63,7 +63,7 @@ class _Searched:
 
 @dataclass(frozen=True, slots=True)
 class EraseScan:
-    """What was found."""
+    """The findings."""
 
     parts: tuple[object, ...] = ()
 
@@ -74,7 +74,7 @@ class EraseScan:
 
     @property
     def held(self) -> tuple[Held, ...]:
-        """Manifests whose rows or rejects hold a value."""
+        """Manifests whose rows or rejects contain a value."""
         return only(Held, self.parts)
 
     @property
@@ -84,7 +84,7 @@ class EraseScan:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """Input files that may hold a value."""
+        """Input files that may contain a value."""
         return only(Candidate, self.parts)
 
     @property

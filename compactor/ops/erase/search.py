@@ -1,6 +1,6 @@
-"""Finds rows and rejected lines that hold a value, in Parquet files, one row group at a time.
+"""Finds rows and rejected lines that contain a value, in Parquet files, one row group at a time.
 
-The statistics of the footer rule out most row groups, so that most files cost one short read.
+The footer's statistics rule out most row groups, so most files cost one short read.
 """
 
 from bisect import bisect_left
@@ -36,7 +36,7 @@ class RowSearch:
     wanted: Wanted
 
     def count(self, commit: Commit, file: StagedFile) -> int:
-        """How many rows of a file of a commit hold a value.
+        """How many rows in a file of a commit contain a value.
 
         Raises:
             StagingError: The file is missing, truncated, or not Parquet.
@@ -44,7 +44,7 @@ class RowSearch:
         return sum(_trues(each) for _, each in self.masks_of(commit, file, self.rows.open(commit.date, file)))
 
     def masks_of(self, commit: Commit, file: StagedFile, opened: OpenedRows) -> list[tuple[GroupRows, Mask]]:
-        """Each row group of a file of a commit, with a mask of its rows that hold a value; None if none does."""
+        """Each row group in a file of a commit, with a mask of its rows that contain a value; None if no row does."""
         columns = self.registry.version(file.version_in(commit)).columns
         return self.masks(opened, next((column for column in columns if column.key == self.wanted.key), None))
 
@@ -100,7 +100,7 @@ class RowSearch:
             ordered: list[Any] = sorted(self.wanted.meant)
             at = bisect_left(ordered, bounds[0])
             return at < len(ordered) and bool(ordered[at] <= bounds[1])
-        except TypeError:  # the footer has another type than Python, so that it rules nothing out
+        except TypeError:  # the footer has a different type, so it rules nothing out
             return True
 
     @cached_property
@@ -127,12 +127,12 @@ def _trues(mask: Mask) -> int:
     return 0 if mask is None else mask.true_count
 
 
-_LINE = 2  # the first columns name the line
+_LINE = 2  # the first columns identify the line
 
 
 @dataclass(frozen=True, slots=True)
 class RejectFound:
-    """A rejected line that holds a value.
+    """A rejected line that contains a value.
 
     Attributes:
         rows: The number of rows that keep it: a line that is too long is kept in pieces.
@@ -145,7 +145,7 @@ class RejectFound:
 
 
 def rejects_found(store: ObjectStore, uri: str, wanted: Wanted) -> Iterator[RejectFound]:
-    """Yield the lines in a file of rejects that hold a value, in their order.
+    """Yield the lines in a rejects file that contain a value, in order.
 
     Raises:
         StagingError: The file is missing, truncated, or not a file of rejects.
@@ -157,7 +157,7 @@ def rejects_found(store: ObjectStore, uri: str, wanted: Wanted) -> Iterator[Reje
 
 
 def _searched(rows: Iterator[RejectRow], wanted: Wanted) -> tuple[str, int, bool]:
-    """The reason and the number of rows of one line, and whether it holds a value."""
+    """The reason and the number of rows of one line, and whether it contains a value."""
     reason, many, is_found, before = "", 0, False, b""
     for row in rows:
         reason, raw = row[3], row[4]

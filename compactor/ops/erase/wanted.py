@@ -1,4 +1,4 @@
-"""The values to erase: tests whether JSON, or a line that is not JSON, has one of them. No I/O."""
+"""The values to erase: tests whether JSON, or a line that is not JSON, contains one of them. No I/O."""
 
 import json
 import re
@@ -35,7 +35,7 @@ class BrokenLines:
         """Bytes at the end of a piece of a line that must be searched again with the next piece."""
 
     def holds(self, raw: bytes) -> bool:
-        """Whether a line, or a piece of one, has a value anywhere."""
+        """Whether a line, or a piece of one, contains a value anywhere."""
         return any(map(self._is_in, _readings(raw)))
 
     def _is_in(self, text: bytes) -> bool:
@@ -84,7 +84,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 class _Number(str):
-    """The text of a number. As a value it equals a string with this text; inside a wanted object it does not."""
+    """The text of a number. As a value it equals a string with this text; in a wanted object it does not."""
 
     __slots__ = ()
 
@@ -98,7 +98,7 @@ def compared_type(column: Column | None, path: Sequence[str]) -> ColumnType | No
 class Wanted:
     """Values of a key.
 
-    Arrays are searched element by element, and so is JSON text in strings, both on the way to the key and below it.
+    Arrays are searched element by element, and so is JSON text in strings, both on the path to the key and below it.
 
     Attributes:
         path: The key; or the keys of nested objects, the outermost first.
@@ -116,11 +116,11 @@ class Wanted:
         return self.path[0]
 
     def has(self, text: str) -> bool:
-        """Whether the value of the top-level key, as the output has it, is or holds a wanted one."""
+        """Whether the value of the top-level key, as in the output, is or contains a wanted one."""
         return self._in_text(text, self.path[1:])
 
     def in_line(self, line: bytes) -> bool:
-        """Whether a line holds a value: of the key, or anywhere if the line is not a JSON object."""
+        """Whether a line contains a value: of the key, or anywhere if the line is not a JSON object."""
         if not self.may_be_in(line):
             return False
         try:
@@ -132,12 +132,12 @@ class Wanted:
         return self.broken.holds(line)
 
     def may_be_in(self, data: bytes) -> bool:
-        """Whether lines may hold a value. If the values are few, this quick test often avoids parsing."""
+        """Whether lines may contain a value. For few values, this quick test often avoids parsing."""
         # Without a backslash, each text is written as its own bytes.
         return self.few is None or b"\\" in data or any(value in data for value in self._few_bytes)
 
     def is_between(self, lowest: str, highest: str) -> bool:
-        """Whether a text between `lowest` and `highest`, by code points, may be or hold a wanted one."""
+        """Whether a text between `lowest` and `highest`, by code points, may be or contain a wanted one."""
         if lowest <= " \U0010ffff" and highest >= BLANKS[0]:
             return True  # JSON text behind blanks
         if any(lowest <= f"{bracket}\U0010ffff" and highest >= bracket for bracket in _BRACKETS):
@@ -177,7 +177,7 @@ class Wanted:
     def few(self) -> tuple[str, ...] | None:
         """The values, if they are few and each can be written in only one way.
 
-        Then JSON text without a backslash and without any of these texts holds no value.
+        Then JSON text without a backslash and without any of these texts contains no value.
         """
         is_free = self.column_type is not None or bool(self._containers)
         return None if len(self.values) > _FEW or is_free else tuple(self.values)

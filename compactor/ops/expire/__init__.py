@@ -1,1 +1,1 @@
-"""Expires dates: removes rows, rejects and archive of closed dates, and puts on record that they expired."""
+"""Expires dates: removes rows, rejects and archive of closed dates, and records that they expired."""

@@ -1,6 +1,6 @@
 """Finds dates to expire, records what expires, and removes it.
 
-A date that expired costs no read: the name of its record has the place of its last summary.
+An expired date costs no read: its record's name contains the place of its last summary.
 """
 
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ _NAME_CHARACTERS = 12
 
 @dataclass(frozen=True, slots=True)
 class ExpiredDate:
-    """A date, or what was added to it since it expired."""
+    """A date, or additions to it since it expired."""
 
     date: str  # the date
     manifests: int  # manifests whose files were removed
@@ -59,12 +59,12 @@ class ExpireReport:
     expired: tuple[ExpiredDate, ...] = ()  # dates whose files were removed
     refused: tuple[NotExpired, ...] = ()  # dates that were left as they are
     expired_before: int = 0  # dates that expired by earlier calls
-    finished: int = 0  # deletions that an earlier call began and did not finish
+    finished: int = 0  # deletions that an earlier call started and did not finish
 
 
 @dataclass(frozen=True, slots=True)
 class Expirable:
-    """What would be removed of a date.
+    """The data of a date that would be removed.
 
     Attributes:
         name: The name of its record: the place of the last summary, and a digest of the manifests.
@@ -110,7 +110,7 @@ class DateFacts:
     def why_not(self, *, with_unsettled: bool) -> str:
         """Why the date may not expire, with the next action; empty if it may."""
         if self.unreadable or self.in_work:
-            in_work = f"{count(self.in_work, 'manifest')} in work; expected every job to finish them first"
+            in_work = f"{count(self.in_work, 'manifest')} in progress; expected every job to finish them first"
             return self.unreadable or in_work
         if not self.is_closed:
             return "it is not closed; expected `compactor data close` first"
@@ -128,11 +128,11 @@ class DateFacts:
 def find_expirable(state: State, before: str, *, with_unsettled: bool = False) -> ExpireScan:
     """Find the dates to expire. An unreadable record of one date does not stop the others.
 
-    With `with_unsettled`, also dates with dead letters and quarantined files that nothing settled.
+    With `with_unsettled`, includes dates with unsettled dead letters and quarantined files.
 
     Raises:
         CompactorError: No date was ever closed here.
-        RecordUnreadable: A record is damaged that is needed to know what is in work on any date.
+        RecordUnreadable: A record is damaged that is needed to find active manifests of any date.
     """
     found = read_unsummarised(state)
     if found is None:
@@ -162,12 +162,12 @@ def find_expirable(state: State, before: str, *, with_unsettled: bool = False) -
 
 
 def expire_dates(expirer: Expirer, scan: ExpireScan, *, dry_run: bool = False) -> ExpireReport:
-    """Expire the dates of a scan, the earliest first, after finishing what an earlier call began.
+    """Expire the dates of a scan, earliest first, after finishing deletions of earlier calls.
 
-    Safe beside jobs, closings, redrives, rebuilds and other expiries.
+    Safe alongside jobs, closings, redrives, rebuilds and other expiries.
 
     Raises:
-        AccessError: The store refused to delete something. The next call goes on with it.
+        AccessError: The store refused to delete something. The next call continues.
     """
     rule, finished = f"`compactor data expire --before {quoted(scan.before)}`", 0
 
@@ -184,7 +184,7 @@ def expire_dates(expirer: Expirer, scan: ExpireScan, *, dry_run: bool = False) -
 
 
 def _facts(state: State, found: Unsummarised, before: str) -> Iterator[DateFacts]:
-    """The state of each date before a date."""
+    """The state of each date before a given one."""
     keys = [key for key in found.keys if key.date < before]
     known = list(folded(state, Scope(keys=keys), lambda each: (each.key.date, each.is_done, each.fault)))
     done = Counter(date for date, is_done, _ in known if is_done)
@@ -217,7 +217,7 @@ def _unsettled(state: State, found: Unsummarised, before: str) -> tuple[Counter[
 
 
 def _expirable(state: State, found: Unsummarised, date: str) -> Expirable | None:
-    """What would be removed of a closed date; None if all of it expired before the summaries were made again."""
+    """The removable data of a closed date; None if all of it expired before its summaries were recreated."""
     records, closed = list(changes_about(state, Taking, date, Why.DATE)), ClosedDates(state.store, state.layout)
     places = found.totals.dates[date].places
     manifests: dict[str, int] = {}

@@ -1,1 +1,1 @@
-"""What a period of work came to, as figures and as one page of HTML."""
+"""Reports on a period of work, as figures and as one HTML page."""

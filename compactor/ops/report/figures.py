@@ -40,7 +40,7 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Bucket(Work, Period):
-    """Work that was done in a part of the period."""
+    """Work in a part of the period."""
 
     @property
     def input_rate(self) -> float:
@@ -61,7 +61,7 @@ class Totals(Work):
     # Time during which at least one manifest was between the start of its successful attempt and the decision
     at_work_seconds: float
     at_work_bytes_per_second: float | None  # stored input over that time; null without work
-    output_bytes_per_input_byte: float | None  # Parquet bytes for each stored input byte; null without input
+    output_bytes_per_input_byte: float | None  # Parquet bytes per stored input byte; null without input
     late_files: int  # files that took longer than the SLA; 0 without one
     slow_manifests: int  # manifests that took longer than half the SLA; 0 without one
     clocks_off: int  # manifests dated by the store, because the clock of their driver was wrong
@@ -99,7 +99,7 @@ class DeadLetters:
     """Manifests that became dead letters."""
 
     manifests: int  # number of all dead letters of any time, settled or not
-    open: int  # those of the period that need a person, of the ones in `latest`
+    open: int  # those of the period and in `latest` that need an operator
     by_reason: dict[str, int]  # dead letters of the period by reason, settled or not
     latest: tuple[DeadLetterLine, ...]  # newest of the period, settled or not
 
@@ -118,13 +118,13 @@ class DeadLetters:
 class QuarantinedFiles:
     """Input files that were quarantined in the period."""
 
-    open: int  # files that need a person: not redriven, and not settled otherwise
+    open: int  # files that need an operator: not redriven, and not otherwise settled
     by_status: dict[str, int]  # these by status
-    by_cause: dict[Cause, int]  # these by what keeps them from becoming rows
-    ever_by_status: dict[str, int]  # all by status, settled or not; one that was quarantined again counts again
-    changed: int  # files that were not quarantined, as they had changed: a new version has its own event
+    by_cause: dict[Cause, int]  # the same by cause
+    ever_by_status: dict[str, int]  # all by status, settled or not; repeated quarantines count each time
+    changed: int  # files that changed, so were not quarantined: a new version has its own event
     latest: tuple[QuarantinedFile, ...]  # newest, settled or not, at most 50
-    older: int  # those that were not checked for what settled them, which is done for the newest 5,000
+    older: int  # not checked for settlement, unlike the newest 5,000
 
     @classmethod
     def of(cls, files_by_status: Mapping[str, int], checked: Sequence[QuarantinedFile]) -> Self:
@@ -182,7 +182,7 @@ class Unreadable:
     """Records of the ledger that are damaged."""
 
     records: int  # number of records
-    messages: tuple[str, ...]  # what is wrong with the first of them
+    messages: tuple[str, ...]  # the first faults
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ class Figures:
     quarantined_files: QuarantinedFiles  # quarantined input files
     schema: Schema  # the columns
     unreadable: Unreadable  # records of the ledger that are damaged
-    expired: ExpiredSeen  # what is on record as expired by now, whatever the period
+    expired: ExpiredSeen  # expired data on record by now, whatever the period
     table: TableSeen | None = None  # the table that lists the output, as of now; null if the settings name none
     logs: tuple[LogSeen, ...] = ()  # the topics and streams that jobs land, as of their latest landings
-    housekeeping: tuple[FailingTask, ...] = ()  # what jobs do beside their work, and what fails of it as of now
+    housekeeping: tuple[FailingTask, ...] = ()  # recurring tasks of jobs that fail now

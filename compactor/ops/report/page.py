@@ -1,4 +1,4 @@
-"""Renders a report as one HTML file that needs no network and runs no script."""
+"""Renders a report as one self-contained HTML file without scripts."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ MIN_POINTS = 5
 
 MIN_COMPARED_BYTES = 1e9
 MIN_COMPARED_SHARE = 0.01
-"""With less input or a smaller share of time at work, a price per terabyte or for the whole period misleads."""
+"""With less input or a smaller share of time at work, a price per terabyte or for the complete period misleads."""
 
 MIB = 1024 * 1024
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"

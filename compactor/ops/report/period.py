@@ -62,7 +62,7 @@ def round_moments(period: Period, step_seconds: int) -> Iterator[datetime]:
 
 
 def pieces_of(period: Period) -> list[Period]:
-    """The finest pieces of a period of which at most `MAX_BUCKETS` are whole, in order. They start at round times.
+    """The finest pieces of a period of which at most `MAX_BUCKETS` are complete, in order. They start at round times.
 
     The first and the last piece may be shorter, but not below half a step: a shorter rest joins its neighbour, because
     a rate over a few seconds would mislead.
@@ -75,5 +75,5 @@ def pieces_of(period: Period) -> list[Period]:
 
 
 def piece_at(pieces: Sequence[Period], moment: datetime) -> int:
-    """The number of the piece that holds a moment of the period."""
+    """The number of the piece that contains a moment of the period."""
     return bisect_right(pieces, moment, key=lambda each: each.since) - 1

@@ -1,4 +1,4 @@
-"""Reads what a report needs: one listing of the ledger, and only the records of the period."""
+"""Reads the data for a report: one listing of the ledger, and only the records of the period."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -46,7 +46,7 @@ def samples_of(store: ObjectStore, uris: Iterable[str], reason: str, limit: int)
     """The first lines that a manifest rejected for a reason, at most `limit`. Unreadable files have none."""
     found: list[Sample] = []
     for uri in uris:
-        with suppress(StagingError):  # a report of the rest is worth more; `verify` names what is damaged
+        with suppress(StagingError):  # a report of the rest is worth more; `verify` reports the damage
             rows = reject_rows(store, uri, lambda _, found_reason: found_reason == reason)
             found += (_sample(row) for row in islice(rows, limit - len(found)))
     return found
@@ -57,7 +57,7 @@ def _sample(row: RejectRow) -> Sample:
     return Sample(row.source_uri, row.line_number, head, len(row.raw))
 
 
-SHOWN_COLUMNS = 40  # of each version
+SHOWN_COLUMNS = 40  # per version
 
 
 def schema_of(state: State, registry: SchemaRegistry, period: Period) -> Schema:
@@ -91,7 +91,7 @@ def _change(schema: SchemaVersion) -> SchemaChange:
 
 
 SAMPLED_REASONS = 20
-SAMPLES = 3  # of each reason, from as many manifests if possible
+SAMPLES = 3  # per reason, from as many manifests if possible
 
 
 def read_figures(
@@ -105,7 +105,7 @@ def read_figures(
     table: ListedTable | None = None,
     logs: LogWatch | None = None,
 ) -> figures.Figures:
-    """Read the figures of a period. Writes nothing, and does not ask the catalog of the table.
+    """Read the figures of a period. Writes nothing, and does not query the table's catalog.
 
     Costs one listing of the schema versions and of the ledger, without closed dates outside the period; three reads per
     manifest of the period; and a few hundred reads for what is shown line by line, plus the commits since the first
@@ -158,7 +158,7 @@ def read_figures(
 def _facts(
     state: State, period: Period, target_file_bytes: int, account: Account
 ) -> CommitFacts | DeadLetterFacts | str | None:
-    """The figures of a manifest; a message if its records cannot be read, None if it is not in the period."""
+    """A manifest's figures; a message if its records are unreadable, None if it is not in the period."""
     written_at, done = account.records.get(done_name(1)), account.done
     if account.fault is not None:
         return str(account.fault) if written_at is not None and period.holds(written_at) else None
@@ -170,7 +170,7 @@ def _facts(
     if account.letter is not None:
         return DeadLetterFacts(account.letter, moment, is_clock_off=moment != done.done_at)
     if account.accepted is None or account.commit is None:
-        return f"{state.layout.accepted(account.id)}: there is no such record; expected that of its acceptance"
+        return f"{state.layout.accepted(account.id)}: no such record; expected the manifest's acceptance"
     source = account.commit.rejects_of
     with_source = bool(source) and _is_of(state, period, ManifestKey(account.key.date, source))
     return commit_facts(

@@ -44,7 +44,7 @@ HEADLINES: dict[Severity, str] = {
 @as_document(shows=("headline",))
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the period went."""
+    """The verdict on the period."""
 
     severity: Severity  # verdict, as one word: the worst of the reasons
     points: tuple[Finding, ...]  # reasons, most serious first; empty if all is in order
@@ -182,25 +182,25 @@ class Report:
 
     as_of: datetime  # time at which the ledger was read
     state_folder: str  # the place `paths.state`
-    suggest: Suggestions  # how commands are suggested to those who read it
+    suggest: Suggestions  # how to suggest commands to the readers
     # Longest time a file should take to be visible; null for a folder without `control.sla_seconds`
     sla_seconds: float | None
     has_samples: bool  # rejected lines were read as well
     figures: Figures
     verdict: Verdict  # how the period went
-    cost: Cost | None  # its cost; null for work on a machine whose price is not known, unless workers were named
+    cost: Cost | None  # its cost; null for work on a machine of unknown price, unless workers were given
 
     @property
     def folder(self) -> str:
-        """The folder that `compact` wrote, as commands name it; empty for a job."""
+        """The folder that `compact` wrote, as named in commands; empty for a job."""
         return self.suggest.folder
 
     @property
     def is_local(self) -> bool:
-        """Whether the state is on a disk, so that nothing was paid to AWS."""
+        """Whether the state is on a disk, so AWS cost nothing."""
         return not is_s3(self.state_folder)
 
     @property
     def needs_operator(self) -> bool:
-        """Whether something of the period needs a person: the exit code is 3."""
+        """Whether the period needs an operator: the exit code is 3."""
         return self.verdict.severity == "act"

@@ -23,7 +23,7 @@ CLOCK_TOLERANCE_SECONDS = 300.0
 
 
 def moment_of(done_at: datetime, written_at: datetime) -> datetime:
-    """When something became visible: the time on record, or the store's time if the clock of the record was wrong.
+    """When something became visible: the recorded time, or the store's time if the record's clock was wrong.
 
     This does not depend on the period asked for, so adjacent periods count everything once.
     """
@@ -73,9 +73,9 @@ def commit_facts(
     return CommitFacts(
         moment=moment,
         is_clock_off=bool(clock_off),
-        # Without what no report shows: adding it up would cost more with each column that ever had a misfit.
+        # Skips data that no report shows: adding it up would cost more with each column that ever had a misfit.
         counts=replace(counts_of(commit, with_source=with_source), misfits=Counter(), redriven_by_reason=Counter()),
-        # Clocks differ: what seems to end before it began took no time.
+        # Clocks differ: an end before its start counts as no time.
         duration_seconds=max(0.0, (done.done_at - commit.started_at).total_seconds()),
         work=(commit.started_at + clock_off, decided_at + clock_off),
         for_operator=quarantined_files(commit, moment),
@@ -188,14 +188,14 @@ class Tallies:
         return self._whole.counts
 
     def add_records(self, records: Mapping[str, datetime]) -> None:
-        """Count what listed names tell: redrives, and attempts that failed without an outcome."""
+        """Count listed names: redrives, and attempts that failed without an outcome."""
         for name, written_at in records.items():
             if self._period.holds(written_at):
                 self.more["failed_attempts"] += name.endswith("-failed.json")
                 self.more["redrives"] += redrive_number(name) is not None
 
     def add_unreadable(self, message: str) -> None:
-        """Add a record that is damaged."""
+        """Add a damaged record."""
         messages = (*self.unreadable.messages, message)[:SHOWN_UNREADABLE]
         self.unreadable = figures.Unreadable(self.unreadable.records + 1, messages)
 
