@@ -272,9 +272,9 @@ def _examples(words: str) -> str:
 
 @contextmanager
 def _safely_shown() -> Iterator[None]:
-    """Escape what click's own messages quote from the command line: a pattern of the shell may have put names there.
+    """Escape quoted arguments in click's messages: shell patterns may have inserted file names.
 
-    If a command got too many arguments, the message adds the options that may be meant.
+    After too many arguments, the message adds the options that may be meant.
     """
     try:
         yield

@@ -103,7 +103,7 @@ class LiveLine:
 
 @contextmanager
 def working(what: str, meter: Meter) -> Iterator[None]:
-    """Show on stderr how far work has come while the context is open, unless it is short or the log there is JSON.
+    """Show progress on stderr while the context is open, unless the work is short or the log is JSON.
 
     Args:
         what: The work, in a word or two.
