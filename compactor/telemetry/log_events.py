@@ -362,7 +362,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
         "none for a back-fill; else find the producer of many dates, or lower `BuilderBatchMessages`",
     ),
     "files.unrouted": _error(
-        "announced objects match no stream's prefix, so no manifest names them",
+        "announced objects match no stream's prefix, so no manifest lists them",
         {"files": "how many", "first": "one of their URIs"},
         "add a stream or correct its prefixes; then `compactor plan PREFIX --stream NAME`",
     ),

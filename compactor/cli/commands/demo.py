@@ -1,4 +1,4 @@
-"""`compactor demo`: runs the whole job on this machine, without an AWS account."""
+"""`compactor demo`: runs the complete job on this machine, without an AWS account."""
 
 import re
 from pathlib import Path

@@ -158,7 +158,7 @@ def test_a_manifest_in_work_keeps_its_date() -> None:
     uri = harness.layout.manifest("new")
     harness.ledger.accept(accepted.model_copy(update={"manifest_id": "new", "source_uri": uri, "manifest": manifest}))
     [refused] = expire(harness).refused
-    assert "1 manifest in work" in refused.why
+    assert "1 manifest in progress" in refused.why
 
 
 def _changes() -> int:
