@@ -13,7 +13,6 @@ import click
 from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.cli.ui.signals import interruptible
 from compactor.cli.ui.terminal import write_out
-from compactor.core.errors import NoSettingsError
 from compactor.core.layout import MANIFEST_ID
 from compactor.telemetry.logs import configure_logs
 
@@ -75,6 +74,8 @@ class Invocation:
         Raises:
             SettingsError: DST has none, or another user may have written them.
         """
+        from compactor.wiring.settings_files import NoSettingsError  # noqa: PLC0415 - pydantic is slow to load
+
         try:
             return self._place()
         except NoSettingsError:

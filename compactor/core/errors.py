@@ -214,12 +214,6 @@ class SettingsError(OperatorError):
         return type(self), (self.faults,)
 
 
-class NoSettingsError(SettingsError):
-    """A command was given no settings and found none."""
-
-    next_move = "name DST or a settings file, or run `compactor init`; then run it again"
-
-
 class ExtraMissing(OperatorError):
     """Optional packages that this work needs are not installed."""
 

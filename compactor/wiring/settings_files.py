@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from compactor.adapters.stores import StoreSpec
-from compactor.core.errors import AccessError, NoSettingsError, ObjectNotFound, SettingsError
+from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder, is_s3
 from compactor.core.ports import ObjectStore
@@ -19,6 +19,12 @@ from compactor.settings.compact_paths import HOME_SUFFIX, SETTINGS_NAME
 from compactor.settings.places import parse_own_place, real_place
 from compactor.settings.settings import SECTIONS, Settings, load_settings, parse_settings, parse_toml
 from compactor.settings.validation import ENV_PREFIX, ENV_SEPARATOR, Source, read_environment
+
+
+class NoSettingsError(SettingsError):
+    """A command was given no settings and found none."""
+
+    next_move = "name DST or a settings file, or run `compactor init`; then run it again"
 
 
 def settings_at(

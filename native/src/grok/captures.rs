@@ -95,7 +95,7 @@ mod tests {
     fn groups_may_have_names_of_their_own() {
         let keys = found("(?<_grok_0>a)(?<own>b)(c)").unwrap();
         assert_eq!(keys, [("key", "int"), ("own", "")].map(|(key, kind)| (key.to_owned(), kind.to_owned())));
-        assert!(found("(?<_grok_2>a)").unwrap_err().contains("no name for a group"));
+        assert!(found("(?<_grok_2>a)").unwrap_err().contains("not a valid group name"));
         assert!(found("(a)").unwrap_err().contains("captures nothing"));
         assert!(found("(").unwrap_err().contains("does not compile"));
         assert!(found("(?<_grok_0>a)|(?<_grok_1>b)").unwrap_err().contains("expected one type"));

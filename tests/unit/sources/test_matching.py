@@ -126,7 +126,7 @@ def test_a_new_file_with_length_and_time_of_a_renamed_one() -> None:
     had = [naming(1, "a", "1", "x", "compacted")]
     found = matched([("a", "1", "y"), ("b", "1", "x")], had, "/w/a")
     assert found.renamed == {"/w/b": "/w/a"}
-    assert "another name" in found.replaced["/w/a"].hindrance
+    assert "a different name" in found.replaced["/w/a"].hindrance
 
 
 def test_versions_in_words() -> None:

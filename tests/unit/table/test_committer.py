@@ -258,7 +258,7 @@ def test_a_table_that_always_changes(world: TableWorld) -> None:
 def test_a_table_of_another_state(world: TableWorld) -> None:
     """Its fence says nothing of these batches."""
     world.table.create("/other/state/", version(1))
-    with pytest.raises(OperatorError, match="expected a table of /w/state/ alone"):
+    with pytest.raises(OperatorError, match="expected a table of /w/state/ only"):
         world.process([world.place("a")]).step()
     assert list(world.recorded()) == []
 
