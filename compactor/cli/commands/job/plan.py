@@ -94,7 +94,8 @@ def plan(
     """Write manifests for files under PREFIX that have none.
 
     Use it for back-fills, and for files whose events were lost. With kafka://CLUSTER/TOPIC or kinesis://SOURCE/STREAM
-    as PREFIX, it lands the records of a topic or stream. You may repeat it: no file is planned twice.
+    as PREFIX, it lands the records of a topic or stream. You may repeat it: no version of a file is planned twice. A
+    local file that grew, was renamed or touched is a new version; only `compact` recognises such files.
 
     Exit codes: 1 if a partition is unreadable; 3 if the job did not keep up with --inventory, or records were deleted
     before they were landed.
