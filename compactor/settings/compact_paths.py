@@ -282,7 +282,7 @@ def contradictions(paths: CompactPaths, options: Options, kept: Document) -> lis
         if key == "format" and options.format is None:
             what = f"--grok {options.grok}"
         edited = f", or a different {section}.{key} in {paths.settings_file} for later files" if is_editable else ""
-        found = f"{paths.output} has had {section}.{key} = {json.dumps(has)} since its first call"
+        found = f"{paths.output} has {section}.{key} = {json.dumps(has)} since its first call"
         faults.append(f"{what}: {found} -> expected the same value, a different DST{edited}")
     return faults
 

@@ -240,7 +240,7 @@ def test_publish_by_hand(catalog: Catalog, config: Path, tmp_path: Path) -> None
     catalog.client.update_table(DatabaseName=catalog.database, TableInput=made)
     code, shown, said = call(config, "schema", "publish")
     assert (code, shown.splitlines()[-1]) == (3, "  n  int in the table, expected string")
-    assert "1 column of another type than in the output" in said
+    assert "1 column with other types than the output" in said
     document = json.loads(call(config, "schema", "publish", "--json")[1])
     assert document["other_types"] == [{"column": "n", "found": "int", "expected": "string"}]
 

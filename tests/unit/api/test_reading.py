@@ -158,7 +158,7 @@ def test_errors_are_those_of_the_command(name: str, keywords: dict[str, Any], ar
         getattr(compactor, name)(**keywords)
     result = run(name, *arguments)
     assert result.exit_code == (2 if isinstance(raised.value, compactor.SettingsError) else 1)
-    assert f"compactor: {raised.value}\n" in result.stderr
+    assert f"compactor: {raised.value}" in result.stderr
 
 
 @pytest.mark.usefixtures("compacted")

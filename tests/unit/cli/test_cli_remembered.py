@@ -17,7 +17,7 @@ GROK = "%{WORD:verb} %{NOTSPACE:path}"
 LONG = '[[columns]]\nname = "id"\ntype = "long"\n'
 STRING = '[[columns]]\nname = "id"\ntype = "string"\n'
 WITH_X = f'{LONG}[[columns]]\nname = "x"\ntype = "string"\n'
-EDIT = "another DST, or another {} in {}.compactor/compactor.toml for later files"
+EDIT = "a different DST, or a different {} in {}.compactor/compactor.toml for later files"
 
 # By option: the words of the first call, those of a later one, and the fault of that; empty if it is remembered.
 LATER: list[tuple[str, list[str], list[str], str]] = [
@@ -105,7 +105,7 @@ def test_a_refusal_says_how_to_change_it_on_purpose(out: Path, options: Options,
     with pytest.raises(SettingsError) as caught:
         folder_settings(paths, options, {})
     [fault] = caught.value.faults
-    assert fault.endswith(f" -> expected the same, {EDIT.format(key, out)}")
+    assert fault.endswith(f" -> expected the same value, {EDIT.format(key, out)}")
 
 
 def test_of_two_first_calls_the_slower_one_is_refused(out: Path) -> None:

@@ -209,7 +209,7 @@ def test_without_settings(java: int | None, tmp_path: Path, monkeypatch: pytest.
     assert result.exit_code == 0, result.stdout
     lines = result.stdout.splitlines()
     assert lines[:2] == [
-        "skipped  settings      none, so only what `compact` needs is checked",
+        "skipped  settings      none, so the check covers only `compact`",
         "                    -> to check more, give DST or --config FILE, or run compactor init",
     ]
     said = "not found" if java is None else f"11 ({tmp_path}/java)"
