@@ -74,7 +74,8 @@ SHARDS = (1, 1, 2)
 
 SETTINGS: dict[str, Any] = {
     "paths": {place: f"{ROOT}/{place}" for place in ("manifests", "output", "state")},
-    "input": {"allowed_prefixes": [f"{ROOT}/raw", str(TOPIC)]},
+    # Of a whole cluster, so that `compactor plan` alone lands the topic, when the operator calls it.
+    "input": {"allowed_prefixes": [f"{ROOT}/raw", "kafka://main"]},
     "kafka": {"clusters": {TOPIC.source: {"bootstrap.servers": "none:1"}}},
     "stream": {"trigger_interval_seconds": 15, "manifests_in_flight": 3},
     "builder": {"target_manifest_bytes": 1500},
