@@ -126,6 +126,15 @@ class ObjectStore(Protocol):
         """
 
 
+def delete_by_name(store: ObjectStore, uri: str, etag: str) -> bool:
+    """Do what `delete_version` does where a store can delete only by name: check first, then delete."""
+    found = store.stat(uri)
+    is_this = found is not None and found.etag == etag
+    if is_this:
+        store.delete([uri])
+    return is_this or found is None
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Which manifest holds a file.

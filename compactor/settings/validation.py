@@ -61,8 +61,8 @@ class Source:
         """Record an invalid value, which is left out if it may be a secret."""
         variable = self.origins.get(key.partition("[")[0])
         origin = f" (from {variable})" if variable else ""
-        if key.endswith(("uri", "url")):
-            value = _USERINFO.sub(r"\1***@", str(value))
+        if isinstance(value, str) and key.endswith(("uri", "url")):
+            value = _USERINFO.sub(r"\1***@", value)
         text = "(value not shown)" if _MAY_BE_SECRET.fullmatch(key) else shown(value)
         self.faults.append(f"{key}: {text}{origin} -> expected {expected}")
 

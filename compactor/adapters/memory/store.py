@@ -13,7 +13,7 @@ from compactor.adapters.local.machine import SystemClock
 from compactor.core.distributions import Distribution
 from compactor.core.errors import ObjectChanged, ObjectNotFound
 from compactor.core.layout import canonical
-from compactor.core.ports import NO_DIMENSIONS, Claim, Clock, ObjectInfo
+from compactor.core.ports import NO_DIMENSIONS, Claim, Clock, ObjectInfo, delete_by_name
 
 
 class ManualClock:
@@ -132,10 +132,7 @@ class MemoryStore:
                 self._objects.pop(canonical(uri), None)
 
     def delete_version(self, uri: str, etag: str) -> bool:
-        found = self.stat(uri)
-        if found is not None and found.etag == etag:
-            self.delete([uri])
-        return found is None or found.etag == etag
+        return delete_by_name(self, uri, etag)
 
 
 @dataclass

@@ -30,7 +30,7 @@ from compactor.adapters.aws.s3.multipart import S3Writer, send_checksum_first
 from compactor.adapters.listing import start_within
 from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical, is_s3
-from compactor.core.ports import ObjectInfo
+from compactor.core.ports import ObjectInfo, delete_by_name
 
 _TRIES = 5
 _DELETE_BATCH = 1000  # the limit of DeleteObjects [S3 API]
@@ -179,10 +179,7 @@ class S3Store:
                     self._delete_keys(bucket, of_bucket - unlistable)
 
     def delete_version(self, uri: str, etag: str) -> bool:
-        found = self.stat(uri)
-        if found is not None and found.etag == etag:
-            self.delete([uri])
-        return found is None or found.etag == etag
+        return delete_by_name(self, uri, etag)
 
     def _delete_keys(self, bucket: str, keys: set[str]) -> None:
         """Delete up to 1,000 keys; retry keys with a transient error."""
