@@ -150,10 +150,19 @@ def rejects_found(store: ObjectStore, uri: str, wanted: Wanted) -> Iterator[Reje
     Raises:
         StagingError: The file is missing, truncated, or not a file of rejects.
     """
-    for (source_uri, number), rows in groupby(reject_rows(store, uri), key=lambda row: row[:_LINE]):
+    found = reject_rows(store, uri, chosen=partial(_candidates, wanted))
+    for (source_uri, number), rows in groupby(found, key=lambda row: row[:_LINE]):
         reason, many, is_found = _searched(rows, wanted)
         if is_found:
             yield RejectFound(source_uri, number, reason, many)
+
+
+def _candidates(wanted: Wanted, batch: pa.RecordBatch) -> Sequence[int]:
+    """The rows of rejects that may contain a value, or a part of one: the first and last lines may have more pieces."""
+    numbers, last = batch.column("line_number"), batch.num_rows - 1
+    if _trues(pc.equal(numbers[1:], numbers[:last])):  # pieces of a long line
+        return range(batch.num_rows)
+    return sorted({0, last, *wanted.candidates(batch.column("raw"))})
 
 
 def _searched(rows: Iterator[RejectRow], wanted: Wanted) -> tuple[str, int, bool]:

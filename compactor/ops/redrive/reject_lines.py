@@ -3,7 +3,7 @@
 import gzip
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -269,7 +269,12 @@ def _joined(pieces: Iterator[RejectRow], most_bytes: int) -> bytes:
 
 
 def reject_rows(
-    store: ObjectStore, uri: str, takes: Callable[[str, str], bool] | None = None, *, source_uri: str = ""
+    store: ObjectStore,
+    uri: str,
+    takes: Callable[[str, str], bool] | None = None,
+    *,
+    source_uri: str = "",
+    chosen: Callable[[pa.RecordBatch], Sequence[int]] | None = None,
 ) -> Iterator[RejectRow]:
     """Yield the rows of one Parquet file of rejects. Skips row groups without matches.
 
@@ -278,6 +283,7 @@ def reject_rows(
         uri: The Parquet file.
         takes: Whether to yield the lines of an input file with a reason; None for all.
         source_uri: The only input file whose lines to yield; empty for all.
+        chosen: The numbers of the rows of a batch to yield; None for all.
 
     Raises:
         StagingError: The file is missing, truncated, or not a rejects file.
@@ -288,6 +294,7 @@ def reject_rows(
             if not _may_have(file, number, takes, source_uri):
                 continue
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[number], columns=_COLUMNS):
+                batch = batch if chosen is None else batch.take(pa.array(chosen(batch), pa.int64()))  # noqa: PLW2901
                 columns: list[list[Any]] = [batch.column(name).to_pylist() for name in _COLUMNS]
                 for row in map(RejectRow._make, zip(*columns, strict=True)):
                     if source_uri in {"", row.source_uri} and (takes is None or takes(row.source_uri, row.reason)):

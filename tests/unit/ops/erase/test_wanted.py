@@ -1,7 +1,9 @@
 """What holds a value: by its key in JSON, however it is written, and as a word anywhere in what is no JSON."""
 
 import json
+from time import process_time
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,3 +103,44 @@ def test_a_value_is_found_as_json_writes_it(value: str, others: set[str]) -> Non
         assert wanted.in_line(line.encode(errors="surrogatepass")) is bool(value)
     assert wanted.has(value) is bool(value)
     assert value == "" or wanted.is_between(value, value)
+
+
+@pytest.mark.parametrize("line", ["id=Jürgen;", "Jürgen", "no 李 here", "[Łukasz, 李]"])
+@pytest.mark.parametrize("codec", ["utf-8", "latin-1", "utf-16-le", "utf-16-be"])
+def test_other_encodings(line: str, codec: str) -> None:
+    """A line that is not UTF-8 is searched as Latin-1, and as UTF-16 from either half of a character."""
+    wanted = Wanted(("id",), frozenset({"Jürgen", "李", "Łukasz"}))
+    raw = line.encode(codec, "ignore")
+    if codec != "latin-1" or "Jürgen" in line:
+        assert wanted.in_line(raw)
+        assert wanted.in_line(b"\0" + raw) or codec == "utf-8"
+    assert not wanted.in_line(
+        line.replace("Jürgen", "Jürgens").replace("李", "木").replace("Łu", "lu").encode(codec, "ignore")
+    )
+
+
+@settings(max_examples=100)
+@given(
+    st.sets(st.text('ab1 .-é李\\n"', min_size=1, max_size=4), min_size=1, max_size=3),
+    st.lists(st.text('ab1 .-é李\\n"{u0061', max_size=12), min_size=1, max_size=3),
+)
+def test_no_line_that_holds_one_is_passed_over(values: set[str], texts: list[str]) -> None:
+    """The quick search of many lines lists each that the exact one finds."""
+    wanted = Wanted(("id",), frozenset(values))
+    for escaped in (False, True):
+        lines = [(json.dumps(text) if escaped else text).encode() for text in texts]
+        found = wanted.candidates(pa.array(lines, pa.binary()))
+        assert {at for at, line in enumerate(lines) if wanted.in_line(line)} <= set(found)
+
+
+def test_many_values_cost_little() -> None:
+    """A flood of rejects is searched once for all values, not once for each."""
+    wanted = Wanted(
+        ("id",), frozenset(f"{'abcdefghij' * 4}"[: 5 + at % 35] + f"{at}@mail.example" for at in range(100))
+    )
+    lines = pa.array(
+        [b"2026-01-01 ERROR user-name failed at step 7, code=0x1f [retry] (a.b.c) <x>"] * 1_000, pa.binary()
+    )
+    begin = process_time()
+    assert not any(wanted.candidates(lines) for _ in range(20))
+    assert process_time() - begin < 1  # 1.5 MB
