@@ -25,7 +25,7 @@ EVERYDAY = {
     "report": "Write a report on a period as one self-contained HTML page.",
     "redrive": "Reprocess dead letters, quarantined files or rejected lines.",
     "rebuild": "Regenerate lost or damaged output from the same input.",
-    "dismiss": "Give up quarantined input, so that it no longer needs attention.",
+    "dismiss": "Give up quarantined input, dead letters and lost output.",
     "doctor": "Check the settings, this machine, AWS and all storage.",
     "demo": "Generate a day of events, compact it, and prove that no row is lost.",
 }

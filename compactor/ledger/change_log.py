@@ -155,16 +155,21 @@ def _released_id(uri: str) -> str:
     return base_name(uri).partition(".")[0]
 
 
-def give_up(state: State, manifest_id: str, uri: str, how: How, reason: str, *, by: str) -> GivenUp:
-    """Record that a quarantined input is given up, in addition to other inputs of its manifest.
+def give_up(
+    state: State, manifest_id: str, uri: str, how: How, reason: str, *, by: str, generation: int = 0
+) -> GivenUp:
+    """Record that a dead letter, an input or an output is given up, in addition to others of its manifest.
+
+    See `GivenUp` for the arguments.
 
     Returns:
         The decided change; an earlier one with the same decision stays unchanged.
     """
     change = GivenUp(
         about=manifest_id,
-        id=digest(f"{how} {uri}".encode())[:32],
+        id=digest(f"{how} {generation} {uri}".encode())[:32],
         input=uri,
+        generation=generation,
         how=how,
         reason=reason,
         by=by,

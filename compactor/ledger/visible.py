@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from compactor.core.documents.changes import (
     TAKES,
+    Commit,
+    GivenUp,
     Part,
     Release,
     Rule,
@@ -56,12 +58,14 @@ class Visible:
     _held: Callable[[Why, str], tuple[Taking, ...]] = field(init=False)
     _held_parts: Callable[[str], Mapping[str, Sequence[Moved]]] = field(init=False)
     _expired_dates: Callable[[], frozenset[str]] = field(init=False)
+    _given_up: Callable[[str], tuple[GivenUp, ...]] = field(init=False)
     _asked: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_held", lru_cache(maxsize=_DATES_HELD)(self._read))
         object.__setattr__(self, "_held_parts", lru_cache(maxsize=_MERGED_DATES_HELD)(self._read_parts))
         object.__setattr__(self, "_expired_dates", lru_cache(maxsize=1)(self._read_expired_dates))
+        object.__setattr__(self, "_given_up", lru_cache(maxsize=_DATES_HELD)(self._read_given_up))
 
     def taken(self, part: Part, key: ManifestKey, generation: int = 1) -> Taking | None:
         """The change that deleted a part of a manifest; None if the part must exist."""
@@ -71,6 +75,11 @@ class Visible:
         if found is not None or not may_be_old:
             return found
         return expired_by((each for why in whys for each in self._read(why, key.date)), part, key, generation)
+
+    def given_up(self, commit: Commit, uri: str) -> GivenUp | None:
+        """Who gave up a lost file of output or rejects, and why; None if it must exist."""
+        found = (each for each in self._given_up(commit.manifest_id) if each.generation == commit.generation)
+        return next((each for each in found if each.input == uri), None)
 
     def has_expired_rows(self, key: ManifestKey, generation: int) -> bool:
         """Whether a rule deleted the rows of a manifest's generation, for calls that check every manifest."""
@@ -114,6 +123,9 @@ class Visible:
             except RecordUnreadable as exc:
                 self.faults[uri] = str(exc).removeprefix(f"{uri}: ")
         return tuple(found)
+
+    def _read_given_up(self, manifest_id: str) -> tuple[GivenUp, ...]:
+        return tuple(changes_about(self.state, GivenUp, manifest_id, Why.GIVEN_UP))
 
     def _read_parts(self, date: str) -> Mapping[str, Sequence[Moved]]:
         found = defaultdict[str, list[Moved]](list)

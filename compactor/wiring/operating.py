@@ -134,8 +134,8 @@ def cleaner(app: App, who: str = BY_JOB) -> Cleaner:
     return Cleaner(app.state, retention, Expirer(app.state, who), has_table=app.settings.has_table)
 
 
-def redriver(app: App, *, on_crash_point: OnRedriveCrashPoint = ignore_crash_point) -> "Redriver":
-    """Create the redriver for dead letters, quarantined files and rejected lines."""
+def redriver(app: App, who: str = BY_JOB, *, on_crash_point: OnRedriveCrashPoint = ignore_crash_point) -> "Redriver":
+    """Create the redriver for dead letters, quarantined files and rejected lines, which records the given operator."""
     from compactor.ops.redrive.planner import RedrivePlanner
     from compactor.ops.redrive.redriver import Redriver
     from compactor.ops.redrive.reject_lines import Recheck
@@ -154,7 +154,9 @@ def redriver(app: App, *, on_crash_point: OnRedriveCrashPoint = ignore_crash_poi
         has_one_parser=engine_choice(settings.convert).name == "native",
         grok=grok.decoder if grok else None,
     )
-    return Redriver(state=app.state, redrive_planner=redrive_planner, recheck=recheck, on_crash_point=on_crash_point)
+    return Redriver(
+        state=app.state, redrive_planner=redrive_planner, recheck=recheck, by=who, on_crash_point=on_crash_point
+    )
 
 
 def rejects_reader(

@@ -1,4 +1,4 @@
-"""`compactor dismiss`: gives up quarantined input, so that it no longer needs attention."""
+"""`compactor dismiss`: gives up quarantined input, dead letters and lost output, which then need no attention."""
 
 from dataclasses import replace
 
@@ -13,10 +13,13 @@ from compactor.cli.ui.output import print_result, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import LogGap, is_log
 from compactor.core.text.formatting import count
-from compactor.ops.redrive.giving_up import Dismissal, find_quarantined, given_up
+from compactor.core.text.safe_text import Suggestions
+from compactor.ops.rebuild.damaged import RebuildScan, RebuildScope
+from compactor.ops.redrive.giving_up import Dismissal, dismissed, find_unsettled
 from compactor.ops.redrive.redrivable import Refused
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 from compactor.settings.settings import Settings
+from compactor.wiring import operating
 from compactor.wiring.app import App
 
 
@@ -24,7 +27,9 @@ from compactor.wiring.app import App
 @click.argument("uris", metavar="[FILE|RANGE]...", nargs=-1)
 @click.option("--why", required=True, metavar="TEXT", help="Record why the input is no longer expected.")
 @destination_option
-@manifest_option(multiple=True, about="Give up only input of this manifest; repeatable.")
+@manifest_option(
+    multiple=True, about="Give up what is open of this manifest, also a dead letter and lost output; repeatable."
+)
 @date_option
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be given up.")
 @click.option("--yes", is_flag=True, help="Do not prompt before giving up the selection of --manifest and --date.")
@@ -40,32 +45,48 @@ def dismiss(
     yes: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Give up quarantined input, so that it no longer needs attention.
+    """Give up quarantined input, dead letters and lost output.
 
     Gives up each FILE, and each RANGE of a topic or stream, by its URI; without any, all quarantined input of
-    --manifest or --date, after a prompt. Records who gave it up, when and why: status, verify, report and trace show
-    it, and redrive skips it. Rows of other file versions stay, and a new version is compacted as usual.
+    --manifest or --date, after a prompt. --manifest also gives up a dead letter, and files of output or rejects that
+    are gone and cannot be rebuilt. Records who gave it up, when and why: status, verify, report and trace show it, and
+    redrive skips it. Rows of other file versions stay, and a new version is compacted as usual.
 
-    Exit codes: 1 cancelled at the prompt; 3 some input was refused, because it is not quarantined.
+    Exit codes: 1 cancelled at the prompt; 3 something was refused, because it is not open or can be rebuilt.
     """
     if not (uris or manifest_ids or day):
         raise click.UsageError("expected FILE, RANGE, --manifest or --date")
     for each in uris:
         refuse_destination(invocation, each, "a quarantined file or range")
     settings = invocation.settings()
-    state = App(settings).state
-    found = find_quarantined(state, [absolute_uri(each) for each in uris], manifest_ids, date=day)
+    app = App(settings)
+    found = find_unsettled(app.state, [absolute_uri(each) for each in uris], manifest_ids, date=day)
+    if manifest_ids and not uris:
+        scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids))
+        found = _without_rebuildable(found, scan, settings.suggestions.marked())
     refused = tuple(_explained(settings, each) for each in found.refused)
     found = replace(found, refused=refused, why=why, dry_run=dry_run)
-    if found.inputs and not (uris or dry_run or yes):
+    if not (found.is_empty or uris or dry_run or yes):
         what = _sum(found)
         refusal = not_confirmed("dismiss", what, question=f"Give up {what}?", done="given up")
         if refusal is not None:
             return refusal
     if not dry_run:
-        found = replace(found, inputs=given_up(state, found.inputs, "dismissed", why, by=person()))
+        found = dismissed(app.state, found, why, by=person())
     print_result(found, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if found.refused else ExitCode.DONE
+
+
+def _without_rebuildable(found: Dismissal, scan: RebuildScan, suggest: Suggestions) -> Dismissal:
+    """Refuse lost files that can be regenerated."""
+    why = {each.commit.manifest_id: each.why for each in scan.damaged}
+    lost = tuple(each for each in found.lost_files if each.manifest_id not in why)
+    refused = (
+        Refused(each, "", f"{fault}; expected {suggest.call('rebuild', '--manifest', each)}")
+        for each, fault in why.items()
+    )
+    others = (each for each in found.refused if each.manifest_id not in why)
+    return replace(found, lost_files=lost, refused=(*refused, *others))
 
 
 def _sum(found: Dismissal) -> str:
@@ -74,14 +95,29 @@ def _sum(found: Dismissal) -> str:
     # The sequence numbers of a stream give no count.
     offsets = sum(each.offsets for each in gaps)
     ranges = f"{count(offsets, 'offset')} of {count(len(gaps), 'range')}" if offsets else count(len(gaps), "range")
-    return " and ".join([files, ranges] if gaps and len(gaps) < len(found.inputs) else [ranges if gaps else files])
+    lost = count(len(found.lost_files), "lost file")
+    parts = {
+        "nothing": found.is_empty,
+        files: len(found.inputs) > len(gaps),
+        ranges: gaps,
+        count(len(found.dead_letters), "dead letter"): found.dead_letters,
+        f"{lost} with {count(sum(each.rows for each in found.lost_files), 'line')}": found.lost_files,
+    }
+    return " and ".join(what for what, is_some in parts.items() if is_some)
 
 
 def _show(found: Dismissal) -> None:
     echo(f"{'Would give up' if found.dry_run else 'Gave up'} {_sum(found)}")
     words = [f"{each.uri}: {each.status} in manifest {each.manifest_id}" for each in found.inputs]
     show_lines(
-        [f"{word}; {each.detail}" if is_log(each.uri) else word for word, each in zip(words, found.inputs, strict=True)]
+        [
+            *(
+                f"{word}; {each.detail}" if is_log(each.uri) else word
+                for word, each in zip(words, found.inputs, strict=True)
+            ),
+            *(f"manifest {each.manifest_id}: {each.reason}" for each in found.dead_letters),
+            *(f"{each.uri}: {count(each.rows, 'line')} of manifest {each.manifest_id}" for each in found.lost_files),
+        ]
     )
     show_lines([f"{each.uri or each.manifest_id}: {each.why}" for each in found.refused], title="Refused")
 

@@ -78,7 +78,7 @@ def _show(report: RebuildReport) -> None:
     rows = sum(each.rows for each in report.rebuilt)
     would = "Would rebuild" if report.dry_run else "Rebuilt"
     intact = f"; {report.intact:,} intact" if report.intact else ""
-    expired = f"; {report.expired:,} expired" if report.expired else ""
+    expired = f"; {report.expired:,} expired or given up" if report.expired else ""
     echo(f"{would} {count(len(report.rebuilt), 'manifest')} with {count(rows, 'row')}{intact}{expired}")
     show_list([(each.manifest_id, each.why) for each in report.rebuilt])
     show_counted("Refused", [(each.manifest_id, each.why) for each in report.refused])

@@ -2,6 +2,7 @@
 
 import click
 
+from compactor.adapters.local.machine import person
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import date_option, destination_option, manifest_option
 from compactor.cli.ui.failures import ExitCode, not_confirmed
@@ -55,7 +56,7 @@ def redrive(
     if not (dry_run or yes) and scan.things > ASKED_ABOVE and (refusal := _asked(scan)) is not None:
         return refusal
     with working("redriving", app.state.meter):
-        report = operating.redriver(app).redrive(scan, dry_run=dry_run)
+        report = operating.redriver(app, person()).redrive(scan, dry_run=dry_run)
     print_result(report, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 
@@ -76,6 +77,7 @@ def _show(report: RedriveReport) -> None:
         echo(f"{'Would write' if report.dry_run else 'Wrote'} the manifest of an earlier redrive: {manifest_id}")
     for line in more_of(len(report.healed)):
         echo(f"  {line}")
+    show_counted("Settled", [(each.manifest_id, each.fate) for each in report.settled])
     refused = [(f"{each.manifest_id}{f'  {each.uri}' if each.uri else ''}", each.why) for each in report.refused]
     show_counted("Refused", refused)
 

@@ -74,11 +74,12 @@ def _show(found: TraceResult) -> None:
         ("rows are in", found.outputs),
         ("rejects are in", found.rejects),
         ("table", found.table.meaning if found.table is not None else ""),
+        ("lost", _lost(found)),
         ("expired", found.expired),
         ("erased", found.erased),
         ("quarantined", _quarantined(found)),
         ("redriven as", _redrives(found)),
-        ("taken over", f"by later manifests, the last file by {found.settled_by}" if found.settled_by else ""),
+        ("settled", found.settled_by),
         ("to do", found.fixes),
         ("next", found.next_moves),
     ]
@@ -120,9 +121,7 @@ def _files(found: TraceResult) -> list[str]:
     """The number of input files per status, and the files that are not compacted."""
     statuses = Counter(str(file.status) for file in found.files)
     others = [f"{file.status}: {file.uri}" for file in found.files if file.status != "compacted"]
-    if len(others) > SHOWN_FILES:
-        others = [*others[:SHOWN_FILES], f"and {len(others) - SHOWN_FILES:,} more; --json shows all"]
-    return [by_name(statuses), *others] if statuses else []
+    return [by_name(statuses), *_first(others)] if statuses else []
 
 
 def _quarantined(found: TraceResult) -> list[str]:
@@ -130,6 +129,16 @@ def _quarantined(found: TraceResult) -> list[str]:
     files = found.quarantined if found.kind == "file" else ()
     told = found.manifest_id if found.needs_operator and found.state is TraceState.QUARANTINED else ""
     return [f"{each.status} in manifest {each.manifest_id}; {each.fate}" for each in files if each.manifest_id != told]
+
+
+def _lost(found: TraceResult) -> list[str]:
+    return _first([f"{each.uri}{f': {each.settled_by}' if each.settled_by else ''}" for each in found.lost])
+
+
+def _first(lines: list[str]) -> list[str]:
+    """The first lines, and how many more there are."""
+    more = len(lines) - SHOWN_FILES
+    return [*lines[:SHOWN_FILES], f"and {more:,} more; --json shows all"] if more > 0 else lines
 
 
 def _redrives(found: TraceResult) -> list[str]:

@@ -132,7 +132,10 @@ def _show(report: VerifyResult, suggest: Suggestions) -> None:
     sums = tally(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines)
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""
     fields: list[Field] = [
-        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + _settled(report)),
+        (
+            "manifests",
+            f"{report.manifests:,} committed, {count(report.dead_letters, 'dead letter')}" + _settled(report),
+        ),
         ("not done", f"{report.unfinished:,}"),
         *([("closed dates", f"{report.closed_dates:,}, by their summaries")] if report.closed_dates else []),
         *_expired_fields(report),
@@ -182,26 +185,21 @@ def _table(table: VerifiedTable) -> list[str]:
 
 
 def _expired_fields(report: VerifyResult) -> list[Field]:
-    """Data removed by retention rules."""
-    fields: list[Field] = []
-    if report.expired_dates:
-        fields.append(("expired dates", f"{report.expired_dates:,}"))
-    names = [f"{count(each.files, _PARTS[each.part])} of {each.date} {each.why}" for each in report.expired[:SHOWN]]
-    names += more_of(len(report.expired))
-    if report.expiring:
-        names.append(unfinished(report.expiring))
-    return [*fields, ("expired", names)] if names else fields
+    """Data removed by retention rules, and lost data that was given up."""
+    names: dict[bool, list[str]] = {False: [], True: []}
+    for each in report.expired:
+        names[each.dismissed].append(f"{count(each.files, _PARTS[each.part])} of {each.date} {each.why}")
+    expired, lost = ([*each[:SHOWN], *more_of(len(each))] for each in names.values())
+    expired += [unfinished(report.expiring)] if report.expiring else []
+    dates = f"{report.expired_dates:,}" if report.expired_dates else ""
+    fields: list[Field] = [("expired dates", dates), ("expired", expired), ("lost", lost)]
+    return [each for each in fields if each[1]]
 
 
 def _settled(report: VerifyResult) -> str:
     """How many dead letters are settled."""
-    letters = report.dead_letter_manifests
-    found = {
-        "redriven": sum(bool(each.redriven) for each in letters),
-        "taken over": sum(bool(each.settled_by) for each in letters),
-    }
-    shown = ", ".join(f"{number:,} {how}" for how, number in found.items() if number)
-    return f" ({shown})" if shown else ""
+    ended = Counter(each.ended for each in report.dead_letter_manifests if each.is_settled)
+    return f" ({by_name(ended)})" if ended else ""
 
 
 def _shown(each: Discrepancy) -> tuple[str, ...]:

@@ -76,14 +76,16 @@ def discrepancy_entries(found: Iterable[Discrepancy]) -> list[tuple[str, ...]]:
 def counted_words(report: VerifyResult) -> str:
     """How many output files had their rows counted, and how many are missing."""
     files, verified = report.output_files, report.output_files_verified
-    expired = sum(each.files for each in report.expired if each.part == "rows")
-    others = (
-        (report.output_files_missing, "missing"),
-        (expired, "expired"),
-        (report.output_files_summed, "of closed dates, by their summaries"),
-        (files - verified - report.output_files_missing - expired - report.output_files_summed, "not as recorded"),
-    )
-    parts = [f"{number:,} {what}" for number, what in others if number]
+    gone = [each for each in report.expired if each.part == "rows"]
+    expired, dismissed = (sum(each.files for each in gone if each.dismissed is kind) for kind in (False, True))
+    others = {
+        "missing": report.output_files_missing,
+        "expired": expired,
+        "lost and dismissed": dismissed,
+        "of closed dates, by their summaries": report.output_files_summed,
+    }
+    others["not as recorded"] = files - verified - sum(others.values())
+    parts = [f"{number:,} {what}" for what, number in others.items() if number]
     if not parts:
         return f"counted in the footers of {count(files, 'output file')}"
     return f"counted in the footers of {verified:,} of {count(files, 'output file')} ({', '.join(parts)})"

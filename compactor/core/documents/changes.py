@@ -64,7 +64,7 @@ class Why(StrEnum):
     REDRIVEN = "redriven"  # redriven lines expired
     REJECTS = "rejects"  # rejects expired
     ERASED = "erased"  # lines were erased on request
-    GIVEN_UP = "given-up"  # quarantined input no longer needs an operator, although no manifest contains its lines
+    GIVEN_UP = "given-up"  # quarantined input, a dead letter or lost output no longer needs an operator
     MERGED = "merged"  # files of the table were merged
     RELEASED = "released"  # merged files may be deleted: the new file contains their rows
 
@@ -236,25 +236,27 @@ class Taking(LaterChange):
         return is_member and part in TAKES[self.why]
 
 
-How = Literal["dismissed", "removed", "excluded"]
-"""How quarantined input is given up.
+How = Literal["dismissed", "removed", "excluded", "compacted"]
+"""How something is given up.
 
-An operator `dismissed` a file, or a range of a topic or stream. A file without rows was found `removed`, or the
-settings have `excluded` it; both hold only while this is so.
+An operator `dismissed` it. A file without rows was found `removed`, or the settings have `excluded` it; both hold only
+while this is so. A redrive found all files of a dead letter `compacted` by other manifests.
 """
 
 
 class GivenUp(LaterChange):
-    """Quarantined input no longer needs an operator, although no manifest contains its lines.
+    """Quarantined input, a dead letter or lost output no longer needs an operator, although its lines may be lost.
 
     Attributes:
-        input: A file, or a gap in a topic or stream.
+        input: A file, or a gap in a topic or stream; empty for a dead letter.
+        generation: If it is a lost file of output or rejects, the generation of its commit; 0 for all else.
         reason: The operator's words, or the finding.
         by: Who decided it.
     """
 
     why: Literal[Why.GIVEN_UP] = Why.GIVEN_UP
     input: str
+    generation: int = 0
     how: How
     reason: str
     by: str
@@ -262,7 +264,7 @@ class GivenUp(LaterChange):
     @property
     def words(self) -> str:
         """How commands describe the input."""
-        did = "found removed" if self.how == "removed" else self.how
+        did = f"found {self.how}" if self.how in {"removed", "compacted"} else self.how
         return f"{did} by {self.by} at {self.decided_at:%Y-%m-%d %H:%M:%S} UTC: {self.reason}"
 
 

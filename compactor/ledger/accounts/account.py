@@ -108,13 +108,28 @@ class DeadLetterManifest:
     reason: str
     message: str
     redriven: bool | None = None  # whether it was redriven under a new id; None if unreadable
-    # If not, the manifest that took over its last file, or of which it is a redundant duplicate
+    # If not, the manifest that took over its last file, or of which it is a redundant duplicate; or who gave it up
     settled_by: str = ""
+    dismissed: How | Literal[""] = ""  # how it was given up; empty if it was not
 
     @property
     def is_settled(self) -> bool:
-        """Whether it needs no operator any more: it was redriven, or later manifests took over all of its files."""
+        """Whether it needs no operator any more: it was redriven, given up, or other manifests have all its files."""
         return self.redriven is True or bool(self.settled_by)
+
+    @property
+    def ended(self) -> str:
+        """What settled it, in one or two words; empty if it is open."""
+        if self.dismissed == "dismissed":
+            return "dismissed"
+        return "taken over" if self.settled_by else "redriven" if self.redriven else ""
+
+    @property
+    def fate(self) -> str:
+        """What settled it other than a redrive, as a sentence; empty if nothing did."""
+        if self.dismissed or not self.settled_by:
+            return self.settled_by
+        return f"its files were taken over by later manifests, the last one by {self.settled_by}"
 
 
 def letter_of(record: DeadLetter | OpenLetter) -> DeadLetterManifest:
@@ -138,7 +153,7 @@ class Account:
         root: The first manifest of its lineage.
         lineage: All redrives of its lineage, in order.
         quarantined: The files that it quarantined, with what settled each, if read.
-        settled_by: What settled the dead letter other than a redrive; empty if nothing did, or if not read.
+        settled_by: What settled the dead letter other than a redrive, in words; empty if nothing did, or if not read.
         uri: Where its object is now; empty if it does not exist.
         fault: Why its records could not be read completely.
     """

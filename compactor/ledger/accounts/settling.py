@@ -1,13 +1,12 @@
 """How inputs without rows get settled: dead letters and quarantined files. One rule for all commands.
 
 A quarantined file version is settled once it was redriven, or once an attempt that started later compacted that file. A
-later version that was quarantined too settles nothing, nor does a deleted file. An operator may dismiss it; see
-`Dismissal`.
+later version that was quarantined too settles nothing, nor does a deleted file. It may be given up; see `GivenUp`.
 
-A dead letter is settled once it was redriven, or once later manifests have committed rows for each of its files: from
-the version that it names, or a later one. This happens when a redrive claims its files and dies before recording
-itself, and a plan takes them over. A file that had changed by then needs no rows: its new version has its own event. A
-refused duplicate of a planned manifest is settled once that one is committed.
+A dead letter is settled once it was redriven or given up, or once later manifests have committed rows for each of its
+files: from the version that it names, or a later one. This happens when a redrive claims its files and dies before
+recording itself, and a plan takes them over. A file that had changed by then needs no rows: its new version has its own
+event. A refused duplicate of a planned manifest is settled once that one is committed.
 
 Summaries list what was open when its date was closed, and what settled it. So only manifests in no summary can have
 settled it since. What is in no summary may be settled by any later manifest.
@@ -97,11 +96,21 @@ class Settling:
             redriven[each.id] = None if each.fault is not None else each.was_redriven  # `verify` reports the fault
             if redriven[each.id] is False:
                 named[each.id] = named_versions(each)
+        dismissals = self.dismissals(named)
+        named = {each: versions for each, versions in named.items() if each not in dismissals}
         taken = self.duplicates(list(named)) | self.taken_over(named, among)
-        return [
-            replace(each, redriven=redriven[each.manifest_id], settled_by=taken.get(each.manifest_id, ""))
-            for each in letters
-        ]
+
+        def marked(letter: L) -> L:
+            found, by = dismissals.get(letter.manifest_id), taken.get(letter.manifest_id, "")
+            letter = replace(letter, redriven=redriven[letter.manifest_id], settled_by=by)
+            return letter if found is None else replace(letter, settled_by=found.words, dismissed=found.how)
+
+        return list(map(marked, letters))
+
+    def dismissals(self, manifest_ids: Collection[str]) -> dict[str, GivenUp]:
+        """How each given dead letter was given up; others are omitted."""
+        found = zip(manifest_ids, map_ordered(self._dismissals, manifest_ids), strict=True)
+        return {each: by_input[""] for each, by_input in found if "" in by_input}
 
     def duplicates(self, manifest_ids: Sequence[str]) -> dict[str, str]:
         """The manifest that each given one redundantly duplicates; others are omitted."""
@@ -182,7 +191,7 @@ class Settling:
         """A manifest's dismissals; none if they cannot be read, so that its files still need an operator."""
         try:
             found = changes_about(self.state, GivenUp, manifest_id, Why.GIVEN_UP)
-            return {each.input: each for each in found if self._still_holds(each)}
+            return {each.input: each for each in found if not each.generation and self._still_holds(each)}
         except (ObjectNotFound, StuckError):
             return {}
 
@@ -197,7 +206,7 @@ def settled(state: State, found: Sequence[Account], settling: Settling | None = 
     """Accounts with what settled each dead letter and quarantined file."""
     settling = settling or Settling(state)
     letters = settling.letters([letter_of(each.letter) for each in found if each.letter is not None])
-    settled_by = {each.manifest_id: each.settled_by for each in letters}
+    settled_by = {each.manifest_id: each.fate for each in letters}
     files = iter(settling.files([file for each in found for file in each.quarantined]))
     return [
         replace(each, settled_by=settled_by.get(each.id, ""), quarantined=tuple(next(files) for _ in each.quarantined))

@@ -17,7 +17,7 @@ from compactor.ledger.state import State
 from compactor.ledger.table.batches import RefusedBatches
 from compactor.ledger.visible import Visible
 from compactor.ops.verify.files import CommitFiles
-from compactor.ops.verify.report import Discrepancy
+from compactor.ops.verify.report import Discrepancy, ExpiredFiles, Finding
 
 FORCED = "requested, although its files are intact"
 ERASED = "lines of it were erased on request, and its input contains or contained them"
@@ -56,7 +56,7 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True)
 class _Expired:
-    """A commit whose rows expired."""
+    """A commit whose rows expired, or whose lost files an operator gave up."""
 
     commit: Commit
 
@@ -116,9 +116,10 @@ class RebuildScanner:
             if (expired := self.files.visible.taken("rows", commit.key, commit.generation)) is not None:
                 why = f"its rows {expired.words}; expected rows that no rule took"
                 return NotChanged(account.id, why) if is_named else _Expired(commit)
-            why = self._published_fault(commit) or (FORCED if scope.force else "")
+            checked = list(self.files.published(commit))
+            why = _published_fault(commit, checked) or (FORCED if scope.force else "")
             if not why:
-                return commit
+                return _Expired(commit) if any(isinstance(each, ExpiredFiles) for each in checked) else commit
         else:
             why = self._staged_fault(commit)
             if not why and is_named and RefusedBatches(self.state).is_held(commit.key, commit.generation):
@@ -129,14 +130,6 @@ class RebuildScanner:
         if account.accepted is None or account.accepted.manifest is None:
             return NotChanged(account.id, f"{why}. Its acceptance record is missing; expected it to be kept")
         return Damaged(account.accepted, commit, why)
-
-    def _published_fault(self, commit: Commit) -> str:
-        """The fault in a finished commit's files; empty if there is none."""
-        finals = {file.final for file in _files(commit)}
-        faults = (each for each in self.files.published(commit) if isinstance(each, Discrepancy))
-        found = [each for each in faults if each.where in finals]
-        words = [f"{each.where}: expected {each.expected}, found {each.found}" for each in found]
-        return _first_of(words, len(finals), "files lost or damaged")
 
     def _staged_fault(self, commit: Commit) -> str:
         """The files of an unfinished commit that are neither staged nor published; empty if there are none."""
@@ -183,6 +176,14 @@ def input_fault(state: State, commit: Commit) -> str:
 
     files = compacted(commit)
     return _first_of(filter(None, map_ordered(fault, files)), len(files), "input files changed or missing")
+
+
+def _published_fault(commit: Commit, checked: Iterable[Finding]) -> str:
+    """The fault in a finished commit's checked files; empty if there is none."""
+    finals = {file.final for file in _files(commit)}
+    found = [each for each in checked if isinstance(each, Discrepancy) and each.where in finals]
+    words = [f"{each.where}: expected {each.expected}, found {each.found}" for each in found]
+    return _first_of(words, len(finals), "files lost or damaged")
 
 
 def _why_no_commit(account: Account) -> str:

@@ -58,7 +58,7 @@ class RebuildReport:
     """The results of a rebuild. With `--dry-run` nothing is written."""
 
     intact: int = 0  # committed manifests with intact files
-    expired: int = 0  # committed manifests whose rows expired under a rule; left unchanged
+    expired: int = 0  # committed manifests whose files expired, or are lost and were given up; left unchanged
     rebuilt: tuple[Rebuilt, ...] = ()  # manifests whose rows were rebuilt
     refused: tuple[NotChanged, ...] = ()  # manifests that cannot be rebuilt
     failed: tuple[NotChanged, ...] = ()  # manifests whose rebuild failed; a later call may succeed

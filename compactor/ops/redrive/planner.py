@@ -15,7 +15,7 @@ from compactor.core.logs.names import is_log
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.ledger.accounts.account import Account, AccountState
-from compactor.ledger.accounts.reading import account_of
+from compactor.ledger.accounts.reading import Detail, account_of, accounts_of
 from compactor.ledger.landing.given import check_given, is_landed, names_landed
 from compactor.ledger.state import State
 from compactor.ops.redrive.redrivable import Refused
@@ -43,6 +43,8 @@ class Draft:
     # By URI, why a file was quarantined or its manifest dead-lettered
     reasons: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)  # by URI, why a file cannot be redriven
+    held: dict[str, str] = field(default_factory=dict)  # by URI, the other manifest that has a refused file
+    versions: dict[str, str | None] = field(default_factory=dict)  # by URI, the version of a refused file, if known
     planned: set[str] = field(default_factory=set)  # URIs that only plans give, if the manifest was refused
 
     def is_own(self, holder: str) -> bool:
@@ -61,10 +63,12 @@ class Draft:
     def refuse(self, refused: Mapping[str, str]) -> None:
         """Leave out files, by URI with the reason."""
         self.refused.update(refused)
+        self.versions.update({file.uri: file.etag for file in self.files if file.uri in refused})
         self.files = [file for file in self.files if file.uri not in refused]
 
     def refuse_held(self, holders: Mapping[str, str]) -> None:
         """Leave out files that other manifests have claimed, by URI with the holder."""
+        self.held.update(holders)
         self.refuse({uri: f"manifest {holder} has claimed it" for uri, holder in holders.items()})
 
     def refuse_named(self, files: Sequence[ManifestFile], found: Mapping[str, Sequence[Naming]]) -> None:
@@ -75,6 +79,7 @@ class Draft:
             if naming is not None:
                 has = "has compacted it" if naming.state == "compacted" else "names it, and is not done"
                 refused[file.uri] = f"manifest {naming.manifest_id} {has}"
+                self.held[file.uri] = naming.manifest_id
         self.refuse(refused)
 
     def refusals(self) -> list[Refused]:
@@ -247,6 +252,25 @@ class RedrivePlanner:
         for file in files:
             naming = Naming(manifest_id, canonical(file.uri), file.etag, "waiting")
             self._named_here.setdefault(naming.uri, []).append(naming)
+
+    def why_done(self, draft: Draft) -> str:
+        """Why nothing of a dead letter is left to do: other manifests have the rows of all its files; empty if not."""
+        if (
+            draft.account.letter is None
+            or draft.files
+            or not draft.refused
+            or draft.refused.keys() != draft.held.keys()
+        ):
+            return ""
+        commits = {each.id: each.commit for each in accounts_of(self.state, draft.held.values(), Detail.ACCEPTED)}
+        has = {each: _compacted(commit) if commit is not None else {} for each, commit in commits.items()}
+        for uri, holder in draft.held.items():
+            if not any(each.may_have(draft.versions.get(uri)) for each in has[holder].get(canonical(uri), ())):
+                return ""
+        number, last = len(draft.held), list(draft.held.values())[-1]
+        if number == 1:
+            return f"manifest {last} has compacted its file"
+        return f"other manifests have compacted its {number:,} files, the last one {last}"
 
     def _draft_of_files(self, account: Account, root: ManifestKey, reason: str | None) -> Draft:
         rejects_of = account.commit.rejects_of if account.commit is not None else ""

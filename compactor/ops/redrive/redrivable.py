@@ -89,11 +89,10 @@ def find_redrivable(state: State, scope: Scope) -> Redrivable:
 
 def _open_letters(settling: Settling, sources: Sequence[Source]) -> Iterable[Source | Refused]:
     letters = settling.letters([source.letter for source in sources if source.letter is not None])
-    settled_by = {each.manifest_id: each.settled_by for each in letters}
-    why = "its files were taken over by later manifests, the last one by {}"
+    fates = {each.manifest_id: each.fate for each in letters}
     for source in sources:
-        by = settled_by.get(source.key.id)
-        yield Refused(source.key.id, "", why.format(by)) if by else source
+        fate = fates.get(source.key.id)
+        yield Refused(source.key.id, "", fate) if fate else source
 
 
 def _open_files(settling: Settling, sources: Sequence[Source]) -> Iterable[Source | Refused]:

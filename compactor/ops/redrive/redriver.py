@@ -11,15 +11,16 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_crash_point
-from compactor.core.documents.changes import Commit
+from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Redrive, RedrivenInput
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
 from compactor.core.layout import MANIFEST_ID, ManifestKey, redriven_id
 from compactor.core.results import only
 from compactor.core.text.formatting import by_name, count
-from compactor.ledger.accounts.account import Account, Kind
+from compactor.ledger.accounts.account import Account, DeadLetterManifest, Kind, letter_of
 from compactor.ledger.accounts.reading import Detail, account_of
+from compactor.ledger.change_log import give_up
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.ops.redrive.planner import Draft, RedrivePlanner
@@ -50,12 +51,14 @@ class RedriveReport:
     # Rejected lines that are still invalid, by reason; left in place
     unchanged: Mapping[str, int] = field(default_factory=dict)
     redriven: tuple[Redriven, ...] = ()
+    # Dead letters that need no redrive, because other manifests have compacted all their files
+    settled: tuple[DeadLetterManifest, ...] = ()
     refused: tuple[Refused, ...] = ()
     # Manifests of interrupted redrives, now written
     healed: tuple[str, ...] = ()
 
 
-_Part = Redriven | Refused | str | Counter[str]
+_Part = Redriven | DeadLetterManifest | Refused | str | Counter[str]
 """Part of a report: a text is the manifest of an earlier redrive, a counter has lines that are still invalid."""
 
 
@@ -105,6 +108,7 @@ class Redriver:
     state: State
     redrive_planner: RedrivePlanner
     recheck: Recheck
+    by: str  # who redrives
     on_crash_point: OnRedriveCrashPoint = ignore_crash_point
 
     @property
@@ -119,6 +123,7 @@ class Redriver:
             dry_run,
             unchanged=sum(only(Counter, parts), Counter[str]()),
             redriven=only(Redriven, parts),
+            settled=only(DeadLetterManifest, parts),
             refused=(*scan.refused, *only(Refused, parts)),
             healed=tuple(dict.fromkeys(only(str, parts))),
         )
@@ -177,7 +182,19 @@ class Redriver:
             while (made := self._of_draft(call, draft)) is None:
                 yield from self._healed(call, draft.root)
             yield from made
-            yield from draft.refusals()
+            letter = draft.account.letter
+            if not made and letter is not None and (why := self.redrive_planner.why_done(draft)):
+                yield self._settled(call, letter, why)
+            else:
+                yield from draft.refusals()
+
+    def _settled(self, call: _Call, letter: DeadLetter, why: str) -> DeadLetterManifest:
+        """Record that a dead letter needs no redrive."""
+        found = replace(letter_of(letter), settled_by=why, dismissed="compacted")
+        if call.dry_run:
+            return found
+        change = give_up(self.state, letter.manifest_id, "", "compacted", why, by=self.by)
+        return replace(found, settled_by=change.words)
 
     def _of_draft(self, call: _Call, draft: Draft) -> list[Redriven] | None:
         """Redrive the files of a draft; None if another redrive took the number."""

@@ -146,19 +146,22 @@ def dead_letters(state: State, recent: Sequence[RecentCommit]) -> DeadLetters:
         elif not each.was_redriven:
             left.append(each.letter)
             named[each.id] = named_versions(each)
-    taken = _taken_over(state, named, recent)
+    settling = Settling(state)
+    given_up = settling.dismissals(named)
+    taken = (
+        _taken_over(settling, {each: named[each] for each in named if each not in given_up}, recent) | given_up.keys()
+    )
     letters = [each for each in left if each.manifest_id not in taken]
     reasons = Counter(letter.reason for letter in letters)
     looked_at = kept.manifests - (len(kept.waiting) - len(latest))
     return DeadLetters(kept.manifests, looked_at, len(letters), dict(reasons), tuple(letters[:_NAMED]))
 
 
-def _taken_over(state: State, named: Mapping[str, Sequence[Version]], recent: Sequence[RecentCommit]) -> set[str]:
+def _taken_over(settling: Settling, named: Mapping[str, Sequence[Version]], recent: Sequence[RecentCommit]) -> set[str]:
     """The dead letters whose files have all been taken over by later manifests.
 
     If a redrive was interrupted, which is rare, all later manifests are read; otherwise only the latest commits.
     """
-    settling = Settling(state)
     ids = [each for each, versions in named.items() if versions]
     is_interrupted = dict(zip(ids, map_ordered(settling.was_interrupted, ids), strict=True))
     taken = settling.taken_over({each: named[each] for each in ids if is_interrupted[each]})

@@ -13,6 +13,7 @@ from compactor.core.results import as_document, printed
 from compactor.core.text.safe_text import quoted, visible
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
 from compactor.ledger.history.redrive_log import Fate
+from compactor.ops.redrive.giving_up import LostFile
 from compactor.ops.redrive.redrivable import CURABLE
 from compactor.ops.trace.tables import TracedTable
 
@@ -40,6 +41,7 @@ class TraceState(StrEnum):
     IN_WORK = "in_work", "in a manifest that has an attempt", "has an attempt"
     DECIDED = "decided", "committed, but not all published yet"
     DONE = "done", _DONE, f"{_DONE}, except in quarantined files"
+    LOST = "lost", "lost: files of its manifest's output or rejects are gone"
     QUARANTINED = "quarantined", "quarantined; the rest of its manifest is done"
     DEAD_LETTERED = "dead_lettered", "its manifest is a dead letter", "dead letter"
 
@@ -119,9 +121,10 @@ class TraceResult:
     redriven_as: Sequence[TracedRedrive] = field(default_factory=list)  # later manifests that redrive it
     expired: Sequence[str] = field(default_factory=list)  # expired parts of its manifest: when, and under which rule
     erased: str = ""  # what was erased from its manifest on request; its lines count as they were read
+    lost: Sequence[LostFile] = field(default_factory=list)  # lost files of its manifest's output and rejects
     # The quarantined versions of an input file, the first one first, or a manifest's quarantined files
     quarantined: Sequence[QuarantinedFile] = field(default_factory=list)
-    settled_by: str = ""  # for a dead letter that was not redriven, the manifest that took over its last file
+    settled_by: str = ""  # what settled a dead letter that was not redriven, in words
     message: str = ""  # why it was quarantined or dead-lettered, or other information
     table: TracedTable | None = None  # its manifest's state in the output's table; null without one
     fixes: Sequence[str] = field(default_factory=list)  # what to do before these commands
@@ -143,10 +146,12 @@ class TraceResult:
     def needs_operator(self) -> bool:
         """Whether an operator must act: exit code 3.
 
-        This is so if it is a dead letter or has a quarantined version, and nothing settled that; or if the table's
-        catalog refuses its rows.
+        This is so if it is a dead letter, or has a quarantined version or lost files, and nothing settled that; or if
+        the table's catalog refuses its rows.
         """
         if self.table is not None and self.table.state == "held_back":
+            return True
+        if any(not each.settled_by for each in self.lost):
             return True
         if self.kind == "file" and any(not each.is_settled for each in self.quarantined):
             return True

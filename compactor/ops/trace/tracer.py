@@ -30,6 +30,7 @@ from compactor.ledger.accounts.settling import settled
 from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
+from compactor.ops.redrive.giving_up import lost_files
 from compactor.ops.redrive.reject_lines import TakenLines, reject_rows
 from compactor.ops.trace.finding import InputFinder, landed_record
 from compactor.ops.trace.tables import traced_table
@@ -102,7 +103,8 @@ class Tracer:
             trace = replace(trace, settled_by=account.settled_by)
         elif manifest is not None and not trace.message:
             trace = replace(trace, message=f"{len(manifest.files)} files")
-        return self._with_table(replace(trace, next_moves=moves_of_manifest(account, _redrivable(gone))), account)
+        trace = replace(trace, next_moves=moves_of_manifest(account, _redrivable(gone)))
+        return self._with_table(self._with_lost(trace, account), account)
 
     def _with_account(self, trace: TraceResult, account: Account) -> TraceResult:
         accepted, made_by, due, message = account.accepted, account.made_by, None, ""
@@ -129,6 +131,22 @@ class Tracer:
             redriven_as=list(map(_redrive, account.redrives)),
             erased=_erased_words(account.commit) if account.commit is not None else "",
             message=message or trace.message,
+        )
+
+    def _with_lost(self, trace: TraceResult, account: Account) -> TraceResult:
+        """Add what was lost of a manifest's output and rejects."""
+        lost = list(lost_files(self.state, account)) if trace.state is TraceState.DONE else []
+        moves = (
+            [f"compactor rebuild --manifest {quoted(account.id)}"] if any(not each.settled_by for each in lost) else []
+        )
+        gone = {each.uri for each in lost}
+        return replace(
+            trace,
+            state=TraceState.LOST if lost else trace.state,
+            lost=lost,
+            outputs=[uri for uri in trace.outputs if uri not in gone],
+            rejects=[uri for uri in trace.rejects if uri not in gone],
+            next_moves=[*moves, *trace.next_moves],
         )
 
     def _with_table(self, trace: TraceResult, account: Account) -> TraceResult:
@@ -210,15 +228,13 @@ class Tracer:
             by = f"the commit of manifest {manifest_id}" if manifest_id else "its name, which names no manifest"
             return replace(trace, searched=f"{by}; expected a commit that names it")
         gone = self._expired_parts(commit)
-        is_lost = account.is_done and not trace.exists and part not in gone
-        lost = [f"compactor rebuild --manifest {quoted(manifest_id)}"] if is_lost else []
         trace = replace(
             self._with_account(trace, account),
             files=[file for file in commit.files if (file.records if part == "rows" else file.rejected_lines)],
             expired=[*gone.values()],
-            next_moves=[*lost, *moves_of_manifest(account, _redrivable(gone))],
+            next_moves=moves_of_manifest(account, _redrivable(gone)),
         )
-        return self._with_table(trace, account)
+        return self._with_table(self._with_lost(trace, account), account)
 
     def _trace_input(self, uri: str, days: int) -> TraceResult:
         info, denied = None, ""
@@ -262,7 +278,8 @@ class Tracer:
         dates = [account.accepted.date] if account.accepted is not None else []
         trace = replace(trace, quarantined=self.inputs.quarantined(trace.uri, info, dates, days))
         trace = self._with_file(trace, account, info)
-        return self._with_table(trace, account) if trace.state in {TraceState.DECIDED, TraceState.DONE} else trace
+        is_committed = trace.state in {TraceState.DECIDED, TraceState.DONE}
+        return self._with_table(self._with_lost(trace, account), account) if is_committed else trace
 
     def _with_way_in(self, trace: TraceResult, info: ObjectInfo, days: int) -> TraceResult:
         """Describe how a file without a manifest gets into one, or why it does not."""

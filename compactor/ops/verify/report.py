@@ -47,11 +47,12 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True)
 class ExpiredFiles:
-    """Files that a retention rule removed."""
+    """Files that a retention rule removed, or lost files that an operator gave up."""
 
     date: str  # date of their manifests
     part: Part  # their content
-    why: str  # when they expired, and under which rule
+    why: str  # when they expired, and under which rule; or who gave them up, and why
+    dismissed: bool = False  # whether they were lost and given up
     files: int = 1  # how many
 
 
@@ -88,7 +89,7 @@ class VerifyResult(Counts):
     inputs_erased: int = 0  # inputs that `--deep` did not compare: lines of their manifests were erased on request
     inputs_compared: int = 0  # inputs whose every value was compared by `--deep`
     discrepancies: Sequence[Discrepancy] = field(default_factory=list)  # empty if everything is consistent
-    # Files deleted by a retention rule, by date, part and rule
+    # Files deleted by a retention rule, or lost and given up, by date, part and reason
     expired: Sequence[ExpiredFiles] = field(default_factory=list)
     # Quarantined input files, without those that changed, whose new version has its own event
     quarantined_files: Sequence[QuarantinedFile] = field(default_factory=list)
@@ -159,7 +160,7 @@ def result_of(findings: Iterable[Finding]) -> VerifyResult:
     """Add up findings in order. A repeated discrepancy is kept once, and the last table counts."""
     numbers: Any = Counter()
     by_name = {name: Counter[str]() for name in _BY_NAME}
-    discrepancies, expired = dict[Discrepancy, None](), Counter[tuple[str, Part, str]]()
+    discrepancies, expired = dict[Discrepancy, None](), Counter[tuple[str, Part, str, bool]]()
     files, letters = list[QuarantinedFile](), list[DeadLetterManifest]()
     table, deep = None, False
     for each in findings:
@@ -168,14 +169,14 @@ def result_of(findings: Iterable[Finding]) -> VerifyResult:
         elif isinstance(each, Orphan):
             numbers.update(orphans=1, orphaned_bytes=each.size_bytes)
         elif isinstance(each, ExpiredFiles):
-            expired[each.date, each.part, each.why] += each.files
+            expired[each.date, each.part, each.why, each.dismissed] += each.files
         else:
             for name in _NUMBERS:
                 numbers[name] += getattr(each, name)
             for name, counter in by_name.items():
                 counter.update(getattr(each, name))
             discrepancies |= dict.fromkeys(each.discrepancies)
-            expired.update({(one.date, one.part, one.why): one.files for one in each.expired})
+            expired.update({(one.date, one.part, one.why, one.dismissed): one.files for one in each.expired})
             files += each.quarantined_files
             letters += each.dead_letter_manifests
             table, deep = each.table or table, deep or each.deep
@@ -184,7 +185,7 @@ def result_of(findings: Iterable[Finding]) -> VerifyResult:
         **numbers,
         **named,
         discrepancies=[*discrepancies],
-        expired=[ExpiredFiles(*key, number) for key, number in expired.items()],
+        expired=[ExpiredFiles(*key, files=number) for key, number in expired.items()],
         quarantined_files=files,
         dead_letter_manifests=letters,
         table=table,

@@ -30,8 +30,8 @@ def test_files_and_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """Each option means the same for both; what was not named is given up after a prompt."""
     workspace = make_workspace(tmp_path)
     lost = replace(MISSING_FILE, uri=RANGE, detail="retention removed offsets 0 to 1")
-    found = Dismissal((MISSING_FILE, lost), (Refused("m2", "", "its commit cannot be read"),))
-    monkeypatch.setattr(dismiss, "find_quarantined", lambda *_, **__: found)
+    found = Dismissal((MISSING_FILE, lost), refused=(Refused("m2", "", "its commit cannot be read"),))
+    monkeypatch.setattr(dismiss, "find_unsettled", lambda *_, **__: found)
     chosen = ("dismiss", "--why", "late", "--manifest", "m1")
     unasked = workspace.call(*chosen)
     assert unasked.exit_code == ExitCode.WRONG_USAGE

@@ -113,6 +113,7 @@ def test_files(workspace: Workspace) -> None:
                 "files": 1,
             }
         ],
+        "settled": [],
         "refused": [],
         "healed": [],
     }
@@ -269,6 +270,7 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
             "redriven_as",
             "expired",
             "erased",
+            "lost",
             "quarantined",
             "settled_by",
             "message",

@@ -13,7 +13,7 @@ import pytest
 from compactor import trace, verify
 from compactor.adapters.local.machine import person
 from compactor.adapters.local.store import LocalStore
-from compactor.core.errors import AccessError
+from compactor.core.errors import AccessError, ExitCode
 from compactor.core.ports import ObjectInfo
 from compactor.sources.folders.waiting import PatientPlanner
 from compactor.sources.plan import Plan
@@ -253,6 +253,45 @@ def test_what_cannot_be_dismissed() -> None:
     assert "`compactor verify " in call("dismiss", "--in", "rows", "raw/none", "--why", "late").output
     assert call("dismiss", "--in", "rows", "--why", "late").exit_code == 2
     assert "rows is an output of `compact`" in call("dismiss", "rows", "--why", "late").output
+
+
+def test_lost_output_that_is_dismissed(raw: Path) -> None:
+    """Only what cannot be rebuilt, of a manifest that is named; all commands then show it, and ask for nothing."""
+    path = raw / "a.ndjson"
+    assert compact() == 0
+    [output] = raw.with_name("rows").glob("*/*.parquet")
+    manifest_id = trace("rows", path).manifest_id
+    words = ["dismiss", "--in", "rows", "--why", "too late", "--yes", "--manifest", manifest_id]
+    assert "no files were quarantined" in call(*words).output
+    output.unlink()
+    refused = call(*words)
+    assert (refused.exit_code, "Gave up nothing" in refused.output, "compactor rebuild" in refused.output) == (
+        ExitCode.NEEDS_OPERATOR,
+        True,
+        True,
+    )
+    assert set(codes(output).values()) == {0, 3}
+    moment = path.stat().st_mtime_ns
+    path.unlink()
+    asked = [QUESTIONS["verify"], ["trace", "--in", "rows", str(output)], ["trace", "--in", "rows", manifest_id]]
+    asked += [["trace", "--in", "rows", str(path)], ["rebuild", "rows"]]
+    assert [call(*each).exit_code for each in asked] == [3] * len(asked)
+    assert document(*asked[1])["next_moves"][0].startswith("compactor rebuild ")
+    assert call(*words, "--dry-run").exit_code == 0
+    assert f"Gave up 1 lost file with 1 line\n  {output}: 1 line of manifest {manifest_id}" in call(*words).output
+    assert [call(*each).exit_code for each in asked] == [0] * len(asked)
+    assert document(*asked[1])["next_moves"] == []
+    shown = f"dismissed by {person()} at "
+    for each in asked[:-1]:
+        assert shown in call(*each).output
+    assert "1 expired or given up" in call("rebuild", "rows").output
+    assert "(1 lost and dismissed)" in call("verify", "rows").output
+    put(path, b'{"id": 1000}\n', days=9)
+    os.utime(path, ns=(moment, moment))
+    assert call("rebuild", "rows", "--manifest", manifest_id, "--force").exit_code == 0
+    assert trace("rows", output).state == "done"
+    output.unlink()
+    assert call("verify", "rows").exit_code == ExitCode.NEEDS_OPERATOR  # only the earlier generation was given up
 
 
 def test_samples_of_a_version_that_is_settled(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from compactor.core.documents.records import Accepted
 from compactor.ledger.accounts.account import AccountState, Kind
 from compactor.ledger.accounts.reading import Detail, Scope, account_of, accounts
 from compactor.ledger.accounts.settling import settled
-from compactor.ops.redrive.giving_up import find_quarantined, given_up
+from compactor.ops.redrive.giving_up import find_unsettled, given_up
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.wiring import operating
 from tests.support.fakes import FailingEngine
@@ -83,7 +83,7 @@ def taken_over(name: str, make: Callable[[Harness], None]) -> Callable[[Harness]
 def dismissed(harness: Harness) -> None:
     quarantined(harness)
     state = harness.app().state
-    given_up(state, find_quarantined(state, ["/w/raw/m-1.ndjson"]).inputs, "dismissed", "not needed", by="me")
+    given_up(state, find_unsettled(state, ["/w/raw/m-1.ndjson"]).inputs, "dismissed", "not needed", by="me")
 
 
 class Case(NamedTuple):

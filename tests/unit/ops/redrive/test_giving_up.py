@@ -8,7 +8,7 @@ from compactor.core.documents.changes import GivenUp, Why
 from compactor.core.logs.names import LogName
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.change_log import changes_about
-from compactor.ops.redrive.giving_up import Dismissal, find_quarantined, given_up
+from compactor.ops.redrive.giving_up import Dismissal, find_unsettled, given_up
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.wiring import operating, streaming
 from tests.support.extras import NATIVE
@@ -56,7 +56,7 @@ def test_a_lost_range_is_settled_once_it_is_dismissed(scene: Scene) -> None:
         1,
         [partition_range(3, 6)],
     )
-    found = find_quarantined(scene.app.state)
+    found = find_unsettled(scene.app.state)
     scene.dismiss(found)
     assert [each.uri for each in found.inputs] == [partition_range(3, 6)]
     after = operating.verifier(scene.app).verify_all()
@@ -70,32 +70,32 @@ def test_a_lost_range_is_settled_once_it_is_dismissed(scene: Scene) -> None:
 
 def test_a_loss_is_dismissed_once(scene: Scene) -> None:
     """What was said first stays, also if someone else dismisses the same."""
-    found = find_quarantined(scene.app.state)
+    found = find_unsettled(scene.app.state)
     scene.dismiss(found, "first", "ann@host")
     scene.dismiss(found, "second", "bob@host")
     [loss] = changes_about(scene.app.state, GivenUp, found.inputs[0].manifest_id, Why.GIVEN_UP)
     assert (loss.by, loss.reason) == ("ann@host", "first")
-    assert find_quarantined(scene.app.state) == Dismissal()
+    assert find_unsettled(scene.app.state) == Dismissal()
 
 
 def test_what_is_asked_for(scene: Scene) -> None:
     """Ranges by their URI, by manifest and by date; what is not quarantined is refused."""
     state, uri = scene.app.state, partition_range(3, 6)
-    [lost] = find_quarantined(state).inputs
-    assert find_quarantined(state, [uri]).inputs == (lost,)
-    assert find_quarantined(state, manifest_ids=[lost.manifest_id]).inputs == (lost,)
+    [lost] = find_unsettled(state).inputs
+    assert find_unsettled(state, [uri]).inputs == (lost,)
+    assert find_unsettled(state, manifest_ids=[lost.manifest_id]).inputs == (lost,)
     other = partition_range(7, 9)
-    refused = find_quarantined(state, [uri, other])
+    refused = find_unsettled(state, [uri, other])
     assert ([each.uri for each in refused.inputs], [each.uri for each in refused.refused]) == ([uri], [other])
-    assert find_quarantined(state, date="1999-01-01").inputs == ()
+    assert find_unsettled(state, date="1999-01-01").inputs == ()
 
 
 def test_a_damaged_record_of_another_manifest(scene: Scene) -> None:
     """It is refused where all input is meant, but does not concern files that are named."""
     state, uri = scene.app.state, partition_range(3, 6)
-    [lost] = find_quarantined(state).inputs
+    [lost] = find_unsettled(state).inputs
     [other] = [key for key in state.ledger.manifests() if key.id != lost.manifest_id]
     scene.app.store.put(state.layout.outcome(other), b"damaged")
-    assert find_quarantined(state, [uri]) == Dismissal((lost,))
-    everything = find_quarantined(state)
+    assert find_unsettled(state, [uri]) == Dismissal((lost,))
+    everything = find_unsettled(state)
     assert ([*everything.inputs], [each.manifest_id for each in everything.refused]) == ([lost], [other.id])

@@ -7,6 +7,7 @@ from compactor.core.documents.records import FileStatus
 from compactor.ledger.accounts.account import DeadLetterManifest
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.ledger import RECENT_SLOTS
+from compactor.ops.redrive.giving_up import dismissed, find_unsettled
 from compactor.sources.packing import new_manifest_id
 from compactor.wiring import operating
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
@@ -179,6 +180,48 @@ def test_dates_that_are_closed_meanwhile(harness: Harness, days: tuple[str, str]
     assert verified(harness).dead_letter_manifests == []
     [found] = Settling(harness.app().state).letters([DeadLetterManifest(letter, "", "")])
     assert found.settled_by == "p1"
+
+
+def test_a_dead_letter_that_is_dismissed(harness: Harness) -> None:
+    """All commands call it settled, also once its date is closed; a redrive refuses it with who did so, and why."""
+    harness.put_manifest("bad.json", b"")
+    harness.run_once()
+    assert open_letters(harness) == {"bad"}
+    state = harness.app().state
+    found = find_unsettled(state, manifest_ids=["bad"])
+    assert ([each.reason for each in found.dead_letters], found.refused) == (["empty"], ())
+    [letter] = dismissed(state, found, "a test", by="ann@host").dead_letters
+    assert (letter.ended, letter.fate.startswith("dismissed by ann@host at ")) == ("dismissed", True)
+    assert open_letters(harness) == set()
+    refused = redrive(harness, "manifests", "bad")
+    assert whys(refused) == [letter.fate] == [each.why for each in find_unsettled(state, manifest_ids=["bad"]).refused]
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    assert not closed(harness).discrepancies
+    assert open_letters(harness) == set()
+
+
+@pytest.mark.parametrize("is_claimed", [True, False])
+@pytest.mark.parametrize("is_same", [True, False])
+def test_a_corrected_dead_letter_whose_files_are_done(harness: Harness, *, is_claimed: bool, is_same: bool) -> None:
+    """A redrive settles it if other manifests have rows of all its files, in the versions that it names."""
+    file = harness.file("a.ndjson", GOOD)
+    if is_claimed:
+        plan(harness)
+        harness.run_once()
+    else:
+        deliver(harness, "p", ["a.ndjson"])
+    manifest = harness.manifest("hand", [file]).to_json()
+    harness.put_manifest("hand.json", manifest.replace(b'"2026', b'"26'))
+    harness.run_once()
+    assert open_letters(harness) == {"hand"}
+    if not is_same:
+        manifest = harness.manifest("hand", [harness.file("a.ndjson", FLAWED)]).to_json()
+    harness.store.put(harness.app().state.layout.failed_manifest("hand"), manifest)
+    tried = redrive(harness, "manifests", dry_run=True)
+    assert [each.manifest_id for each in tried.settled] == (["hand"] if is_same else [])
+    report = redrive(harness, "manifests")
+    assert (len(report.settled), len(report.redriven), report.refused) == (int(is_same), int(not is_same), ())
+    assert open_letters(harness) == set()
 
 
 def test_a_status_long_after(harness: Harness) -> None:
