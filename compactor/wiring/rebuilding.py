@@ -1,17 +1,20 @@
 """Builds what rebuilds manifests: with all their rows, with new file versions, or without some lines."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from threading import Lock
 
+from compactor.adapters.local.durable import remove_temporaries
 from compactor.adapters.local.native.kernel import NativeGrok
 from compactor.adapters.local.native.threads import ThreadBinWorkers, usable_threads
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.documents.changes import Commit, Inputs
+from compactor.core.layout import canonical, is_s3
 from compactor.engines.engine import Engine, EngineRules
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.ledger.visible import Visible
+from compactor.ndjson.files.scratch import remove_scratch_folders
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, scratch_bytes
 from compactor.ops.erase.eraser import Eraser
@@ -135,6 +138,13 @@ def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: st
         remove_leftovers(table_sink.committer(app))
         return kept
 
+    def leftovers() -> Iterator[str]:
+        layout = app.layout
+        for place in {layout.output, layout.state, layout.manifests_folder}:
+            if not is_s3(place):
+                yield from remove_temporaries(canonical(place))
+        yield from remove_scratch_folders()
+
     limits = Limits.of(settings)
     return Eraser(
         state=app.state,
@@ -144,4 +154,5 @@ def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: st
         key=key,
         by=by,
         after=after,
+        leftovers=leftovers,
     )

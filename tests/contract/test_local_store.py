@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from compactor.adapters.local.durable import remove_temporaries
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
 
@@ -92,6 +93,18 @@ def test_a_crash_leaves_nothing_that_shows(tmp_path: Path, monkeypatch: pytest.M
     assert STORE.stat(f"{tmp_path}/a") is None
     assert STORE.create(f"{tmp_path}/a", b"2")
     assert [info.uri for info in STORE.list(f"{tmp_path}/")] == [f"{tmp_path}/a"]
+
+
+def test_temporary_files_go_with_their_writers(tmp_path: Path) -> None:
+    """Those of dead writers are deleted at any age; a living writer's file stays, and gets its name."""
+    (tmp_path / f".~compactor-{'0' * 32}").write_bytes(b"left")
+    with STORE.writer(f"{tmp_path}/below/a") as writer:
+        writer.write(b"1")
+        [held] = remove_temporaries(str(tmp_path))
+        assert held.startswith(f"{tmp_path}/below/.~compactor-")
+    assert STORE.read(f"{tmp_path}/below/a") == b"1"
+    assert list(remove_temporaries(str(tmp_path))) == []
+    assert inside(tmp_path) == ["below"]
 
 
 def test_writing_leaves_only_what_was_written(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 # ruff: noqa: PTH101, PTH102, PTH105, PTH106, PTH108, PTH112, PTH118, PTH120
 
 import errno
+import fcntl
 import os
 import re
 import stat
@@ -14,13 +15,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TypeVar
 
 from compactor.core.errors import AccessError, ObjectNotFound, StoreUnavailable
+from compactor.ndjson.files.scratch import LEFTOVER_AGE_SECONDS, TEMPORARY_PREFIX, hold, is_left
 
 T = TypeVar("T")
 
-_TEMPORARY_PREFIX = ".~compactor-"
-_TEMPORARY = re.compile(re.escape(_TEMPORARY_PREFIX) + r"[0-9a-f]{32}")
+_TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9a-f]{32}")
 SHARED, PRIVATE = 0o666, 0o600  # the modes of new files, before the umask
-LEFTOVER_AGE_SECONDS = 24 * 3600.0
 _TRIES = 20  # one suffices unless another process removes empty folders meanwhile
 
 _NO_SUCH_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
@@ -34,12 +34,30 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name) is not None
 
 
-def remove_leftover(entry: os.DirEntry[str]) -> None:
-    """Delete a temporary file unchanged for a day: its writer was killed."""
-    with suppress(OSError):
-        # ctime, because a hard-linked copy keeps the mtime of its source.
-        if time.time() - entry.stat(follow_symlinks=False).st_ctime > LEFTOVER_AGE_SECONDS:
-            os.unlink(entry.path)
+def remove_leftover(path: str, min_age_seconds: float = LEFTOVER_AGE_SECONDS) -> bool:
+    """Delete a temporary file whose writer died, if it is unchanged for this long; return whether it is still there."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        if time.time() - os.fstat(handle).st_ctime >= min_age_seconds and is_left(handle):
+            _remove(path)
+            return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def remove_temporaries(folder: str) -> Iterator[str]:
+    """Delete the temporary files of dead writers below a folder, of any age; yield those that stay."""
+    for place, _, names in os.walk(folder):
+        for path in (os.path.join(place, name) for name in names if is_temporary(name)):
+            with suppress(OSError):
+                if remove_leftover(path, 0.0):
+                    yield path
 
 
 @contextmanager
@@ -173,6 +191,7 @@ def placed(target: str, mode: int = SHARED, move: Callable[[str, str], None] = o
         with ExitStack() as writing:
             temporary, handle = _in_folder(folder, lambda path: (path, writing.enter_context(new_file(path, mode))))
             removing.callback(_remove, temporary)
+            removing.callback(os.close, os.dup(handle))  # holds the file until it has its name
             yield handle
         move(temporary, target)
     sync_folder(folder)
@@ -190,14 +209,17 @@ def place_link(source: str, target: str, mode: int) -> None:
         return temporary
 
     folder = os.path.dirname(target)
-    temporary = _in_folder(folder, linked)
-    try:
+    handle, _ = open_file(source)
+    with ExitStack() as ending:
+        ending.callback(os.close, handle)
+        hold(handle, fcntl.LOCK_SH)  # several may link it
+        temporary = _in_folder(folder, linked)
+        # Also after a rename: renaming a link onto another link to the same file does nothing.
+        ending.callback(_remove, temporary)
         if mode == PRIVATE:  # an engine in another process may have written the source
             os.chmod(temporary, mode)
         sync(temporary)
         os.replace(temporary, target)
-    finally:
-        _remove(temporary)  # also after a rename: renaming a link onto another link to the same file does nothing
     sync_folder(folder)
 
 
@@ -207,7 +229,7 @@ def _in_folder(folder: str, work: Callable[[str], T]) -> T:
     while True:
         tried += 1
         try:
-            return work(os.path.join(folder, _TEMPORARY_PREFIX + uuid.uuid4().hex))
+            return work(os.path.join(folder, TEMPORARY_PREFIX + uuid.uuid4().hex))
         except FileNotFoundError:
             if tried == _TRIES:
                 raise
@@ -222,12 +244,15 @@ def _remove(temporary: str) -> None:
 
 @contextmanager
 def new_file(path: str, mode: int = SHARED) -> Iterator[int]:
-    """Create a file and flush it to disk when the block ends.
+    """Create a file, hold it, and flush it to disk when the block ends.
 
     Its mtime is set in nanoseconds: the kernel's clock ticks in milliseconds, too coarse to tell versions apart.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
+        if not hold(handle) or not os.fstat(handle).st_nlink:
+            _remove(path)
+            raise FileNotFoundError(errno.ENOENT, "deleted as a leftover", path)
         yield handle
         now = time.time_ns()
         os.utime(handle, ns=(now, now))

@@ -357,7 +357,7 @@ def _entries(prefix: str, below: str, on_denied: OnDenied | None = None) -> Iter
         with suppress(ObjectNotFound), durable.translated(prefix + below), os.scandir(_path(prefix) + below) as entries:
             for entry in entries:
                 if durable.is_temporary(entry.name):
-                    durable.remove_leftover(entry)
+                    durable.remove_leftover(entry.path)
                 else:
                     folder = entry.is_dir(follow_symlinks=False)
                     found.append((below + entry.name + ("/" if folder else ""), entry))

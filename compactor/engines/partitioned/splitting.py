@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from compactor.engines.partitioned.counting import BATCH_ROWS, PartitionRules
 from compactor.engines.partitioned.partition_files import PartitionFiles
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
 from compactor.engines.rows_place import RowsPlace
+from compactor.ndjson.files.scratch import scratch_folder
 
 # Sorts rows by partition in bounded memory, one run at a time; all runs but the last go to a scratch file.
 #
@@ -192,8 +192,8 @@ class PartitionSplitter:
         opened = [(output, open_parquet(self.store, output.uri)[0]) for output in outputs]
         written = sum(file.metadata.num_rows for _, file in opened)
         columns = opened[0][1].schema_arrow
-        with TemporaryDirectory(prefix="compactor-") as scratch:
-            rows = SortedRows(Path(scratch) / "rows.arrow", columns, self.run_bytes)
+        with scratch_folder() as scratch:
+            rows = SortedRows(scratch / "rows.arrow", columns, self.run_bytes)
             for output, file in opened:
                 self._read(output, file, rows)
             rows.finish()

@@ -6,7 +6,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar
 
@@ -31,7 +30,7 @@ from compactor.ndjson.files.object_reading import (
     read_ranges,
 )
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
-from compactor.ndjson.files.scratch import Scratch
+from compactor.ndjson.files.scratch import Scratch, scratch_folder
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter, in_whole_file
 
@@ -117,7 +116,7 @@ class FileWalk:
         self.stored_bytes_read = 0
 
     def __enter__(self) -> Self:
-        self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="compactor-")))
+        self.folder = self._stack.enter_context(scratch_folder())
         self._rejects = self._stack.enter_context(RejectsWriter(self.folder / "rejects.parquet"))
         self._pool = self._stack.enter_context(ThreadPoolExecutor(FILES_AHEAD, thread_name_prefix="read-ahead"))
         return self

@@ -1,14 +1,76 @@
-"""Limits the scratch files of a task, and reports a full disk."""
+"""Scratch files of a task: limits them, holds them while the task lives, and reports a full disk."""
 
 import errno
+import fcntl
+import os
+import re
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import gettempdir
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory, gettempdir
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, ScratchFull, StoreUnavailable
 
+LEFTOVER_AGE_SECONDS = 24 * 3600.0
+"""On a file system without locks, an unchanged temporary file of this age has no writer."""
+
+TEMPORARY_PREFIX = ".~compactor-"
+_FOLDER = re.compile(re.escape(TEMPORARY_PREFIX) + r"[a-z0-9_]{8}")
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def hold(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
+    """Lock an open file or folder, as a sign that its writer lives; return False if a different process locked it.
+
+    The kernel unlocks it once all processes that hold it are dead.
+    """
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except OSError as exc:  # others than this one: the file system has no locks
+        return not isinstance(exc, BlockingIOError)
+    return True
+
+
+def is_left(handle: int) -> bool:
+    """Whether no living process holds a temporary file or folder. If so, `handle` now does."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # ctime, because a hard-linked copy keeps the mtime of its source
+        return time.time() - os.fstat(handle).st_ctime > LEFTOVER_AGE_SECONDS
+    return True
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A new folder for scratch files, which only this user can read, held and then deleted."""
+    with TemporaryDirectory(prefix=TEMPORARY_PREFIX) as folder:
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            hold(handle)
+            yield Path(folder)
+        finally:
+            os.close(handle)
+
+
+def remove_scratch_folders() -> Iterator[str]:
+    """Delete the scratch folders that this user's dead processes left on this machine; yield those that stay."""
+    for path in Path(gettempdir()).iterdir():
+        with suppress(OSError):
+            if not _FOLDER.fullmatch(path.name) or path.lstat().st_uid != os.geteuid():
+                continue
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if is_left(handle):
+                    rmtree(path, ignore_errors=True)
+                    if path.exists():
+                        yield str(path)
+            finally:
+                os.close(handle)
 
 
 class Scratch:

@@ -84,6 +84,7 @@ def _went(state: State, erasure_id: str, found: ErasedManifest) -> bool | None:
 
 
 WHY = "lines were erased on request"
+_IN_USE = "a temporary file in use; run it again when its process has ended"
 
 
 @as_document(shows=("left",))
@@ -115,6 +116,7 @@ class Eraser:
         key: The requested key.
         by: Who asks.
         after: Called when the manifests are done, to erase old copies of their rows elsewhere; returns the remainder.
+        leftovers: Deletes temporary files of killed processes; yields those that stay, as their process lives.
     """
 
     state: State
@@ -124,6 +126,7 @@ class Eraser:
     key: str
     by: str
     after: Callable[[], Iterable[str]] = tuple
+    leftovers: Callable[[], Iterable[str]] = tuple
 
     def erase(self, scan: EraseScan, *, dry_run: bool = False) -> EraseReport:
         """Erase; in a dry run, only report what would be erased.
@@ -141,7 +144,7 @@ class Eraser:
             )
         erasure_id = f"e-{self.state.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         rebuilder = self.rebuilder_for(erasure_id)
-        refused = list[NotChanged]()
+        refused, before = list[NotChanged](), set(self.leftovers())
         # Decisions of earlier calls and rebuilds are published first, and their manifests are searched, too.
         finished = rebuilder.rebuild(RebuildScan(damaged=scan.undone))
         if scan.undone:
@@ -157,6 +160,8 @@ class Eraser:
             refused += [NotChanged("", why) for why in self.after()]
         except CompactorError as exc:  # the erasure is on record anyway
             failed.append(NotChanged("", str(exc)))
+        # An erasure leaves no temporary file of an attempt that died before it
+        refused += [NotChanged("", f"{each}: {_IN_USE}") for each in sorted(before & set(self.leftovers()))]
         gone = {each.manifest_id for each in made.rebuilt}
         # Only their input can restore the rows of these manifests.
         needed = {each.commit.manifest_id for each in scan.held} - gone

@@ -1,6 +1,5 @@
 """Stages the files of a commit again, without the lines to erase. Reads the files, not the input."""
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from compactor.ledger.accounts.reading import Detail, account_of, redriven_lines
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ndjson.files.rejects import RejectsWriter
+from compactor.ndjson.files.scratch import scratch_folder
 from compactor.ops.erase.search import RejectFound, RowSearch, rejects_found
 from compactor.ops.redrive.reject_lines import TakenLines
 from compactor.schema.schema import METADATA_COLUMNS
@@ -196,8 +196,8 @@ class ErasingStager:
 
     @contextmanager
     def _local_file(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="compactor-erase-") as folder:
-            yield Path(folder) / "rewritten.parquet"
+        with scratch_folder() as folder:
+            yield folder / "rewritten.parquet"
 
     def _uploaded(self, made: StagedFile, path: Path, place: RowsPlace) -> StagedFile:
         place.upload(self.state.store, made.staged, path)

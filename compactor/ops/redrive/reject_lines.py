@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -22,7 +21,7 @@ from compactor.core.errors import StagingError, StoreUnavailable
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import open_parquet
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
-from compactor.ndjson.files.scratch import scratch_errors
+from compactor.ndjson.files.scratch import scratch_errors, scratch_folder
 from compactor.ndjson.grok import OpenDecoder
 from compactor.ndjson.inspection import refusals
 
@@ -154,14 +153,14 @@ def write_lines(store: ObjectStore, wanted: LinesToRedrive, folder: str | None) 
     reports = {each.origin_uri: each for each in wanted.commit.files if each.status is FileStatus.COMPACTED}
     takes = lambda source_uri, reason: source_uri in reports and reason in wanted.reasons  # noqa: E731
     asked = (row for file in wanted.commit.rejects for row in reject_rows(store, file.final, takes))
-    with scratch_errors(), TemporaryDirectory(prefix="compactor-") as scratch:
+    with scratch_errors(), scratch_folder() as scratch:
         for source_uri, rows in groupby(asked, key=lambda row: row[0]):
             # A commit of redriven lines may have a file's rejects in several places.
             if source_uri in seen and not wanted.commit.rejects_of:
                 raise StagingError(f"rejects of {source_uri} are in two places; expected them in one")
             seen.add(source_uri)
             with ExitStack() as open_files:
-                targets = _sorted_out(wanted, source_uri, rows, written.unchanged, Path(scratch), open_files)
+                targets = _sorted_out(wanted, source_uri, rows, written.unchanged, scratch, open_files)
             for target in filter(attrgetter("lines"), targets):
                 uri = f"{folder}{len(written.files):06d}.ndjson.gz"
                 named = ManifestFile(

@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from compactor.adapters.local.store import LocalStore
 from compactor.cli.commands.verify import show_verifications
 from compactor.cli.entry import compactor as command
+from compactor.ndjson.files.scratch import scratch_folder
 from compactor.ops.verify.report import VerifyResult
 from tests.support import extras
 
@@ -134,3 +136,26 @@ def test_streams_show_erased_lines(capsys: pytest.CaptureFixture[str]) -> None:
     show_verifications({"a": VerifyResult(lines=2, rows=2), "b": VerifyResult(lines=2, rows=1, erased_lines=1)})
     head, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [row[head.index("erased")] for row in rows] == ["0", "1", "1"]
+
+
+def test_what_killed_calls_left_goes_too(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Temporary files in the state and scratch folders; what a living process holds stays, and is named."""
+    scratch = lake.raw.parent / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    staging = Path(f"{lake.out}.compactor/state/staging/m1")
+    staging.mkdir(parents=True)
+    left = [staging / f".~compactor-{'0' * 32}", scratch / ".~compactor-abcdefgh" / "rejects.parquet"]
+    left[1].parent.mkdir()
+    for path in left:
+        path.write_text("ann")
+    other = scratch / "compactor-abcdefgh"
+    other.mkdir()
+    with scratch_folder() as held, LocalStore().writer(str(staging / "rows")) as writer:
+        writer.write(b"ann")
+        result = lake.erase("/user/id", "ann", "--inputs", "delete", "--yes")
+        assert (result.exit_code, "a temporary file in use" in result.stdout) == (3, True)
+        assert not any(path.exists() for path in left)
+        assert held.exists()
+    assert list(scratch.iterdir()) == [other]
+    assert lake.erase("/user/id", "ann", "--yes").exit_code == 0
