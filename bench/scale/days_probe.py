@@ -21,9 +21,6 @@ from bench.scale.ledger import FIRST_DAY
 from bench.scale.probe import plain_engine, settings_at
 from bench.scale.s3 import settings_on_s3
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles, LocalSummarisedFiles
-from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
-from compactor.adapters.source_listing import SourceListing
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_s3
 from compactor.ledger.accounts.reading import Scope
@@ -33,9 +30,7 @@ from compactor.ops.rejects.reader import Query
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
 from compactor.settings.settings import Settings
-from compactor.sources.folders.planning import FolderPlanner
-from compactor.sources.folders.stored_history import StoredSummarisedFiles
-from compactor.wiring import operating, planning, streaming
+from compactor.wiring import finding, operating, planning, streaming
 from compactor.wiring.app import App
 
 _LINES = b'{"id": "1", "amount": 1.10}\n{"id": "2"}\n'
@@ -67,18 +62,7 @@ def _close_a_date(app: App) -> None:
 def _compact(app: App) -> None:
     """Plan, work and verify, as `compactor compact` does."""
     [raw] = app.settings.input.allowed_prefixes
-    on_s3 = is_s3(raw)
-    seen = str(Path(raw).parent / "state" / "seen.sqlite")  # where earlier calls left it
-    planner = FolderPlanner(
-        planner=planning.planner(app),
-        allowed_prefixes=app.settings.input.allowed_prefixes,
-        listing=SourceListing(app.store, [raw]),
-        sources=[SourcePlace(raw)],
-        seen=LocalSeenFiles(app.store, "" if on_s3 else seen),
-        new_spill=SqliteSpill,
-        summarised=StoredSummarisedFiles(app.store, app.layout) if on_s3 else LocalSummarisedFiles(seen),
-    )
-    planner.plan()
+    finding.folder_planner(app, [SourcePlace(raw)], planner=planning.planner(app)).plan()
     _start(app)
     operating.verifier(app).verify_all()
 

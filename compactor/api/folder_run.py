@@ -8,9 +8,6 @@ from typing import Any
 
 from compactor.adapters.local.machine import person
 from compactor.adapters.local.native.threads import usable_threads
-from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles, LocalSummarisedFiles, seen_file
-from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
-from compactor.adapters.source_listing import SourceListing
 from compactor.adapters.stores import WatchedReads
 from compactor.api.compact_result import CompactResult
 from compactor.api.progress import Display, StepDisplay, StopRequests
@@ -18,7 +15,7 @@ from compactor.core.documents.changes import Commit
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
 from compactor.core.inputs.source_places import in_words
-from compactor.core.layout import ManifestKey, is_s3
+from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo
 from compactor.core.text.formatting import count, duration
 from compactor.job.report import ManifestsUnfinished, RunReport
@@ -34,14 +31,13 @@ from compactor.settings import places
 from compactor.settings.compact_paths import has_schema_file
 from compactor.settings.settings import Settings
 from compactor.sources.candidates import LINKS
-from compactor.sources.folders.history import SummarisedFiles
 from compactor.sources.folders.matching import is_of
 from compactor.sources.folders.planning import FolderPlanner, OnReplaced, changed_files, left_out
-from compactor.sources.folders.stored_history import StoredSummarisedFiles
 from compactor.sources.folders.waiting import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
+from compactor.sources.input_files import FileScope
 from compactor.sources.plan import Plan
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring import operating, planning, streaming
+from compactor.wiring import finding, operating, planning, streaming
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_choice, installed_engine
 from compactor.wiring.folder import FolderSettings, check_folders, check_rows_are_known
@@ -202,25 +198,8 @@ class FolderRun:
 
     def folder_planner(self, app: App) -> FolderPlanner:
         """Make the planner of the sources."""
-        return FolderPlanner(
-            planner=planning.planner(app),
-            allowed_prefixes=app.settings.input.allowed_prefixes,
-            listing=SourceListing(app.store, app.store_spec.confined),
-            sources=self.folder.paths.sources,
-            seen=LocalSeenFiles(app.store, seen_file(app.layout)),
-            summarised=self._summarised(app),
-            new_spill=SqliteSpill,
-            on_replaced=self.on_replaced,
-            with_hidden=self.with_hidden,
-        )
-
-    def _summarised(self, app: App) -> SummarisedFiles | None:
-        # Local files may be renamed, and appended to, so an index by name, as for S3, is not enough.
-        is_known_by_name = all(is_s3(place.folder) for place in self.folder.paths.sources)
-        if is_known_by_name and is_s3(app.layout.state):
-            return StoredSummarisedFiles(app.store, app.layout)
-        path = seen_file(app.layout)
-        return LocalSummarisedFiles(path) if path else None
+        sources, scope = self.folder.paths.sources, FileScope(hidden=self.with_hidden)
+        return finding.folder_planner(app, sources, scope, on_replaced=self.on_replaced, planner=planning.planner(app))
 
     def _result(self, app: App) -> CompactResult:
         paths, settings = self.folder.paths, self.folder.settings

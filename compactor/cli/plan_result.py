@@ -14,13 +14,13 @@ from compactor.core.ports import FLUSH_SECONDS
 from compactor.core.results import as_document
 from compactor.core.text.formatting import count, duration
 from compactor.cost.planning_cost import PlanningCost, cost_of_plan
+from compactor.sources.input_files import FileScope
 from compactor.sources.inventory.document import Inventory
 from compactor.sources.inventory.planning import Rate, prefixes_to_plan
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.landing.lander import LandingResult
 from compactor.sources.plan import MAX_MANIFESTS_PER_PLAN, Plan
-from compactor.sources.unplanned import FileScope
 from compactor.telemetry.error_text import described
 from compactor.wiring import finding, streaming
 from compactor.wiring.app import App
@@ -60,7 +60,17 @@ class LandedLog:
     inlines={
         "totals": (
             *("manifests", "dated", "planned_before", "skipped", "misdated"),
-            *("left_manifests", "left_files", "held", "held_until", "stalled"),
+            *(
+                "left_manifests",
+                "left_files",
+                "left_out",
+                "touched",
+                "renamed",
+                "grown",
+                "held",
+                "held_until",
+                "stalled",
+            ),
         )
     }
 )

@@ -5,18 +5,16 @@ They are sorted by date on disk, so that memory does not grow with their number.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from threading import Lock
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import ARRIVAL, date_of_file, possible_dates
-from compactor.core.layout import canonical, folder, is_within
+from compactor.core.layout import canonical
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
-from compactor.sources.candidates import Candidate, Group, is_hidden, is_settled, skip_reason
+from compactor.sources.candidates import Candidate, Group
 from compactor.sources.claiming import Claimer, claim_key, state_of
 from compactor.sources.file_search import FileSearch, Naming
 from compactor.sources.plan import Plan, Written
@@ -179,70 +177,3 @@ def _dates_to_search(date: str, files: Iterable[ManifestFile]) -> set[str]:
             found |= possible_dates(file.uri, arrived_at)
     # guard: a plan looks under the day of a file's arrival, which it had before the window of dates was changed
     return found | {each.isoformat() for each in arrivals}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileScope:
-    """Which files to plan.
-
-    Attributes:
-        since: Only files written at this time or later.
-        settle_seconds: Only files last written at least this long ago.
-        hidden: Include files if their names, or those of folders, begin with `_` or `.`.
-    """
-
-    date: str | None = None
-    since: datetime | None = None
-    settle_seconds: float = 0
-    hidden: bool = False
-
-    def reason(self, date: str, info: ObjectInfo, now: datetime | None = None) -> str | None:
-        """Why a file of a date is left out; without a time, all files count as settled."""
-        if self.date is not None and date != self.date:
-            return "other_date"
-        since = self.since
-        # S3 gives times in whole seconds
-        if since is not None and info.modified_at < since - timedelta(microseconds=since.microsecond):
-            return "too_old"
-        return None if now is None or is_settled(info, now, self.settle_seconds) else "unsettled"
-
-
-EVERYTHING = FileScope()
-
-
-def listed_below(
-    state: State, prefix: str, scope: FileScope, is_of_other_stream: Callable[[str], bool], plan: Plan
-) -> Iterator[SpilledFile]:
-    """The input files in a prefix; counts all other objects."""
-
-    def reason_of(uri: str, size_bytes: int) -> str | None:
-        reason = skip_reason(uri, size_bytes, [prefix], is_hidden=not scope.hidden and is_hidden(uri, [prefix]))
-        if reason is None and state.rules.excludes(uri):
-            return "excluded"
-        # guard: a plan leaves the files of other streams
-        return "other_stream" if reason is None and is_of_other_stream(uri) else reason
-
-    now = state.clock.now()
-    for info in state.store.list(folder(prefix)):
-        dated = date_of_file(info.uri, info.modified_at)
-        reason = reason_of(info.uri, info.size_bytes)
-        if reason is None and info.target and reason_of(info.target, info.size_bytes) is None:
-            reason = "linked_file"
-        if reason := reason or scope.reason(dated.date, info, now):
-            plan.skip(reason, info.uri)
-        else:
-            yield SpilledFile.listed(dated.date, info, dated.rule)
-
-
-def check_prefix(state: State, prefix: str, allowed_prefixes: Sequence[str]) -> None:
-    """Check that a prefix may be planned.
-
-    Raises:
-        SettingsError: It is outside the allowed ones, or is a file.
-    """
-    # guard: nothing outside the allowed prefixes is planned
-    if not any(is_within(folder(prefix), each) for each in allowed_prefixes):
-        allowed = ", ".join(allowed_prefixes)
-        raise SettingsError([f"plan: {prefix} -> expected a folder within input.allowed_prefixes: {allowed}"])
-    if not prefix.endswith("/") and state.store.stat(prefix) is not None:
-        raise SettingsError([f"plan: {prefix} -> is a file, expected its folder"])

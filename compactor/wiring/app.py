@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from compactor.job.lanes import StreamSlots
     from compactor.job.results import Result
     from compactor.job.shards import Share
+    from compactor.sources.input_files import Listing
 
 CATALOG_SECONDS = 5.0
 CATALOG_ATTEMPTS = 2
@@ -59,6 +60,8 @@ class Replacements(TypedDict, total=False):
     kafka_log: KafkaLog | None
     kinesis_log: Log | None
     spark: Any  # a Spark session
+    listing: "Listing | None"  # of sources
+    seen_file: str | None  # the cache of local files; empty for none
 
 
 class App:
@@ -112,7 +115,13 @@ class App:
     ) -> "App":
         """The same for one stream, which shares the claims table with all others."""
         given = self._replacements
-        ports: Replacements = {"clock": given.get("clock"), "store": given.get("store"), **replacements}
+        ports: Replacements = {
+            "clock": given.get("clock"),
+            "store": given.get("store"),
+            "listing": given.get("listing"),
+            "seen_file": given.get("seen_file"),
+            **replacements,
+        }
         settings = next(each for each in self.settings.streams if each.name == name)
         return App(
             settings, on_crash_point=self.on_crash_point, on_result=self.on_result, shared=shared, common=self, **ports
@@ -147,6 +156,19 @@ class App:
     @cached_property
     def store(self) -> ObjectStore:
         return self.store_spec.open()
+
+    @cached_property
+    def listing(self) -> "Listing":
+        from compactor.adapters.source_listing import SourceListing
+
+        return SourceListing(self.store, self.store_spec.confined)
+
+    @cached_property
+    def seen_file(self) -> str:
+        """The SQLite file that remembers local files; empty for none."""
+        from compactor.adapters.local.sqlite.seen_files import seen_file
+
+        return seen_file(self.layout)
 
     @cached_property
     def ledger(self) -> Ledger:

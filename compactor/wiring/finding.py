@@ -1,20 +1,27 @@
-"""Builds what finds unplanned files for commands: in a prefix, or in an inventory."""
+"""Builds what finds unplanned files for commands: in a folder, or in an inventory."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
+from compactor.core.inputs.source_places import SourcePlace
+from compactor.core.layout import folder, is_s3
+from compactor.sources.input_files import EVERYTHING, FileScope, check_prefix, dated_files, source_files
 from compactor.sources.inventory.planning import Rate, check_can_plan, gate_of, planned_in_rounds
 from compactor.sources.plan import Plan
 from compactor.sources.planner import Planner
-from compactor.sources.unplanned import EVERYTHING, FileScope, Unplanned, check_prefix, listed_below
+from compactor.sources.unplanned import Unplanned
 from compactor.wiring.app import App
 from compactor.wiring.planning import planner
 
 if TYPE_CHECKING:
+    from compactor.sources.folders.history import SummarisedFiles
+    from compactor.sources.folders.planning import FolderPlanner, OnReplaced
     from compactor.sources.spill import SpilledFile
+
+# Functions plan no folders, and have no SQLite.
+# ruff: noqa: PLC0415
 
 
 def plan(
@@ -24,6 +31,7 @@ def plan(
     *,
     limit: int | None = None,
     dry_run: bool = False,
+    on_replaced: "OnReplaced" = "quarantine",
     using: Planner | None = None,
 ) -> Plan:
     """Write manifests for the files in a prefix that are in none.
@@ -34,20 +42,74 @@ def plan(
         scope: Which of the files.
         limit: The most manifests to write, earliest dates first; None for no limit.
         dry_run: Claim and write nothing.
+        on_replaced: What to do with a local file whose earlier version has rows.
         using: The planner; None for the configured one.
 
     Raises:
         SettingsError: The prefix is outside the allowed ones.
     """
-    member, name = app.settings.member, app.settings.name
-
-    def is_of_other_stream(uri: str) -> bool:
-        return member is not None and member.routes.stream_of(uri) != name
-
     check_prefix(app.state, prefix, app.settings.input.allowed_prefixes)
-    listed, made = partial(listed_below, app.state, prefix, scope, is_of_other_stream), using or planner(app)
+    sources, made = [SourcePlace(folder(prefix).rstrip("/") or "/")], using or planner(app)
+    if not is_s3(prefix):  # guard: a local file that was touched, renamed or appended to is not planned as a new one
+        of_folder = folder_planner(app, sources, scope, on_replaced=on_replaced, planner=made)
+        return of_folder.plan(limit=limit, dry_run=dry_run)
+
+    def listed(plan: Plan) -> "Iterator[SpilledFile]":
+        files = source_files(app.listing, sources, plan, skips=_skips(app), with_hidden=scope.hidden)
+        return dated_files(files, scope, plan, app.clock.now())
+
     with unplanned(app, made, listed) as files:
         return made.plan(files, limit=limit, dry_run=dry_run)
+
+
+def folder_planner(
+    app: App,
+    sources: Sequence[SourcePlace],
+    scope: FileScope = EVERYTHING,
+    *,
+    on_replaced: "OnReplaced" = "quarantine",
+    planner: Planner,
+) -> "FolderPlanner":
+    """The planner of sources whose files may be touched, renamed or appended to."""
+    from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+    from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
+    from compactor.sources.folders.planning import FolderPlanner
+
+    return FolderPlanner(
+        planner=planner,
+        allowed_prefixes=app.settings.input.allowed_prefixes,
+        listing=app.listing,
+        skips=_skips(app),
+        sources=sources,
+        seen=LocalSeenFiles(app.store, app.seen_file),
+        summarised=_summarised(app, sources),
+        new_spill=SqliteSpill,
+        scope=scope,
+        on_replaced=on_replaced,
+    )
+
+
+def _summarised(app: App, sources: Sequence[SourcePlace]) -> "SummarisedFiles | None":
+    from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles
+    from compactor.sources.folders.stored_history import StoredSummarisedFiles
+
+    # Local files may be renamed, and appended to, so an index by name, as for S3, is not enough.
+    if is_s3(app.layout.state) and all(is_s3(place.folder) for place in sources):
+        return StoredSummarisedFiles(app.store, app.layout)
+    return LocalSummarisedFiles(app.seen_file) if app.seen_file else None
+
+
+def _skips(app: App) -> Callable[[str], str]:
+    """Why a file is no input of the settings, by its URI; see `source_files`."""
+    member, name, rules = app.settings.member, app.settings.name, app.state.rules
+
+    def reason(uri: str) -> str:
+        if rules.excludes(uri):
+            return "excluded"
+        # guard: a plan leaves the files of other streams
+        return "other_stream" if member is not None and member.routes.stream_of(uri) != name else ""
+
+    return reason
 
 
 @contextmanager
@@ -55,7 +117,7 @@ def unplanned(
     app: App, planner: Planner, found: "Callable[[Plan], Iterable[SpilledFile]]", *, may_be_gone: bool = False
 ) -> Iterator[Unplanned]:
     """Files that are in no manifest, for a planner; see `Unplanned`."""
-    from compactor.adapters.local.sqlite.spilled_files import SqliteSpill  # noqa: PLC0415 - functions need none
+    from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 
     with closing(SqliteSpill()) as spill:
         yield Unplanned(

@@ -16,7 +16,7 @@ from compactor.schema.suggestion import SuggestionRules
 from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Options
 from compactor.settings.settings import Settings, parse_settings
-from compactor.sources.folders.planning import source_files
+from compactor.sources.input_files import source_files
 from compactor.sources.plan import Plan
 from compactor.telemetry.meter import Meter
 from compactor.wiring.engine_choice import engine_choice
@@ -50,7 +50,9 @@ def suggested_file(
         settings = replace(settings, input=settings.input.model_copy(update=given))
     spec, met = StoreSpec.of(settings.aws, [place.folder for place in sources]), Plan()
     store, excludes = spec.open(), settings.manifest_rules().excludes
-    files = source_files(SourceListing(store, spec.confined), sources, met, excludes=excludes)
+    files = source_files(
+        SourceListing(store, spec.confined), sources, met, skips=lambda uri: "excluded" if excludes(uri) else ""
+    )
     survey = suggester(settings, store, meter).survey(in_words(sources), files, max_records=max_records)
     survey.unreadable += [(each.uri, each.detail) for each in met.left_out]
     return survey.schema_file(suggestion_rules(settings, options.names))

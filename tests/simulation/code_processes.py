@@ -16,7 +16,7 @@ from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
 from compactor.sources.events.builder import Built
-from compactor.sources.unplanned import FileScope
+from compactor.sources.input_files import FileScope
 from compactor.wiring import finding, operating, planning, rebuilding, streaming
 from compactor.wiring.app import App
 from compactor.wiring.control import control_plane

@@ -14,7 +14,7 @@ from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import CompactorError, StuckError
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
-from compactor.sources.unplanned import FileScope
+from compactor.sources.input_files import FileScope
 from compactor.wiring import finding
 from compactor.wiring.app import App
 from tests.soak.files import DAY, FileSpec, make_file

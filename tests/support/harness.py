@@ -3,7 +3,7 @@
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -19,8 +19,9 @@ from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import RecentCommit
-from compactor.core.layout import KEEP_MARKER, Layout, base_name
-from compactor.core.ports import ObjectStore
+from compactor.core.inputs.source_places import SourcePlace
+from compactor.core.layout import KEEP_MARKER, Layout, base_name, folder
+from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Engine
 from compactor.job.report import RunReport
 from compactor.job.scheduler import Scheduler
@@ -154,7 +155,12 @@ class Harness:
             metrics=self.metrics,
             catalog_table=catalog_table,
             table_catalog=self.sink,
+            listing=self._listed,
+            seen_file="",
         )
+
+    def _listed(self, source: SourcePlace) -> Iterator[ObjectInfo]:
+        return iter(self.store.list(folder(source.folder)))
 
     def engine(self, store: ObjectStore | None = None, formats: Formats | None = None) -> PlainEngine:
         return PlainEngine(

@@ -27,11 +27,11 @@ from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.manifest import Manifest
 from compactor.core.ports import ObjectInfo
 from compactor.settings.settings import parse_settings
+from compactor.sources.input_files import EVERYTHING
 from compactor.sources.inventory.planning import Rate
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.plan import Plan
-from compactor.sources.unplanned import EVERYTHING
 from compactor.wiring import finding
 from compactor.wiring.app import App
 from tests.support.inventories import BUCKET, NEEDED, file_schema, put_document

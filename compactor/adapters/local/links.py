@@ -3,7 +3,6 @@
 import errno
 import os
 import stat
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import TypeVar
@@ -58,11 +57,6 @@ def _is_file(path: str) -> bool:
         return stat.S_ISREG(os.stat(path, follow_symlinks=False).st_mode)
     except OSError:
         return False
-
-
-def skipped_links(source: str, allowed_prefixes: Sequence[str]) -> dict[str, int]:
-    """The number of links in a folder that listings do not follow, by the reason in plans; none on S3."""
-    return dict(Counter(reason for _, reason in links_left_out(source, allowed_prefixes)))
 
 
 def links_left_out(source: str, allowed_prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -52,13 +52,17 @@ def doubled_versions(state: State, first: ManifestKey, second: ManifestKey) -> D
 
 
 def version_digest(file: FileReport) -> bytes:
-    """The digest of a file version with rows; for a range, that of the continued version. Empty for any other file."""
+    """The digest of a file version with rows; for a range, that of the continued version. Empty for any other file.
+
+    A local file gets a new time when it is touched, so its version is its bytes.
+    """
     if file.status is not FileStatus.COMPACTED or not file.etag:
         return b""
     # guard: two ranges that begin at the same byte are the same lines
     if (part := file.range) is not None:
         return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}")
-    return _digest(f"{canonical(file.uri)}#{file.etag}")
+    # guard: the rows of a local file that was touched are found to be doubled
+    return _digest(f"{canonical(file.uri)}#{file.digest or file.etag}")
 
 
 def _digest(text: str) -> bytes:

@@ -91,8 +91,8 @@ class KnownFiles:
     may_learn: bool = True
     unread: list[str] = field(default_factory=list, init=False)
 
-    def of(self, files: Mapping[str, Listed], suspects: frozenset[str]) -> Matches:
-        """Classify files, by canonical URI, that are in no manifest or whose bytes may differ (suspects)."""
+    def of(self, files: Mapping[str, Listed], suspects: frozenset[str], released: frozenset[str]) -> Matches:
+        """Classify files, by canonical URI, that are in no manifest; see `Matching` for `suspects` and `released`."""
         if not files:
             return Matches()
         remembered = self.seen.remembered(files)
@@ -120,7 +120,9 @@ class KnownFiles:
         left = filter(may_be_gone, compacted)
         gone = [each for each, is_passed in self._with_passed(left) if not is_passed]
         remembered |= self.seen.remembered({each.uri for each in gone} - files.keys())
-        matching = Matching(by_uri, namings, self, suspects=suspects, remembered=remembered, gone=gone)
+        matching = Matching(
+            by_uri, namings, self, suspects=suspects, released=released, remembered=remembered, gone=gone
+        )
         return matching.matches()
 
     def _may_be_gone(self, longest: int, version: FileReport | Naming) -> bool:

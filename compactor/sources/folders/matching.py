@@ -88,6 +88,7 @@ class Matching:
         namings: The manifests that name them, or their versions under other names.
         now: The current files.
         suspects: Files whose bytes may differ although length and time are the same.
+        released: Files whose claims a redrive took and released, so that a manifest without rows no longer has them.
         remembered: The files' versions when they were last planned, by canonical URI.
         gone: Versions that may have left their places. A file that begins with one was renamed and grew.
     """
@@ -99,10 +100,12 @@ class Matching:
         now: FilesNow,
         *,
         suspects: frozenset[str] = frozenset(),
+        released: frozenset[str] = frozenset(),
         remembered: Mapping[str, str] = NOTHING,
         gone: Iterable[Naming] = (),
     ) -> None:
-        self._files, self._now, self._suspects, self._remembered = files, now, suspects, remembered
+        self._files, self._now, self._remembered = files, now, remembered
+        self._suspects, self._released = suspects, released
         self._namings = sorted(namings, key=lambda each: each.named_at or _EARLIEST)
         self._gone = {each: None for each in gone if self._has_left(each)}
         self._found = Matches()
@@ -149,7 +152,7 @@ class Matching:
         if uri in self._suspects and self._is_other(file, rows):
             self._others.add(uri)
             self._left[uri] = rows
-        elif any(each.has_had(file.etag) for each in named):
+        elif any(each.has_had(file.etag) for each in (rows if uri in self._released else named)):
             found.known.add(uri)
             ranges = (each for each in named if each.range and each.state == "compacted" and each.has_had(file.etag))
             ends = (each.size_bytes for each in ranges if each.size_bytes < (file.size_bytes or 0))

@@ -2,76 +2,25 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import RecordUnreadable
-from compactor.core.inputs.dates import date_of_file
 from compactor.core.inputs.source_places import SourcePlace
-from compactor.core.layout import canonical, folder, is_s3
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
-from compactor.sources.candidates import SKIP_REASONS, Candidate, is_settled, skip_reason
+from compactor.sources.candidates import Candidate
 from compactor.sources.claiming import Claimer, claim_key, state_of
 from compactor.sources.file_search import FileSearch
 from compactor.sources.folders.history import HistorySearch, SummarisedFiles
 from compactor.sources.folders.known_files import KnownFiles, Listed, SeenFiles
 from compactor.sources.folders.matching import Matches
+from compactor.sources.input_files import EVERYTHING, OUT_OF_SCOPE, FileScope, Listing, dated_files, source_files
 from compactor.sources.plan import LeftOut, Plan, Replacement
 from compactor.sources.planner import Planner, Source
-from compactor.sources.spill import FileSpill, SpilledFile
-
-Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
-"""Lists the files in a source, and reports what it cannot list."""
-
-
-def source_files(
-    listing: Listing,
-    sources: Sequence[SourcePlace],
-    plan: Plan,
-    *,
-    excludes: Callable[[str], bool],
-    with_hidden: bool = False,
-) -> Iterator[ObjectInfo]:
-    """Yield the input files; counts all others, and listing failures, in a plan."""
-
-    def reason_for(source: SourcePlace, found: ObjectInfo | LeftOut) -> str:
-        reason = _reason(source, found, with_hidden=with_hidden)
-        return "excluded" if reason in {"", "bad_name"} and excludes(found.uri) else reason
-
-    for number, source in enumerate(sources):
-        for found in listing(source):
-            if not _is_meant(source, found) or any(_is_meant(each, found) for each in sources[:number]):
-                continue
-            reason = reason_for(source, found)
-            if not reason and isinstance(found, ObjectInfo) and found.target:
-                file = replace(found, uri=found.target)
-                if any(_is_meant(each, file) and not reason_for(each, file) for each in sources):
-                    reason = "linked_file"
-            if reason == "bad_name":
-                plan.left_out.append(LeftOut(found.uri, reason, SKIP_REASONS[reason]))
-            elif reason:
-                plan.skip(reason, found.uri)
-            elif isinstance(found, ObjectInfo):
-                yield found
-            else:
-                plan.left_out.append(found)
-
-
-def _is_meant(source: SourcePlace, found: ObjectInfo | LeftOut) -> bool:
-    """Whether a source selects a file, or a folder above some of its files."""
-    is_meant = source.takes if isinstance(found, ObjectInfo) else source.reaches
-    return canonical(found.uri).startswith(folder(canonical(source.folder))) and is_meant(found.uri)
-
-
-def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bool) -> str:
-    """Why an object is skipped; empty if it is input, or needs attention."""
-    is_hidden = not with_hidden and source.is_hidden(found.uri)
-    if isinstance(found, ObjectInfo):
-        return skip_reason(found.uri, found.size_bytes, [source.folder], is_hidden=is_hidden) or ""
-    return "hidden" if is_hidden else ""
+from compactor.sources.spill import FileSpill
 
 
 def changed_files(commits: Iterable[Commit], claimer: Claimer) -> list[LeftOut]:
@@ -99,6 +48,7 @@ class FolderPlanner:
 
     Attributes:
         listing: Lists one source.
+        skips: Why a file is no input by its URI; see `source_files`.
         new_spill: Creates the storage for one plan's listing.
         summarised: Remembers the files of closed dates; None for no cache.
     """
@@ -106,27 +56,28 @@ class FolderPlanner:
     planner: Planner
     allowed_prefixes: Sequence[str]
     listing: Listing
+    skips: Callable[[str], str]
     sources: Sequence[SourcePlace]
     seen: SeenFiles
     new_spill: Callable[[], FileSpill]
     summarised: SummarisedFiles | None = None
+    scope: FileScope = EVERYTHING
     on_replaced: OnReplaced = "quarantine"
-    with_hidden: bool = False
 
     @property
     def state(self) -> State:
         return self.planner.state
 
-    def plan(self, *, settle_seconds: float = 0, dry_run: bool = False) -> Plan:
+    def plan(self, *, limit: int | None = None, dry_run: bool = False) -> Plan:
         """Write manifests for all files that are in none. Memory grows only with their number.
 
         Args:
-            settle_seconds: Take only files last written at least this long ago.
+            limit: The most manifests to write, earliest dates first; None for no limit.
             dry_run: Claim and write nothing.
         """
         with closing(self.new_spill()) as listed:
-            files = _NewFiles(self, listed, settle_seconds)
-            plan = self.planner.plan(files, dry_run=dry_run)
+            files = _NewFiles(self, listed)
+            plan = self.planner.plan(files, limit=limit, dry_run=dry_run)
             if not dry_run:
                 files.remember(plan)
             return plan
@@ -143,8 +94,7 @@ class FolderPlanner:
 
     def data(self, plan: Plan) -> Iterator[ObjectInfo]:
         """The input files, planned or not; counts all others in a plan."""
-        excludes = self.state.rules.excludes
-        return source_files(self.listing, self.sources, plan, excludes=excludes, with_hidden=self.with_hidden)
+        return source_files(self.listing, self.sources, plan, skips=self.skips, with_hidden=self.scope.hidden)
 
 
 @dataclass(slots=True)
@@ -153,7 +103,6 @@ class _NewFiles(Source):
 
     of: FolderPlanner
     listed: FileSpill
-    settle_seconds: float
     _found: Matches = field(default_factory=Matches, init=False)
     _taken: set[str] = field(default_factory=set, init=False)
     _is_all_read: bool = field(default=True, init=False)
@@ -161,11 +110,12 @@ class _NewFiles(Source):
     is_listing = True
 
     def candidates(self, plan: Plan) -> Iterator[Candidate]:
-        self.listed.add(self.of.state.meter.each("file", self._settled(plan)))
+        dated = dated_files(self.of.data(plan), self.of.scope, plan, self.of.state.clock.now())
+        self.listed.add(self.of.state.meter.each("file", dated))
         self.listed.sort()
-        open_ones, suspects = self._open_ones(plan)
+        open_ones, suspects, released = self._open_ones(plan)
         known = self._known(may_learn=not plan.dry_run)
-        found = self._found = known.of(open_ones, frozenset(suspects))
+        found = self._found = known.of(open_ones, frozenset(suspects), frozenset(released))
         self._is_all_read = not known.unread
         unfinished = found.unfinished.keys() - found.known - found.grown.keys()
         plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed) + len(unfinished)
@@ -185,13 +135,19 @@ class _NewFiles(Source):
         left = self._found.replaced.keys() - self._taken  # these remain replaced for the next plan
         for page in self.listed.pages(self.of.planner.page_files):
             seen.remember([each.info for each in page if each.uri not in left])
-        if self._is_all_read and "unsettled" not in plan.skipped:  # otherwise one of these may turn out to have grown
+        if self._is_all_read and plan.skipped.keys().isdisjoint(
+            OUT_OF_SCOPE
+        ):  # else one of these may turn out to have grown
             seen.pass_over([(each.uri, each.etag or "") for each in self._found.passed])
 
-    def _open_ones(self, plan: Plan) -> tuple[dict[str, Listed], set[str]]:
-        """The files without claims or with suspect bytes, by canonical URI; counts the others."""
+    def _open_ones(self, plan: Plan) -> tuple[dict[str, Listed], set[str], set[str]]:
+        """The files without claims or with suspect bytes, by canonical URI, those, and released ones; see `Matching`.
+
+        Counts the others.
+        """
         open_ones: dict[str, Listed] = {}
         suspects: set[str] = set()
+        released: set[str] = set()
         files = sum(each for _, each, _ in self.listed.dates())
         pages = self.listed.pages(self.of.planner.page_files)
         for page in self.of.state.meter.each("file", pages, files, len):
@@ -203,7 +159,8 @@ class _NewFiles(Source):
             for key, each in zip(keys, page, strict=True):
                 if state_of(claimed, key) == "free" or each.uri in suspects:
                     open_ones[each.uri] = Listed(each, self.of.state.rules.with_path_columns(each.as_named()))
-        return open_ones, suspects
+                    released |= {each.uri} if key in claimed else set()
+        return open_ones, suspects, released
 
     def _known(self, *, may_learn: bool) -> KnownFiles:
         return KnownFiles(
@@ -215,17 +172,6 @@ class _NewFiles(Source):
             summarised=self.of.summarised,
             may_learn=may_learn,
         )
-
-    def _settled(self, plan: Plan) -> Iterator[SpilledFile]:
-        now = self.of.state.clock.now()
-        for info in self.of.data(plan):
-            if not is_s3(info.uri) and not is_settled(info, now, self.settle_seconds):
-                plan.skip("unsettled", info.uri)
-                detail = f"written less than {self.settle_seconds:g} s ago; expected it to be complete"
-                plan.left_out.append(LeftOut(info.uri, "unsettled", detail))
-                continue
-            dated = date_of_file(info.uri, info.modified_at)
-            yield SpilledFile.listed(dated.date, info, dated.rule)
 
     def _sorted(self, plan: Plan, found: Matches, suspects: set[str]) -> set[str]:
         """Decide how to treat replaced files; return those to take with all their lines."""

@@ -66,13 +66,14 @@ class PatientPlanner:
         settle_seconds = self._settle_seconds
         if survey.is_fresh:
             self._wait(SETTLING, settle_seconds)
-        plan = self.planner.plan(settle_seconds=settle_seconds, dry_run=dry_run)
+        planner = replace(self.planner, scope=replace(self.planner.scope, settle_seconds=settle_seconds))
+        plan = planner.plan(dry_run=dry_run)
         for number in range(MAX_ROUNDS):
             if dry_run or not plan.held or plan.held_until is None:
                 break
             lease_seconds = (plan.held_until - self.clock.now()).total_seconds()
             self._wait("another planner", min(FIRST_PAUSE_SECONDS * 2**number, max(lease_seconds, 0) + 0.1))
-            plan = _after(plan, self.planner.plan(settle_seconds=settle_seconds))
+            plan = _after(plan, planner.plan())
         return plan
 
     def _wait(self, what: str, seconds: float) -> None:

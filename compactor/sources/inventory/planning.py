@@ -11,10 +11,11 @@ from compactor.ledger.backlog import WaitingManifests, waiting_manifests
 from compactor.ledger.state import State
 from compactor.settings.control_policy import STALL_SECONDS
 from compactor.settings.settings import Settings
+from compactor.sources.input_files import check_prefix
 from compactor.sources.inventory.document import Inventory
 from compactor.sources.plan import Plan
 from compactor.sources.planner import Gate, Planner
-from compactor.sources.unplanned import Unplanned, check_prefix
+from compactor.sources.unplanned import Unplanned
 from compactor.telemetry.logs import log_event
 
 MAX_ROUNDS = 10

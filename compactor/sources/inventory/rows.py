@@ -9,10 +9,10 @@ from compactor.core.errors import InventoryError
 from compactor.core.inputs.dates import date_of_file
 from compactor.core.ports import ObjectInfo
 from compactor.sources.candidates import is_hidden, skip_reason
+from compactor.sources.input_files import FileScope
 from compactor.sources.inventory.document import Inventory
 from compactor.sources.plan import Plan
 from compactor.sources.spill import SpilledFile
-from compactor.sources.unplanned import FileScope
 
 INVENTORY_REASONS = {
     "delete_marker": "a delete marker",

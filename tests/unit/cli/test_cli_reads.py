@@ -31,6 +31,10 @@ def test_plan_as_json(workspace: Workspace) -> None:
     [dated] = document.pop("dated")
     assert (dated["rule"], dated["files"], dated["first_date"], dated["last_date"]) == ("name", 2, DAY, DAY)
     left = {
+        "touched": 0,
+        "renamed": 0,
+        "grown": 0,
+        "left_out": [],
         "held": 0,
         "held_until": None,
         "left_manifests": 0,
@@ -40,6 +44,27 @@ def test_plan_as_json(workspace: Workspace) -> None:
         "log": None,
     }
     assert document == {"dry_run": False, "skipped": {}, "planned_before": 0, "misdated": 0, **left}
+
+
+def test_plan_of_files_that_changed(workspace: Workspace) -> None:
+    """A touched or renamed file is known, of a grown one the new line is planned, and a replaced one is left out."""
+    raw, day = workspace.root / "raw", f"{DAY}-"
+    for name in ("touched", "renamed", "grown", "replaced"):
+        (raw / f"{day}{name}.ndjson").write_text(f'{{"id": "{name}"}}\n')
+    workspace.plan()
+    workspace.compact()
+    os.utime(raw / f"{day}touched.ndjson", (time.time() - 3600,) * 2)
+    (raw / f"{day}renamed.ndjson").rename(raw / f"{day}new-name.ndjson")
+    with (raw / f"{day}grown.ndjson").open("a") as file:
+        file.write('{"id": "more"}\n')
+    (raw / f"{day}replaced.ndjson").write_text('{"id": "other"}\n')
+    document, code = workspace.json("plan", str(raw))
+    assert [document[name] for name in ("touched", "renamed", "grown", "planned_before")] == [1, 1, 1, 4]
+    assert ([each["reason"] for each in document["left_out"]], code) == (["replaced"], 3)
+    shown = workspace.call("plan", str(raw))
+    assert f"compactor plan {raw} --on-replaced append" in shown.stdout
+    document, code = workspace.json("plan", str(raw), "--on-replaced", "append")
+    assert (sum(each["files"] for each in document["manifests"]), code) == (1, 0)
 
 
 def test_plan_in_steps(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import SettingsError
 from compactor.settings.compact_paths import parse_exclusions
 from compactor.settings.settings import parse_settings
+from compactor.sources.input_files import EVERYTHING
 from compactor.sources.inventory.planning import Rate
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
-from compactor.sources.unplanned import EVERYTHING
 from compactor.wiring import finding, operating
 from tests.support.building import build, put
 from tests.support.harness import Harness

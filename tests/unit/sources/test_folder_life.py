@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
-from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryStore
 from compactor.adapters.source_listing import SourceListing
@@ -29,7 +27,7 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.job.results import Result
 from compactor.sources.folders.planning import FolderPlanner, OnReplaced, changed_files
 from compactor.sources.plan import LeftOut
-from compactor.wiring import planning, rebuilding, streaming
+from compactor.wiring import finding, planning, rebuilding, streaming
 from tests.support.harness import DiedError, Harness, dying_at
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
@@ -179,15 +177,9 @@ class FolderLife(RuleBasedStateMachine):
 
     def planner(self, policy: OnReplaced, dies: CrashPoint | None = None) -> FolderPlanner:
         app = self.harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
-        return FolderPlanner(
-            planner=planning.planner(app),
-            allowed_prefixes=app.settings.input.allowed_prefixes,
-            listing=SourceListing(app.store, [str(self.raw)]),
-            sources=[SourcePlace(str(self.raw))],
-            seen=LocalSeenFiles(app.store, str(self.top / "seen.sqlite")),
-            new_spill=SqliteSpill,
-            on_replaced=policy,
-        )
+        app.seen_file, app.listing = str(self.top / "seen.sqlite"), SourceListing(app.store, [str(self.raw)])
+        made = planning.planner(app)
+        return finding.folder_planner(app, [SourcePlace(str(self.raw))], on_replaced=policy, planner=made)
 
     def _call(self, policy: OnReplaced, dies: CrashPoint | None) -> list[LeftOut]:
         harness = self.harness

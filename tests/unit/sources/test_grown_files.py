@@ -1,6 +1,7 @@
 """Files that were renamed and then appended to: when their beginnings are read, and which version each begins with."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ from compactor.core.errors import AccessError, ObjectChanged
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.sources.folders.planning import OnReplaced
+from compactor.sources.input_files import FileScope
 from tests.support.harness import written
 from tests.unit.sources.test_folder_life import FolderLife
 
@@ -31,7 +33,7 @@ class Reading(LocalSeenFiles):
 @pytest.fixture
 def life(monkeypatch: pytest.MonkeyPatch) -> FolderLife:
     """A folder with three files that have rows."""
-    monkeypatch.setattr("tests.unit.sources.test_folder_life.LocalSeenFiles", Reading)
+    monkeypatch.setattr("compactor.adapters.local.sqlite.seen_files.LocalSeenFiles", Reading)
     monkeypatch.setattr(Reading, "asked", [])
     found = FolderLife()
     found.begin()
@@ -109,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_compared_later(
     monkeypatch.setattr("compactor.sources.planner.Planner._write", lambda *_, **__: None)
     assert asked(life) == (["d.ndjson"], [])
     monkeypatch.undo()
-    monkeypatch.setattr("tests.unit.sources.test_folder_life.LocalSeenFiles", Reading)
+    monkeypatch.setattr("compactor.adapters.local.sqlite.seen_files.LocalSeenFiles", Reading)
     assert asked(life) == (["d.ndjson"], ["d.ndjson"])
 
 
@@ -119,7 +121,7 @@ def test_a_file_that_is_still_written(life: FolderLife) -> None:
     planner_of = life.planner
     os.utime(life.raw / "d.ndjson", (life.harness.clock.now().timestamp(),) * 2)
     life.write("e.ndjson", 4)
-    plan = planner_of("quarantine").plan(settle_seconds=2)
+    plan = replace(planner_of("quarantine"), scope=FileScope(settle_seconds=2)).plan()
     assert (Reading.asked, plan.skipped) == (["e.ndjson"], {"unsettled": 1})
     life._work(None)
     life.harness.clock.advance(60)

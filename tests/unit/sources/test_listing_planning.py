@@ -50,21 +50,21 @@ LISTED = st.lists(
 
 def lake(files: Sequence[Listed]) -> Harness:
     """A lake with these files. The place of a file in the listing tells nothing of its day."""
-    harness = Harness(builder={"target_manifest_bytes": TARGET})
+    harness = Harness(builder={"target_manifest_bytes": TARGET}, root="s3://lake")
 
     def put(*earlier: Earlier, more: int = 0) -> list[ManifestFile]:
         found = [(number, each) for number, each in enumerate(files) if each.earlier in earlier]
         return [harness.file(name_of(number, each), LINE * (each.lines + more)) for number, each in found]
 
     if put("done_without_claim"):
-        finding.plan(harness.app(), "/w/raw")
+        finding.plan(harness.app(), "s3://lake/raw")
         harness.run_once()
         harness.claims = MemoryClaims()
     if put("done", "replaced"):
-        finding.plan(harness.app(), "/w/raw")
+        finding.plan(harness.app(), "s3://lake/raw")
         harness.run_once()
     if put("claimed"):
-        finding.plan(harness.app(), "/w/raw")
+        finding.plan(harness.app(), "s3://lake/raw")
     if named := put("named"):
         harness.put_manifest("foreign.json", harness.manifest("foreign", named).to_json())
     put("replaced", more=1)
@@ -79,7 +79,7 @@ def name_of(number: int, file: Listed) -> str:
 def plan(harness: Harness, page_files: int, most: int | None = None, *, dry_run: bool = False) -> Plan:
     app = harness.app()
     using = replace(planning.planner(app), page_files=page_files)
-    return finding.plan(app, "/w/raw", limit=most, dry_run=dry_run, using=using)
+    return finding.plan(app, "s3://lake/raw", limit=most, dry_run=dry_run, using=using)
 
 
 def named(harness: Harness, made: Plan) -> list[tuple[str, list[str]]]:
@@ -105,7 +105,11 @@ def test_any_batch_size_gives_the_same_plan(files: list[Listed], page_files: int
     assert figures(other) == figures(shown)
     if most is None:
         assert figures(one) == figures(other)
-        new = [f"/w/raw/{name_of(n, each)}" for n, each in enumerate(files) if each.earlier in {"nothing", "replaced"}]
+        new = [
+            f"s3://lake/raw/{name_of(n, each)}"
+            for n, each in enumerate(files)
+            if each.earlier in {"nothing", "replaced"}
+        ]
         assert Counter(uri for _, uris in named(parts, other) for uri in uris) == Counter(new)
         parts.run_once()
         assert plan(parts, page_files).planned_before == len(files)
@@ -157,7 +161,7 @@ def test_few_files_are_in_memory_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Unplanned, "in_order", watched)
     app = harness.app(store=store)
     using = replace(planning.planner(app), page_files=4, groups_at_once=1)
-    assert finding.plan(app, "/w/raw", using=using).files == sum(store.written) == 24
+    assert finding.plan(app, "s3://lake/raw", using=using).files == sum(store.written) == 24
     assert store.written == [3, 3, 2] * 3
     assert max(at_once) <= 4 + 3
 
@@ -167,16 +171,16 @@ def test_a_long_history_costs_a_plan_nothing(new_files: int) -> None:
     """What was done on other days is not read again, whether there is something new or not."""
     costs = []
     for days in (1, 20):
-        harness = Harness()
+        harness = Harness(root="s3://lake")
         for number in range(days):
             harness.file(f"old/2025-11-{number + 1:02d}.ndjson", LINE)
         harness.file(f"now/{DAY}-a.ndjson", LINE)
-        finding.plan(harness.app(), "/w/raw")
+        finding.plan(harness.app(), "s3://lake/raw")
         harness.run_once()
         for number in range(new_files):
             harness.file(f"now/{DAY}-new-{number}.ndjson", LINE)
         store = WatchedStore(harness)
-        made = finding.plan(harness.app(store=store), "/w/raw/now")
+        made = finding.plan(harness.app(store=store), "s3://lake/raw/now")
         assert (made.planned_before, made.files) == (1, new_files)
         costs.append((len(store.reads), store.calls["list"], store.calls["stat"], store.calls["create"]))
     assert costs[0] == costs[1]
@@ -184,14 +188,14 @@ def test_a_long_history_costs_a_plan_nothing(new_files: int) -> None:
 
 def test_a_file_with_rows_whose_claim_is_free() -> None:
     """A file whose claim is free is planned, unless a manifest made rows of it: then that manifest has it."""
-    harness = Harness()
+    harness = Harness(root="s3://lake")
     file = harness.file(f"{DAY}-a.ndjson", LINE)
     harness.put_manifest("foreign.json", harness.manifest("foreign", [file]).to_json())
     app = harness.app()
     planning.claimer(app).claim([claim_key(file)], "of one that died")
     harness.clock.advance(1e6)
-    assert finding.plan(harness.app(), "/w/raw").planned_before == 1
+    assert finding.plan(harness.app(), "s3://lake/raw").planned_before == 1
     harness.run_once()
     harness.clock.advance(1e6)
-    assert finding.plan(harness.app(), "/w/raw").planned_before == 1
+    assert finding.plan(harness.app(), "s3://lake/raw").planned_before == 1
     harness.check_exact()

@@ -21,8 +21,8 @@ from compactor.sources import packing as packing_module
 from compactor.sources.candidates import Candidate
 from compactor.sources.claiming import part_key
 from compactor.sources.events.builder import BUILD_SECONDS
+from compactor.sources.input_files import FileScope
 from compactor.sources.packing import Packing
-from compactor.sources.unplanned import FileScope
 from compactor.wiring import finding, operating, planning
 from tests.support.building import MIB, build, new_harness, parts_of, pending, put, seal
 from tests.support.fakes import FaultyStore

@@ -15,8 +15,9 @@ from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.errors import SettingsError
 from compactor.core.ports import ObjectStore
 from compactor.sources.candidates import SKIP_REASONS
+from compactor.sources.folders.planning import OnReplaced
+from compactor.sources.input_files import FileScope
 from compactor.sources.plan import Plan
-from compactor.sources.unplanned import FileScope
 from compactor.wiring import finding
 from tests.support.folders import folder_planner
 from tests.support.harness import DAY, DiedError, Harness, dying_at, one_at_a_time
@@ -187,13 +188,14 @@ def test_manifest_accepted_before_it_could_be_revoked(harness: Harness) -> None:
     assert (again.manifests, again.planned_before) == ([], 5)
 
 
-def test_new_version_is_a_new_file(harness: Harness) -> None:
-    """A file that is written again is planned again."""
-    plan(harness)
-    harness.run_once()
-    harness.file(f"{DAY}-0.ndjson", b'{"id": "new"}\n')
-    assert plan(harness).files == 1
-    assert planned(harness) == Counter([f"/w/raw/{DAY}-0.ndjson"])
+def test_new_version_is_a_new_object() -> None:
+    """An object that is written again is planned again."""
+    harness = Harness(root="s3://lake")
+    for row in (ROW, b'{"id": "new"}\n'):
+        harness.file(f"{DAY}-0.ndjson", row)
+        assert finding.plan(harness.app(), "s3://lake/raw").files == 1
+        harness.run_once()
+    assert harness.verification().rows == 2
 
 
 def test_forgotten_claims(harness: Harness) -> None:
@@ -333,7 +335,7 @@ def test_a_name_that_no_manifest_can_hold(harness: Harness, name: str) -> None:
     """A file that would have its whole manifest refused is left out, and all other files are compacted."""
     before = all_inputs(harness)
     harness.store.put(f"/w/raw/{name}", ROW)
-    assert plan(harness).skipped == {"bad_name": 1}
+    assert [each.reason for each in plan(harness).left_out] == ["bad_name"]
     harness.run_once()
     assert committed(harness) == before
 
@@ -350,9 +352,12 @@ def test_what_is_being_written_is_left(harness: Harness, age_seconds: float, is_
     assert sum(planned(harness).values()) == (5 if is_left else 6)
 
 
-def test_a_replaced_file_is_planned(harness: Harness) -> None:
-    """A new version of a file is a new file."""
+@pytest.mark.parametrize(("on_replaced", "files"), [("quarantine", 1), ("append", 2)])
+def test_a_replaced_file_is_left_out(harness: Harness, on_replaced: OnReplaced, files: int) -> None:
+    """A local file with other lines needs a person, who may have all of its lines appended."""
     plan(harness)
-    harness.file(f"{DAY}-0.ndjson", ROW + ROW)
+    harness.run_once()
+    harness.file(f"{DAY}-0.ndjson", b'{"id": "new"}\n')
     harness.file(f"{DAY}-new.ndjson", ROW)
-    assert plan(harness).files == 2
+    found = finding.plan(harness.app(), "/w/raw", on_replaced=on_replaced)
+    assert (found.files, [each.reason for each in found.left_out]) == (files, ["replaced"] * (2 - files))

@@ -1,11 +1,11 @@
 """`compactor job plan`: writes manifests for files under a prefix."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import click
 
-from compactor.adapters.local.links import skipped_links
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import date_option, destination_option, moment
 from compactor.cli.plan_result import (
@@ -17,19 +17,22 @@ from compactor.cli.plan_result import (
     show_end,
     show_log,
 )
-from compactor.cli.ui.output import print_json
+from compactor.cli.ui.compact_screen import left_out_fields, left_out_moves
+from compactor.cli.ui.output import print_fields, print_json
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import ExitCode
 from compactor.core.logs.names import LogName, is_log
 from compactor.core.text.formatting import count, size
+from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.settings.places import parse_place
 from compactor.sources.candidates import SKIP_REASONS
+from compactor.sources.folders.planning import OnReplaced
+from compactor.sources.input_files import FileScope
 from compactor.sources.inventory.planning import Rate
 from compactor.sources.inventory.rows import INVENTORY_REASONS
 from compactor.sources.landing.lander import LandingResult
 from compactor.sources.plan import MAX_MANIFESTS_PER_PLAN, DatedFiles, Plan
-from compactor.sources.unplanned import FileScope
 from compactor.wiring import finding
 from compactor.wiring.app import App
 
@@ -66,6 +69,12 @@ def _place(value: str) -> str:
     "this many per hour (a number), or all at once (unlimited).",
 )
 @click.option("--hidden", is_flag=True, help="Include files and folders whose names begin with . or _.")
+@click.option(
+    "--on-replaced",
+    type=click.Choice(("quarantine", "append")),
+    help="What to do if a compacted local file was replaced, not just appended to. quarantine (default): leave the new "
+    "version out, and report it. append: plan all its lines, and keep the earlier rows.",
+)
 @click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
 @date_option
 @click.option(
@@ -85,6 +94,7 @@ def plan(
     inventory: str | None,
     rate: Rate | None,
     hidden: bool,
+    on_replaced: OnReplaced | None,
     dry_run: bool,
     day: str | None,
     since: datetime | None,
@@ -94,11 +104,11 @@ def plan(
     """Write manifests for files under PREFIX that have none.
 
     Use it for back-fills, and for files whose events were lost. With kafka://CLUSTER/TOPIC or kinesis://SOURCE/STREAM
-    as PREFIX, it lands the records of a topic or stream. You may repeat it: no version of a file is planned twice. A
-    local file that grew, was renamed or touched is a new version; only `compact` recognises such files.
+    as PREFIX, it lands the records of a topic or stream. You may repeat it: no version of a file is planned twice. Of
+    a local file that grew, only the new lines are planned, and of one that was renamed or touched, nothing.
 
-    Exit codes: 1 if a partition is unreadable; 3 if the job did not keep up with --inventory, or records were deleted
-    before they were landed.
+    Exit codes: 1 if a partition is unreadable; 3 if a file was left out and needs an operator, the job did not keep up
+    with --inventory, or records were deleted before they were landed.
     """
     if prefix is None and inventory is None:
         raise click.UsageError("expected PREFIX or --inventory")
@@ -107,8 +117,8 @@ def plan(
     app = App(invocation.settings())
     of_inventory, of_log, scope = None, None, FileScope(date=day, since=since, hidden=hidden)
     if prefix is not None and is_log(prefix):
-        if inventory is not None or day is not None or since is not None or hidden:
-            options = "--inventory, --date, --since and --hidden are for files"
+        if inventory is not None or day is not None or since is not None or hidden or on_replaced:
+            options = "--inventory, --date, --since, --hidden and --on-replaced are for files"
             raise click.UsageError(f"{options}; topics and streams are landed completely.")
         of_log = plan_log(app, LogName.parse(prefix), max_manifests, dry_run=dry_run)
         made: Plan = of_log
@@ -121,9 +131,9 @@ def plan(
     else:
         with working("planning", app.state.meter):
             made = finding.plan(
-                app, prefix or "", scope, limit=max_manifests or MAX_MANIFESTS_PER_PLAN, dry_run=dry_run
-            )
-        made.skipped.update(skipped_links(prefix or "", app.settings.input.allowed_prefixes))
+                app, prefix or "", scope, limit=max_manifests or MAX_MANIFESTS_PER_PLAN, dry_run=dry_run,
+                on_replaced=on_replaced or "quarantine",
+            )  # fmt: skip
     result = result_of(made, of_inventory, of_log, dry_run=dry_run)
     if as_json:
         print_json(result)
@@ -133,7 +143,9 @@ def plan(
             show_log(result.log, dry_run=dry_run)
         if of_inventory is not None:
             show_end(of_inventory, dry_run=dry_run)
-    needs_operator = made.stalled or (of_log is not None and _needs_operator(of_log))
+        if made.left_out:
+            _show_left_out(made, replace(app.settings.suggestions, again=f"compactor plan {quoted(prefix or '')}"))
+    needs_operator = made.stalled or bool(made.left_out) or (of_log is not None and _needs_operator(of_log))
     return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
 
 
@@ -172,8 +184,24 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
         )
     if made.planned_before:
         echo(f"Already in a manifest: {count(made.planned_before, 'file')}")
-    for reason, number in sorted(made.skipped.items()):
+    if made.grown:
+        echo(f"Grown: {count(made.grown, 'file')}, of which only the new lines are planned")
+    reported = {each.reason for each in made.left_out}
+    for reason, number in sorted((reason, number) for reason, number in made.skipped.items() if reason not in reported):
         echo(f"Skipped: {count(number, 'object')}, {_REASONS[reason]}")
     if made.held:
         until = f"{made.held_until:%Y-%m-%d %H:%M:%S} UTC" if made.held_until else "a lease expires"
         echo(f"Claimed by another planner: {count(made.held, 'file')}; plan again after {until}")
+
+
+def _show_left_out(made: Plan, suggest: Suggestions) -> None:
+    """Print the files that need an operator, and what to do about them."""
+    print_fields(left_out_fields(made.left_out))
+    others = [each for each in made.left_out if each.reason != "replaced"]
+    moves = left_out_moves(others, suggest)
+    if len(others) < len(made.left_out):
+        moves.append(
+            f"to add all lines of replaced files to the earlier rows: {suggest.again_with('--on-replaced append')}"
+        )
+    for move in moves:
+        echo(f"next        {move}")

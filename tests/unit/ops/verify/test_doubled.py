@@ -14,7 +14,7 @@ from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.verify import grouping
-from compactor.ops.verify.doubled import add_versions, doubled_files
+from compactor.ops.verify.doubled import add_versions, doubled_files, version_digest
 from compactor.ops.verify.grouping import GroupedOnDisk
 from compactor.ops.verify.verifier import Discrepancy, VerifyResult
 from compactor.wiring import operating
@@ -72,6 +72,14 @@ def test_another_version_is_another_file(harness: Harness) -> None:
     harness.file("a.ndjson", FLAWED)
     deliver(harness, "m2", "a.ndjson")
     assert doubled(harness.verification()) == []
+
+
+def test_a_touched_file_is_the_same_file() -> None:
+    """The version of a local file is its bytes, and that of an object its ETag."""
+    local = [FileReport(uri="/w/raw/a", status=FileStatus.COMPACTED, etag=etag, digest="d") for etag in ("1-5", "2-5")]
+    on_s3 = [FileReport(uri="s3://b/a", status=FileStatus.COMPACTED, etag=etag) for etag in ("e1", "e2")]
+    assert len({version_digest(each) for each in local}) == 1
+    assert len({version_digest(each) for each in on_s3}) == 2
 
 
 @pytest.mark.parametrize("kind", ["rejects", "files", "manifests"])

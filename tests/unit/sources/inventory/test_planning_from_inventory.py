@@ -18,12 +18,12 @@ from compactor.core.crash_points import (
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import InventoryError, SettingsError
 from compactor.settings import sections
+from compactor.sources.input_files import EVERYTHING, FileScope
 from compactor.sources.inventory.planning import Rate, prefixes_to_plan
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
 from compactor.sources.plan import Plan
 from compactor.sources.planner import Gate
-from compactor.sources.unplanned import EVERYTHING, FileScope
 from compactor.wiring import finding
 from tests.support.harness import Harness, one_at_a_time
 from tests.support.interleaving import interleave
