@@ -145,6 +145,8 @@ class EraseScanner:
 
     def _search(self, account: Account, visible: Visible) -> Iterator[object]:
         accepted, commit = account.accepted, account.commit
+        if (named := self._named(account)) > 0:
+            yield NotChanged(account.id, f"{named:,} {_IN_NAMES}")
         if account.letter is not None:
             yield from letter_candidates(accepted)
         elif commit is None or (not account.is_done and not commit.is_rebuilt):
@@ -155,6 +157,17 @@ class EraseScanner:
             yield Damaged(accepted, commit, "")
         else:
             yield from self._search_commit(accepted, commit, visible)
+
+    def _named(self, account: Account) -> int:
+        """The number of input files whose names, or folders, contain a value; the id of the manifest counts, too."""
+        wanted, accepted, commit = self.search.wanted, account.accepted, account.commit
+        files = commit.files if commit is not None else ()
+        listed = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
+        uris = list(dict.fromkeys(each.origin_uri for each in (*files, *listed)))
+        named = {uris[at] for at in wanted.in_names(uris)} | {
+            each.origin_uri for each in files if names_value(each, wanted)
+        }
+        return len(named) + bool(wanted.in_names([account.id]))
 
     def _search_commit(self, accepted: Accepted, commit: Commit, visible: Visible) -> Iterator[object]:
         store, wanted = self.state.store, self.search.wanted
@@ -169,7 +182,5 @@ class EraseScanner:
         may_be_any = bool(rows or lines or commit.erased or not has_rows)
         layout = self.state.layout
         yield from candidates_of(commit, wanted, layout, may_be_any=may_be_any, may_be_rejected=not has_rejects)
-        if named := sum(names_value(file, wanted) for file in commit.files):
-            yield NotChanged(commit.manifest_id, f"{named:,} {_IN_NAMES}")
         if folders := sum(names_partition(commit, file, wanted) for file in commit.outputs):
             yield NotChanged(commit.manifest_id, f"{folders:,} {_IN_FOLDERS}")

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import product
 from operator import itemgetter
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -216,6 +217,12 @@ class Wanted:
             return found
         objects = pc.indices_nonzero(pc.match_substring_regex(lines, r"^[\t\n\r ]*\{"))
         return sorted({*found, *objects.to_pylist()})
+
+    def in_names(self, names: Sequence[str]) -> set[int]:
+        """The numbers of the names of files that contain a value as a word, percent-encoded or not."""
+        texts = [text.encode(errors="surrogateescape") for name in names for text in (name, unquote(name))]
+        found = self.broken.candidates(pa.array(texts, pa.binary()))
+        return {at // 2 for at in found if self.broken.holds(texts[at])}
 
     def is_between(self, lowest: str, highest: str) -> bool:
         """Whether a text between `lowest` and `highest`, by code points, may be or contain a wanted one."""

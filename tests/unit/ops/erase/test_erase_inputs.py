@@ -1,5 +1,7 @@
 """Input that only the records lead to: of expired rows, of dead letters, and with a value in the name of a folder."""
 
+import pytest
+
 from compactor.adapters.memory.store import MemoryStore
 from compactor.ops.erase.inputs import HeldInput
 from compactor.upkeep.cleaner import Kind
@@ -91,3 +93,20 @@ class Replacing(MemoryStore):
         if uri == self._replaced:
             self.put(uri, OTHERS)
         return data
+
+
+@pytest.mark.parametrize("name", [f"{ALICE}/a.ndjson", f"of-{ALICE}.ndjson", f"a={ALICE.replace('-', '%2D')}.ndjson"])
+def test_a_value_in_any_part_of_a_name(name: str) -> None:
+    """The records keep it, even if its rows are gone, so each call says so."""
+    harness = Harness()
+    files = [harness.file(name, PLAIN), harness.file(f"{ALICE}s.ndjson", OTHERS)]
+    harness.put_manifest("m1.json", harness.manifest("m1", files).to_json())
+    harness.put_manifest("m2.json", harness.manifest(f"m-{ALICE}", [harness.file("b.ndjson", OTHERS)]).to_json())
+    harness.run_once()
+    for _ in range(2):
+        report = erase(harness)
+        assert {(each.manifest_id, each.why[:2]) for each in report.refused} == {("m1", "1 "), (f"m-{ALICE}", "1 ")}
+    exhausted = new_harness()
+    exhausted.put_manifest("m1.json", exhausted.manifest("m1", [exhausted.file(name, OTHERS)]).to_json())
+    exhaust(exhausted)
+    assert [each.manifest_id for each in erase(exhausted).refused] == ["m1"]
