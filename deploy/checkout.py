@@ -11,7 +11,7 @@ from deploy.artefacts import Artefact, artefacts
 from deploy.locks import job_modules
 from deploy.parameters_file import read_parameters
 from deploy.shards import with_shards
-from deploy.stack_parameters import settings_parameters, stack_parameters
+from deploy.stack_parameters import settings_parameters, stack_parameters, with_names
 from deploy.streams import with_streams
 from deploy.template_file import load_template, with_modules
 
@@ -58,7 +58,12 @@ def read_checkout(environment: str, new_session: NewSession, root: Path) -> Chec
     keys = {each.parameter: each.key for each in files if each.parameter}
     parameters = stack_parameters(template, settings_parameters(settings), keys, given, settings=settings)
     return Checkout(
-        settings=settings, session=session, template=template, parameters=parameters, files=files, tags=tags
+        settings=settings,
+        session=session,
+        template=with_names(template, parameters),
+        parameters=parameters,
+        files=files,
+        tags=tags,
     )
 
 

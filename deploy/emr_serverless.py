@@ -20,7 +20,7 @@ from deploy.emr_archive import ARCHIVE
 from deploy.exits import told_errors
 from deploy.parameters_file import read_parameters
 from deploy.stack import DeploymentError, Stack, change_lines
-from deploy.stack_parameters import settings_parameters, stack_parameters
+from deploy.stack_parameters import settings_parameters, stack_parameters, with_names
 from deploy.template_file import load_template
 
 TEMPLATE = ROOT / "deploy" / "emr_serverless.yaml"
@@ -65,8 +65,8 @@ def deploy_emr(
     parameters = _parameters(settings, given, more, own.outputs().get("KmsKeyArn", ""))
     stack = Stack(client, f"{name}-emr", tags=tags)
     s3, bucket = session.client("s3"), parameters["ArtefactBucketName"]
-    body = TEMPLATE.read_bytes()
-    key = artefact_key(parameters["Environment"], "Template", hashlib.sha256(body).hexdigest(), "yaml")
+    body = json.dumps(with_names(load_template(TEMPLATE), parameters), indent=1).encode()
+    key = artefact_key(parameters["Environment"], "Template", hashlib.sha256(body).hexdigest(), "json")
     s3.put_object(Bucket=bucket, Key=key, Body=body)
     uploads = _uploads(parameters, root)
     places = {setting: f"s3://{bucket}/{each}" for setting, (_, each) in uploads.items()}

@@ -1,18 +1,20 @@
 """The parameters of the stack, from the settings, the artefacts and the parameters file."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import takewhile
 from typing import Any
 
 from compactor.core.errors import SettingsError
 from compactor.core.layout import folder, is_s3
 from compactor.core.logs.names import KAFKA, KINESIS, is_log
 from compactor.settings.settings import Settings
-from deploy.streams import OF_ONE_STREAM, database_of
+from deploy.streams import OF_ONE_STREAM, copied, database_of, statements_of
 
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # names of queues, functions and roles begin with it
 _SECRET = "secretsmanager:"  # noqa: S105 - how a reference begins
+_WILD = frozenset("*?$")
+_LISTS = ("KinesisStreams", "KafkaTopics", "KafkaSecrets", "IcebergDatabase", "IcebergTable", "TableBucketName")
 _TABLE_BUCKET = re.compile(r"arn:[\w-]+:s3tables:[\w-]+:\d{12}:bucket/([a-z0-9-]{3,63})")
 
 
@@ -40,9 +42,9 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "OutputFolder": settings.output.folder.format(date="${file_date}"),
         "InputBucketName": bucket,
         "InputPrefix": folder(key) if key else "",
-        "KinesisStreams": _pattern(_kinesis_streams(settings)),
-        "KafkaTopics": _pattern(_topics(settings)),
-        "KafkaSecrets": _pattern(secrets_of(settings)),
+        "KinesisStreams": _listed(_kinesis_streams(settings)),
+        "KafkaTopics": _listed(_topics(settings)),
+        "KafkaSecrets": _listed(secrets_of(settings)),
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
         "DatabaseName": database_of(settings) if settings.streams else database,
         "EventsTableName": table,
@@ -74,10 +76,29 @@ def stack_parameters(
     ]
     faults += [f"parameter {name}: unknown -> expected one of the template's" for name in values if name not in known]
     faults += [f"parameter {name}: given twice -> expected once" for name in values if given.count(name) > 1]
+    faults += [
+        f"parameter {name}: {value!r} -> expected {known[name]['AllowedPattern']}"
+        for name, value in values.items()
+        if name in known and not re.fullmatch(known[name].get("AllowedPattern", ".*"), str(value), re.DOTALL)
+    ]
     faults += _contradictions(values, settings) if settings and not faults else []
     if faults:
         raise SettingsError(faults)
     return {name: str(values.get(name, about.get("Default", ""))) for name, about in known.items()}
+
+
+def with_names(template: dict[str, Any], parameters: Mapping[str, str]) -> dict[str, Any]:
+    """A copy of the template whose policies have a resource for each name of a parameter with several names."""
+    changed: dict[str, Any] = json.loads(json.dumps(template))
+    several = {name: values for name in _LISTS if len(values := parameters.get(name, "").split(",")) > 1}
+    for statement in statements_of(changed["Resources"]):
+        given = statement["Resource"]
+        places = list(given) if isinstance(given, list) else [given]
+        for name, values in several.items():
+            copies = [copied(each, **{name: value}) for each in places for value in values]
+            places = [each for at, each in enumerate(copies) if each not in copies[:at]]
+        statement["Resource"] = given if len(places) == 1 else places
+    return changed
 
 
 def _faults(settings: Settings) -> list[str]:
@@ -89,6 +110,9 @@ def _faults(settings: Settings) -> list[str]:
     everything = (places | inputs | schema).items()
     if local := [f'{key}: "{place}" -> expected a place on S3' for key, place in everything if not is_s3(place)]:
         return local
+    files = (each.schema.file for each in settings.streams)
+    if wild := [place for place in (*(place for _, place in everything), *files) if _WILD & set(place)]:
+        return [f"{place} -> expected no *, ? or $, which policies of IAM read as patterns" for place in wild]
     work = {_bucket_and_key(place)[0] for place in (paths.manifests, paths.state)}
     return _unmet(
         {
@@ -180,13 +204,10 @@ def secrets_of(settings: Settings) -> set[str]:
     return {value.removeprefix(_SECRET).partition("#")[0] for value in values if value.startswith(_SECRET)}
 
 
-def _pattern(names: Iterable[str]) -> str:
-    """What matches all of some names: the only one, or what they begin with and `*`; empty for none."""
-    found = set(names)
-    if len(found) <= 1:
-        return next(iter(found), "")
-    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*found, strict=False))
-    return "".join(letters[0] for letters in same) + "*"
+def _listed(names: Iterable[str]) -> str:
+    """Names with commas between them; `*` if it is among them, for it stands for all."""
+    found = sorted(set(names))
+    return "*" if "*" in found else ",".join(found)
 
 
 def _iceberg(settings: Settings) -> dict[str, str]:
@@ -194,9 +215,9 @@ def _iceberg(settings: Settings) -> dict[str, str]:
     names = [each.table.name.rpartition(".") for each in _in_iceberg(settings, "glue")]
     buckets = (each.table.warehouse.rpartition("/")[2] for each in _in_iceberg(settings, "s3tables"))
     return {
-        "IcebergDatabase": _pattern(database for database, _, _ in names),
-        "IcebergTable": _pattern(table for _, _, table in names),
-        "TableBucketName": _pattern(buckets),
+        "IcebergDatabase": _listed(database for database, _, _ in names),
+        "IcebergTable": _listed(f"{database}/{table}" for database, _, table in names),
+        "TableBucketName": _listed(buckets),
     }
 
 

@@ -101,7 +101,7 @@ def _tables_of(stream: Settings) -> tuple[str, str]:
     return table, f"{table}_rejects"
 
 
-def _copied(node: Any, **replaced: str) -> Any:
+def copied(node: Any, **replaced: str) -> Any:
     """A copy in which some names between `${` and `}` are replaced by texts, and references to them by `Fn::Sub`."""
     text = json.dumps(node)
     for name, value in replaced.items():
@@ -155,15 +155,13 @@ def _reaching(place: Any) -> Any:
 
 def _events_table(table: Document, stream: Settings) -> Document:
     output = stream.paths.output.removeprefix("s3://").partition("/")[2]
-    found: Document = _copied(
-        table, OutputPrefix=output, OutputFolder=stream.output.folder.format(date="${!file_date}")
-    )
+    found: Document = copied(table, OutputPrefix=output, OutputFolder=stream.output.folder.format(date="${!file_date}"))
     found["Properties"]["TableInput"]["Name"] = _tables_of(stream)[0]
     return found
 
 
 def _rejects_table(table: Document, stream: Settings) -> Document:
-    found: Document = _copied(table, StatePrefix=f"${{StatePrefix}}/streams/{stream.name}")
+    found: Document = copied(table, StatePrefix=f"${{StatePrefix}}/streams/{stream.name}")
     found["Properties"]["TableInput"]["Name"] = _tables_of(stream)[1]
     return found
 
@@ -172,7 +170,7 @@ def _rules(template: Document, stream: Settings) -> list[Document]:
     """The rules of expiry below the state, for the state of a stream."""
     rules = template["Resources"]["WorkBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
     return [
-        {**_copied(rule, StatePrefix=f"${{StatePrefix}}/streams/{stream.name}"), "Id": f"{rule['Id']}-{stream.name}"}
+        {**copied(rule, StatePrefix=f"${{StatePrefix}}/streams/{stream.name}"), "Id": f"{rule['Id']}-{stream.name}"}
         for rule in rules
         if _STATE in json.dumps(rule.get("Prefix", ""))
     ]

@@ -21,7 +21,7 @@ PLACES = {
     "database": f"{_GLUE}database/${{DatabaseName}}",
     "table": f"{_GLUE}table/${{DatabaseName}}/${{EventsTableName}}",
     "iceberg database": f"{_GLUE}database/${{IcebergDatabase}}",
-    "iceberg table": f"{_GLUE}table/${{IcebergDatabase}}/${{IcebergTable}}",
+    "iceberg table": f"{_GLUE}table/${{IcebergTable}}",
     "table bucket": _TABLE_BUCKET,
     "tables of the bucket": f"{_TABLE_BUCKET}/table/*",
     "everything": '"*"',

@@ -505,8 +505,8 @@ def test_settings_that_the_stack_does_not_support() -> None:
         (["kinesis://main/orders"], "orders"),
         (["kinesis://main"], "*"),
         (["kinesis://main/orders", "kinesis://other/orders"], "orders"),
-        (["kinesis://main/orders-a", "kinesis://main/orders-b"], "orders-*"),
-        (["kinesis://main/orders", "kinesis://main/clicks"], "*"),
+        (["kinesis://main/orders-a", "kinesis://main/orders-b"], "orders-a,orders-b"),
+        (["kinesis://main/orders", "kinesis://main/clicks"], "clicks,orders"),
         (["kinesis://main/orders", "kinesis://other"], "*"),
     ],
 )
@@ -557,7 +557,7 @@ def test_columns_of_the_table() -> None:
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
-        ({"catalog": "glue", "name": "lake.orders"}, ("lake", "orders", "")),
+        ({"catalog": "glue", "name": "lake.orders"}, ("lake", "lake/orders", "")),
         ({"catalog": "s3tables", "name": "lake.orders", "warehouse": BUCKET_ARN}, ("", "", "orders-tables")),
         ({"catalog": "rest", "name": "lake.orders", "uri": "https://catalog.example"}, ("", "", "")),
     ],

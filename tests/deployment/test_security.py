@@ -1,7 +1,9 @@
 """Keys, policies, boundaries, tags and input of another account: what the templates say fits AWS's documents."""
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,8 @@ from deploy.rights.deployer import RESOURCES, handler_actions
 from deploy.rights.grants import GRANTS
 from deploy.rights.template_text import with_statements
 from deploy.stack import Stack
-from deploy.stack_parameters import stack_parameters
-from deploy.template_file import TEMPLATE
+from deploy.stack_parameters import settings_parameters, stack_parameters, with_names
+from deploy.template_file import TEMPLATE, load_template
 from tests.deployment.drift import permission_faults
 from tests.deployment.permissions import statements
 from tests.deployment.resolving import parameters_of, resources, template
@@ -343,3 +345,50 @@ def test_the_accepted_findings_of_checkov() -> None:
     assert [*differences(found | {("CKV_1", "Job")}, table)] == ["CKV_1 Job: found"]
     assert [*differences(found - {("CKV_AWS_195", "Job")}, table)] == ["CKV_AWS_195 Job: accepted, and no longer found"]
     assert all((ROOT / each).is_file() for each in TEMPLATES)
+
+
+def test_names_are_exact() -> None:
+    """Several names of a kind are several resources, never what they begin with; a table stands in its database."""
+    secret = f"arn:aws:secretsmanager:eu-central-1:{ACCOUNT}:secret:"
+    named = {
+        "KinesisStreams": "orders,clicks",
+        "KafkaTopics": "orders,clicks",
+        "KafkaSecrets": f"{secret}kafka-a,{secret}billing-b",
+        "KafkaClusterName": "main",
+        "IcebergDatabase": "sales,web",
+        "IcebergTable": "sales/orders,web/clicks",
+        "TableBucketName": "sales-tables,web-tables",
+    }
+    given = {**parameters_of("prod"), **named}
+    found = resources(with_names(template(), given), given)
+    role = json.dumps(found["JobRole"])
+    for value in named.values():
+        assert f'{value}"' not in role or "," not in value
+        assert all(f'{each}"' in role or f"{each}/" in role for each in value.split(","))
+    for other in (f"{secret}root", "table/sales/clicks", "stream/other"):
+        assert other not in role
+    assert "secret:*" not in role
+    assert with_names(template(), parameters_of("prod")) == template()
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("deploy/*.yaml")), ids=lambda path: path.stem)
+def test_every_text_has_a_pattern(path: Path) -> None:
+    """A parameter that enters a policy takes none of what IAM reads as a pattern or a variable."""
+    document = load_template(path)
+    for name, about in document.get("Parameters", {}).items():
+        assert about["Type"] == "Number" or "AllowedValues" in about or "AllowedPattern" in about, name
+        pattern = about.get("AllowedPattern", "")
+        taken = [text for text in ("raw/*", "raw?", "${aws:username}", "a*") if pattern and re.fullmatch(pattern, text)]
+        assert taken == [], name
+
+
+def test_places_that_iam_would_read_as_patterns() -> None:
+    """The settings are refused, as are parameters that a person gives."""
+    settings = load_settings(ROOT / "config" / "prod.toml", {})
+    for place in ("s3://raw/in*", "s3://raw/in?", "s3://raw/${aws:username}/"):
+        wrong = replace(settings, input=settings.input.model_copy(update={"allowed_prefixes": (place,)}))
+        with pytest.raises(SettingsError, match=r"expected no \*, \? or \$"):
+            settings_parameters(wrong)
+    given = parameters_of("prod") | {"ArtefactBucketName": "*"}
+    with pytest.raises(SettingsError, match=r"parameter ArtefactBucketName: '\*' -> expected"):
+        stack_parameters(template(), given, settings=settings)

@@ -262,4 +262,4 @@ def test_the_streams_of_kinesis() -> None:
     document["input"]["allowed_prefixes"] = ["s3://example-raw", "kinesis://main"]
     entries = [entry(name, input={"allowed_prefixes": [f"kinesis://main/shop-{name}"]}) for name in NAMES[:2]]
     found = parse_settings({**document, "kinesis": {"sources": {"main": {}}}, "streams": entries})
-    assert settings_parameters(found)["KinesisStreams"] == "shop-*"
+    assert settings_parameters(found)["KinesisStreams"] == f"shop-{NAMES[0]},shop-{NAMES[1]}"

@@ -98,7 +98,7 @@ def test_what_follows_from_the_settings() -> None:
     assert float(found["LogLateSeconds"]) == settings.landing_late_seconds
     assert found["InputBucketName"] == parameters_of("prod")["InputBucketName"]
     several = settings_with({}, ("kafka://main/orders-a", "kafka://main/orders-b"))
-    assert settings_parameters(several)["KafkaTopics"] == "orders-*"
+    assert settings_parameters(several)["KafkaTopics"] == "orders-a,orders-b"
     assert secrets_of(several) == set()
 
 
