@@ -9,7 +9,7 @@ that nothing is saved up. Until then the others get its share.
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -44,10 +44,24 @@ class FairQueue(Generic[T]):
         Raises:
             IndexError: It is empty.
         """
-        if not self._count:
+        if (found := self._first()) is None:
             raise IndexError
-        size_class, sources = next(iter(self._classes.items()))
-        source, items = next(iter(sources.items()))
+        return self._taken(*found)
+
+    def pop_other(self, sources: Collection[str]) -> T | None:
+        """Take the first item of a share of another source; None if there is none."""
+        found = self._first(sources)
+        return None if found is None else self._taken(*found)
+
+    def _first(self, but: Collection[str] = ()) -> tuple[int, str] | None:
+        # At most the excluded ones are passed over in each class.
+        return next(
+            ((size, source) for size, sources in self._classes.items() for source in sources if source not in but), None
+        )
+
+    def _taken(self, size_class: int, source: str) -> T:
+        sources = self._classes[size_class]
+        items = sources[source]
         item = items.popleft()
         self._count -= 1
         if items:
@@ -134,6 +148,16 @@ class WorkQueue:
         self._again.extend(each for each in self._alone if each.lane is Lane.UNDECIDED)
         self._alone = deque(each for each in self._alone if each.lane is not Lane.UNDECIDED)
 
+    def next_spare(self) -> Delivery | None:
+        """Take a first attempt to start in the spare slot: of a source that has none in flight; None if there is none.
+
+        So the slots are never all held by one source, whatever its manifests cost.
+        """
+        if self.slots == 1 or self._trusted < self.slots or any(each.alone for each in self.in_flight.values()):
+            return None
+        begun = self._fresh.pop_other({each.share.source for each in self.in_flight.values()})
+        return None if begun is None else self._begun(replace(begun, alone=False))
+
     def next(self, others: int = 0) -> Delivery | None:
         """Take the manifest to start now, with `others` in flight in other queues; None if none may start yet."""
         width = min(self.slots, 1 + self._trusted)
@@ -153,7 +177,9 @@ class WorkQueue:
         else:
             return None
         self._begun_since_alone += begun.lane is not Lane.ALONE
-        begun = replace(begun, alone=begun.lane is Lane.ALONE or (width == 1 and not others))
+        return self._begun(replace(begun, alone=begun.lane is Lane.ALONE or (width == 1 and not others)))
+
+    def _begun(self, begun: Delivery) -> Delivery:
         self.files -= begun.files
         self.in_flight[begun.manifest_id] = begun
         return begun
@@ -200,6 +226,9 @@ class Beginner(Protocol):
 
     def begin_one(self, others: int) -> Delivery | None:
         """Start the next manifest, given the number in flight in other streams; None if none may start."""
+
+    def begin_spare(self) -> Delivery | None:
+        """Start a manifest in the spare slot, because all slots are taken; see `WorkQueue.next_spare`."""
 
     def needs_all(self) -> bool:
         """Whether a manifest waits until nothing else is in flight in the whole job."""
@@ -253,6 +282,8 @@ class SharedSlots:
         with self.lock:
             while self._slots_taken < self.slots and not self.is_alone and self._begin_one():
                 pass
+            if self._slots_taken == self.slots and not self.is_alone:
+                self._begin_spare()
 
     @property
     def _slots_taken(self) -> int:
@@ -271,6 +302,13 @@ class SharedSlots:
                 self._note(stream, begun)
                 return True
         return False
+
+    def _begin_spare(self) -> None:
+        for stream in sorted(self.streams.values(), key=lambda each: max(each.clock, self._clock)):
+            begun = stream.beginner.begin_spare() if stream.beginner is not None else None
+            if begun is not None:
+                self._note(stream, begun)
+                return
 
     def _note(self, stream: StreamSlots, begun: Delivery) -> None:
         start = max(stream.clock, self._clock)

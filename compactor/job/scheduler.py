@@ -66,7 +66,7 @@ class Scheduler:
     _final_error: BaseException | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._pool = ThreadPoolExecutor(self.queue.slots, thread_name_prefix="manifest")
+        self._pool = ThreadPoolExecutor(self.queue.slots + 1, thread_name_prefix="manifest")  # one in the spare slot
         self.slots.join(self)
 
     def run(self, uris: Iterable[str]) -> Results:
@@ -250,8 +250,15 @@ class Scheduler:
 
     def begin_one(self, others: int) -> Delivery | None:
         """See `compactor.job.lanes.Beginner`."""
+        return self._begin_next(partial(self.queue.next, others))
+
+    def begin_spare(self) -> Delivery | None:
+        """See `compactor.job.lanes.Beginner`."""
+        return self._begin_next(self.queue.next_spare)
+
+    def _begin_next(self, next_of: Callable[[], Delivery | None]) -> Delivery | None:
         with self._changed:
-            delivery = self.queue.next(others) if self._may_begin else None
+            delivery = next_of() if self._may_begin else None
             if delivery is not None:
                 self._pool.submit(self._work, delivery)
                 self._changed.notify_all()

@@ -171,7 +171,12 @@ def threaded_service(app: App, threads: "int | FairThreads") -> Service:
         batch_size=stream.manifests_in_flight,
         poll_seconds=stream.trigger_interval_seconds,
     )
-    workers = ThreadBinWorkers(app.store, threads=threads, stream=app.settings.name)
+    workers = ThreadBinWorkers(
+        app.store,
+        threads=threads,
+        stream=app.settings.name,
+        allowed_prefixes=app.settings.input.allowed_prefixes,
+    )
     return service_on(app, engines.native_engine(app, workers), source)
 
 

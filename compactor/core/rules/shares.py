@@ -34,10 +34,11 @@ def share_of(manifest: Manifest | None, allowed_prefixes: Sequence[str]) -> Shar
     if manifest is None:
         return NO_SHARE
     weight_bytes = sum(file.weight_bytes for file in manifest.files)
-    return Share(-(-weight_bytes.bit_length() // _BITS), _source(manifest.files[0].uri, allowed_prefixes))
+    return Share(-(-weight_bytes.bit_length() // _BITS), source_of(manifest.files[0].uri, allowed_prefixes))
 
 
-def _source(uri: str, allowed_prefixes: Sequence[str]) -> str:
+def source_of(uri: str, allowed_prefixes: Sequence[str]) -> str:
+    """The first folder of a file below an allowed prefix, with that prefix."""
     within = [prefix for prefix in allowed_prefixes if is_within(uri, prefix)]
     base = folder(canonical(max(within, key=len))) if within else ""
     first, _, below = canonical(uri).removeprefix(base).partition("/")

@@ -41,6 +41,9 @@ class Waiting:
         self.begun.append(size)
         return manifest(size, alone=alone)
 
+    def begin_spare(self) -> Delivery | None:
+        return None
+
     def needs_all(self) -> bool:
         return bool(self.sizes) and self.sizes[0][1]
 
@@ -170,6 +173,9 @@ def simulated(made: list[Sized], names: tuple[str, ...], *, fair: bool) -> dict[
             seconds = FIXED_SECONDS + begun.size / (BYTES_PER_SECOND / SLOTS)
             heapq.heappush(ends, (now + seconds, next(number), begun))
             return manifest(begun.size, alone=False)
+
+        def begin_spare(self) -> Delivery | None:
+            return None
 
         def needs_all(self) -> bool:
             return False

@@ -191,3 +191,25 @@ def test_every_manifest_gets_its_turn(
         made.done(chance.choice(list(made.in_flight.values())))  # type: ignore[attr-defined]
         done += 1
     assert (done, made.files) == (len(lanes), 0)
+
+
+def test_the_spare_slot_is_for_other_sources() -> None:
+    """A source that holds all slots leaves one more to the others; it is not for repeated attempts, nor for one slot."""
+    bad, good, other = (Share(1, f"/{name}/") for name in ("bad", "good", "other"))
+    made = queue(2, work("b1", share=bad), work("b2", share=bad), work("b3", share=bad))
+    assert begun(made) == ["b1", "b2"]
+    made.add(work("r", Lane.AGAIN, share=good))
+    assert made.next_spare() is None
+    made.add(work("g1", share=good))
+    made.add(work("g2", share=good))
+    made.add(work("o", share=other))
+    first = made.next_spare()
+    assert first is not None
+    assert first.manifest_id == "g1"
+    made.done(first)
+    second = made.next_spare()
+    assert second is not None
+    assert second.manifest_id in {"g2", "o"}
+    single = queue(1, work("b1", share=bad), work("g", share=good))
+    assert begun(single) == ["b1"]
+    assert single.next_spare() is None

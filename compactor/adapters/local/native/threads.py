@@ -10,38 +10,61 @@ from typing import Any
 
 from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.core.ports import ObjectStore
+from compactor.core.rules.shares import source_of
 from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
 
 # Threads shared by several manifests of several streams, so that none waits for all tasks of another.
 
 
+Owner = tuple[str, str, str]  # stream, source and manifest
+
+
 class FairThreads:
     """Runs tasks in threads. A free thread takes a task from the stream with the fewest running tasks.
 
-    Among equals, it takes the stream whose last turn is oldest; within it, the manifest with the fewest running tasks
-    that has waited longest. A stream without competition uses all threads.
+    Among equals, it takes the stream whose last turn is oldest; within it, the source and then the manifest with the
+    fewest running tasks that has waited longest. A stream without competition uses all threads. If all are in use, one
+    more thread runs a task of a source that has none running, so that no source holds all threads.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bin")
-        self._waiting: dict[tuple[str, str], deque[tuple[Future[Any], Callable[[], Any]]]] = {}
-        self._running: Counter[tuple[str, str]] = Counter()
+        self._pool = ThreadPoolExecutor(threads + 1, thread_name_prefix="bin")
+        self._waiting: dict[Owner, deque[tuple[Future[Any], Callable[[], Any]]]] = {}
+        self._running: Counter[Owner] = Counter()
         self._of_streams: Counter[str] = Counter()
+        self._of_sources: Counter[tuple[str, str]] = Counter()
         self._turns: Counter[str] = Counter()
         self._turn = 0
         self._lock = threading.Lock()
 
-    def submit(self, stream: str, manifest_id: str, task: Callable[[], Any]) -> Future[Any]:
+    def submit(self, stream: str, source: str, manifest_id: str, task: Callable[[], Any]) -> Future[Any]:
         """Run a task when its turn comes; until then the future can be cancelled."""
         future: Future[Any] = Future()
         with self._lock:
-            self._waiting.setdefault((stream, manifest_id), deque()).append((future, task))
-        self._pool.submit(self._run_next)
+            self._waiting.setdefault((stream, source, manifest_id), deque()).append((future, task))
+            self._begin()
         return future
 
-    def _run_next(self) -> None:
-        owner, future, task = self._taken()
+    def _begin(self) -> None:
+        """Start the tasks whose turn it is."""
+        while (owner := min(self._startable(), key=self._rank, default=None)) is not None:
+            waiting = self._waiting.pop(owner)
+            future, task = waiting.popleft()
+            if waiting:
+                self._waiting[owner] = waiting  # after the others
+            self._count(owner, 1)
+            self._turn += 1
+            self._turns[owner[0]] = self._turn
+            self._pool.submit(self._run, owner, future, task)
+
+    def _startable(self) -> list[Owner]:
+        running = self._running.total()
+        if running == self.threads and self.threads > 1:
+            return [owner for owner in self._waiting if not self._of_sources[owner[:2]]]
+        return list(self._waiting) if running < self.threads else []
+
+    def _run(self, owner: Owner, future: Future[Any], task: Callable[[], Any]) -> None:
         try:
             if future.set_running_or_notify_cancel():
                 future.set_result(task())
@@ -49,26 +72,22 @@ class FairThreads:
             future.set_exception(exc)
         finally:
             with self._lock:
-                self._running[owner] -= 1
-                self._of_streams[owner[0]] -= 1
-                if not self._running[owner]:
-                    del self._running[owner]
+                self._count(owner, -1)
+                self._begin()
 
-    def _taken(self) -> tuple[tuple[str, str], Future[Any], Callable[[], Any]]:
-        with self._lock:
-            owner = min(self._waiting, key=self._rank)
-            waiting = self._waiting.pop(owner)
-            future, task = waiting.popleft()
-            if waiting:
-                self._waiting[owner] = waiting  # after the others
-            self._running[owner] += 1
-            self._of_streams[owner[0]] += 1
-            self._turn += 1
-            self._turns[owner[0]] = self._turn
-            return owner, future, task
+    def _count(self, owner: Owner, change: int) -> None:
+        stream, source, _ = owner
+        self._running[owner] += change
+        self._of_streams[stream] += change
+        self._of_sources[stream, source] += change
+        if not self._running[owner]:
+            del self._running[owner]
+        if not self._of_sources[stream, source]:
+            del self._of_sources[stream, source]
 
-    def _rank(self, owner: tuple[str, str]) -> tuple[int, int, int]:
-        return self._of_streams[owner[0]], self._turns[owner[0]], self._running[owner]
+    def _rank(self, owner: Owner) -> tuple[int, int, int, int]:
+        stream, source, _ = owner
+        return self._of_streams[stream], self._turns[stream], self._of_sources[stream, source], self._running[owner]
 
 
 TASK_BYTES = 1_000_000_000
@@ -90,17 +109,27 @@ class ThreadBinWorkers:
     Args:
         threads: How many tasks run at once, or threads shared with other users.
         stream: The manifests' stream, among those that share the threads.
+        allowed_prefixes: Their first folders are the sources that take turns.
     """
 
-    def __init__(self, store: ObjectStore, *, threads: int | FairThreads = 2, stream: str = "") -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        threads: int | FairThreads = 2,
+        stream: str = "",
+        allowed_prefixes: Sequence[str] = (),
+    ) -> None:
         self._store = store
         self._threads = FairThreads(threads) if isinstance(threads, int) else threads
-        self._stream = stream
+        self._stream, self._allowed_prefixes = stream, allowed_prefixes
 
     def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
         new_kernel = partial(NativeKernel, threads=self._threads.threads)
         work = (partial(write_bin, self._store, task, new_kernel) for task in tasks)
-        calls = [self._threads.submit(self._stream, manifest_id, each) for each in work]
+        first = next((file.uri for task in tasks for _, file in task.files), "")
+        source = source_of(first, self._allowed_prefixes)
+        calls = [self._threads.submit(self._stream, source, manifest_id, each) for each in work]
         try:
             wait(calls, return_when=FIRST_EXCEPTION)
         finally:
