@@ -69,6 +69,12 @@ def _show(found: TraceResult) -> None:
         ("redriven from", found.redriven_from),
         ("attempts", _attempts(found)),
         ("elements" if found.report is not None and found.report.format == "json" else "lines", _lines(found)),
+        (
+            "lines before",
+            _first(
+                [f"{each.first_line:,} to {each.last_line:,} in manifest {each.manifest_id}" for each in found.earlier]
+            ),
+        ),
         ("rejected", _rejected(found)),
         ("files", _files(found)),
         ("rows are in", found.outputs),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from compactor.core.documents.landing import LandedLink
-from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.inputs.dates import date_of_file, possible_dates
 from compactor.core.layout import ManifestKey, canonical, is_s3, is_text, redriven_owner
 from compactor.core.logs.names import KINESIS, LogGap, record_or_gap
@@ -23,6 +23,15 @@ from compactor.sources.claiming import claim_key, manifests_of
 from compactor.sources.file_search import FileSearch, Naming
 
 _BEST_FIRST = ("compacted", "in_work", "waiting", "quarantined", "dead_lettered")
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierLines:
+    """Lines of a grown file in an earlier manifest."""
+
+    manifest_id: str
+    first_line: int  # the number of the first one, from 1
+    last_line: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +85,10 @@ class InputFinder:
         own = sorted((file for file in found if canonical(file.uri) in wanted), key=lambda file: file.started_at)
         return Settling(self.state).files(own)
 
-    def earlier_name(self, info: ObjectInfo, days: int) -> str:
-        """A local file's earlier name, by its recorded bytes; empty if there is none, or if it still has them."""
+    def renamed(self, info: ObjectInfo, days: int) -> Naming | None:
+        """A local file under its earlier name, by its recorded bytes; None if there is none that lost them."""
         if not info.stamp:
-            return ""
+            return None
         dates = self._days(self._own_days(info.uri, info), days)
         is_long = lambda file: file.end_byte == info.size_bytes  # noqa: E731
         search = replace(self.search, versions={info.etag}, also=is_long)
@@ -87,8 +96,27 @@ class InputFinder:
             there = self.state.store.stat(naming.uri) if naming.may_have(None) else info
             is_gone = there is None or there.etag != naming.etag
             if is_gone and naming.uri != canonical(info.uri) and self._is(info, naming, is_there=there is not None):
-                return naming.uri
-        return ""
+                return naming
+        return None
+
+    def earlier_lines(self, part: FileRange, info: ObjectInfo | None, days: int) -> list[EarlierLines]:
+        """The manifests with the lines before a range of a grown file, the first lines first, as far as found."""
+        dates, found = list(self._days(self._own_days(part.continues, info), days)), list[EarlierLines]()
+        uri, by_digest = "", dict[str, Naming]()
+        following: FileRange | None = part
+        while following is not None:
+            if following.continues != uri:
+                uri = following.continues
+                wanted = frozenset({canonical(uri)})
+                namings = self.search.on_dates(dict.fromkeys(dates, wanted))
+                by_digest = {each.digest: each for each in namings if each.state == "compacted"}
+            naming = by_digest.get(following.digest_before)
+            if naming is None:
+                break
+            following = naming.range
+            first = following.lines_before + 1 if following is not None else 1
+            found.append(EarlierLines(naming.manifest_id, first, naming.lines))
+        return found[::-1]
 
     def _is(self, info: ObjectInfo, naming: Naming, *, is_there: bool) -> bool:
         """Whether a file is a version with another name, by its time, or by its bytes if that name still exists."""

@@ -15,6 +15,7 @@ from compactor.ledger.accounts.account import Account, AccountState, Kind, Quara
 from compactor.ledger.history.redrive_log import Fate
 from compactor.ops.redrive.giving_up import LostFile
 from compactor.ops.redrive.redrivable import CURABLE
+from compactor.ops.trace.finding import EarlierLines
 from compactor.ops.trace.tables import TracedTable
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]
@@ -109,6 +110,8 @@ class TraceResult:
     # The manifest's reject files; for an input file, those with its rejects
     rejects: Sequence[str] = field(default_factory=list)
     rejected: Sequence[TracedReject] = field(default_factory=list)  # its first rejected lines
+    # For the last lines of a grown file, the manifests with the lines before them, as far as found
+    earlier: Sequence[EarlierLines] = field(default_factory=list)
     lines: int | None = None  # current lines of a compacted input file; else null, like those below
     rows: int | None = None  # lines that are rows
     rejected_lines: int | None = None  # rejected lines
@@ -125,6 +128,7 @@ class TraceResult:
     # The quarantined versions of an input file, the first one first, or a manifest's quarantined files
     quarantined: Sequence[QuarantinedFile] = field(default_factory=list)
     settled_by: str = ""  # what settled a dead letter that was not redriven, in words
+    reason: str = ""  # why its manifest is a dead letter, in one word; empty if it is none
     message: str = ""  # why it was quarantined or dead-lettered, or other information
     table: TracedTable | None = None  # its manifest's state in the output's table; null without one
     fixes: Sequence[str] = field(default_factory=list)  # what to do before these commands

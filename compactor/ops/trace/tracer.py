@@ -130,6 +130,7 @@ class Tracer:
             redriven_from=made_by.source if made_by is not None else "",
             redriven_as=list(map(_redrive, account.redrives)),
             erased=_erased_words(account.commit) if account.commit is not None else "",
+            reason=account.letter.reason if account.letter is not None else "",
             message=message or trace.message,
         )
 
@@ -249,8 +250,13 @@ class Tracer:
         else:
             naming = self.inputs.naming(uri, info, days)
             if isinstance(naming, str):
-                trace = replace(trace, searched=naming)
-                return trace if info is None else self._with_way_in(trace, info, days)
+                was = self.inputs.renamed(info, days) if info is not None else None
+                if info is None or was is None:
+                    trace = replace(trace, searched=naming)
+                    return trace if info is None else self._with_way_in(trace, info)
+                found = self._followed(replace(trace, uri=was.uri, manifest_id=was.manifest_id), None, days)
+                note = f"renamed or rotated: it was {was.uri}, and its rows keep that name"
+                return replace(found, uri=uri, message="; ".join(filter(None, (note, found.message))), quarantined=[])
             manifest_id = naming.manifest_id
         trace = replace(trace, manifest_id=manifest_id)
         part_uri = self.state.layout.pending_part(manifest_id)
@@ -278,17 +284,16 @@ class Tracer:
         dates = [account.accepted.date] if account.accepted is not None else []
         trace = replace(trace, quarantined=self.inputs.quarantined(trace.uri, info, dates, days))
         trace = self._with_file(trace, account, info)
+        if trace.report is not None and trace.report.range is not None and trace.report.status is FileStatus.COMPACTED:
+            trace = replace(trace, earlier=self.inputs.earlier_lines(trace.report.range, info, days))
         is_committed = trace.state in {TraceState.DECIDED, TraceState.DONE}
         return self._with_table(self._with_lost(trace, account), account) if is_committed else trace
 
-    def _with_way_in(self, trace: TraceResult, info: ObjectInfo, days: int) -> TraceResult:
+    def _with_way_in(self, trace: TraceResult, info: ObjectInfo) -> TraceResult:
         """Describe how a file without a manifest gets into one, or why it does not."""
         reason = not_data_reason(info.uri, info.size_bytes, self.inputs.search.allowed_prefixes)
         if reason is None and self.state.rules.excludes(info.uri):
             reason = "excluded"
-        if earlier := self.inputs.earlier_name(info, days):
-            was = f"it was {earlier}, which no longer exists: `compact` recognises a renamed or rotated file"
-            return replace(trace, message=was, next_moves=[f"compactor trace {quoted(earlier)}"])
         if reason is None:
             return replace(trace, next_moves=[move_to_plan(info.uri)])
         return replace(trace, message=f"no plan takes it: {NOT_DATA[reason]}")
@@ -336,8 +341,7 @@ class Tracer:
         trace = self._with_lines(trace, account, commit, report, gone)
         message, is_replaced = trace.message, False
         if (part := report.range) is not None:
-            before = f"other manifests have those before, as {part.continues}"
-            message = f"these are its lines from {part.lines_before + 1:,} on, at byte {part.from_byte:,}; {before}"
+            message = f"it has grown: the figures are of its lines from {part.lines_before + 1:,} on"
         if info is not None and report.etag and info.etag != report.etag:
             was, now = (described_version(trace.uri, etag) for etag in (report.etag, info.etag))
             compacted = f"manifest {account.id} has compacted {was}; now it is {now}"

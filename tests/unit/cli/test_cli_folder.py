@@ -186,7 +186,7 @@ def test_what_to_do_after_a_call(raw: Path, out: Path) -> None:
     os.utime(raw / "b.ndjson", (HOUR_AGO,) * 2)
     assert f"\nsee why     compactor rejects {out}\n\nread it     pandas." in call(raw, out).stdout
     shutil.rmtree(out)
-    rebuild = f"rebuild     compactor rebuild {out}   (regenerates lost or damaged files)"
+    rebuild = f"next        compactor rebuild {out} regenerates lost or damaged files"
     assert rebuild in call(raw, out).stdout.splitlines()
     traced = CliRunner().invoke(command, ["trace", "--in", str(out), str(raw / "b.ndjson")])
     assert traced.stdout.splitlines()[-1].split()[1:] == ["compactor", "rejects", str(out), "--file", f"{raw}/b.ndjson"]
@@ -300,24 +300,27 @@ def test_ctrl_c_before_new_files_were_planned(raw: Path, out: Path, monkeypatch:
 
 
 def test_the_trace_of_a_renamed_file(raw: Path, out: Path) -> None:
-    """It names the file whose rows it has, as `compact` would. A copy is to be planned."""
+    """It shows the rows under the earlier name, as `compact` knows them. A copy is to be planned."""
     write(raw / "a.ndjson", 1)
     assert call(raw, out).exit_code == 0
     shutil.copy2(raw / "a.ndjson", raw / "copy.ndjson")
     traced = lambda name: CliRunner().invoke(command, ["trace", "--in", str(out), str(raw / name)]).output  # noqa: E731
-    assert f"to plan it: compactor compact SRC {out}" in traced("copy.ndjson")
+    assert f"to plan it: compactor compact {raw} {out}" in traced("copy.ndjson")
     (raw / "copy.ndjson").unlink()
     (raw / "a.ndjson").rename(raw / "b.ndjson")
     assert "(1 renamed)" in call(raw, out).stdout
     for name in ("b.ndjson", "c.ndjson"):
         found = traced(name)
-        assert f"it was {raw}/a.ndjson, which no longer exists" in found
-        assert found.endswith(f"; see: compactor trace --in {out} {raw}/a.ndjson\n")
+        assert f"renamed or rotated: it was {raw}/a.ndjson, and its rows keep that name" in found
+        assert re.search(r"^lines +1 = 1 row ", found, re.MULTILINE)
         (raw / "b.ndjson").unlink(missing_ok=True)
         write(raw / "a.ndjson", 2, ago=-60)
         write(raw / "c.ndjson", 1, ago=-30)  # copied, and truncated
         assert (call(raw, out).exit_code, ids(out)) == (0, Counter([1, 2]))
     write(raw / "a.ndjson", 2, 3, ago=-90)
     assert (call(raw, out).exit_code, ids(out)) == (0, Counter([1, 2, 3]))
-    found = traced("a.ndjson")
-    assert f"these are its lines from 2 on, at byte 10; other manifests have those before, as {raw}/a.ndjson" in found
+    for name in ("a.ndjson", "moved.ndjson"):
+        found = traced(name)
+        assert "it has grown: the figures are of its lines from 2 on" in found
+        assert re.search(r"^lines before +1 to 1 in manifest ", found, re.MULTILINE)
+        (raw / "a.ndjson").rename(raw / "moved.ndjson") if name == "a.ndjson" else None
