@@ -7,6 +7,7 @@ from compactor.core.documents.counts import are_few_rows
 from compactor.core.errors import ExitCode
 from compactor.core.results import as_document, printed
 from compactor.core.text.formatting import count
+from compactor.core.text.safe_text import Suggestions
 from compactor.engines.engine import EngineName
 from compactor.job.report import RunReport
 from compactor.ledger.accounts.account import QuarantinedFile
@@ -28,7 +29,7 @@ FEW_ROWS = "under half of the lines are rows; expected NDJSON: one JSON object a
             *("skipped", "left_out", "held", "held_until"),
         )
     },
-    omits=("paths", "outputs", "engine_choice", "is_planned", "is_format_given", "remembered", "reading"),
+    omits=("paths", "suggest", "outputs", "engine_choice", "is_planned", "is_format_given", "remembered", "reading"),
     shows=(
         *("source", "sources", "output", "settings_file", "new_files", "new_bytes", "engine", "engine_reason"),
         *("is_unfinished", "needs_operator"),
@@ -47,6 +48,7 @@ class CompactResult:
     Attributes:
         paths: The places of the call.
         rejects_folder: Folder of the rejects.
+        suggest: How commands are suggested for DST.
         plan: The plan with all its figures.
         dry_run: Whether nothing was written.
         deep: Whether `--deep` was given.
@@ -71,6 +73,7 @@ class CompactResult:
 
     paths: CompactPaths
     rejects_folder: str
+    suggest: Suggestions
     plan: Plan
     dry_run: bool
     deep: bool

@@ -214,6 +214,7 @@ class FolderRun:
         result = CompactResult(
             paths,
             app.layout.rejects_folder,
+            settings.suggestions,
             Plan(),
             self.dry_run,
             self.deep,

@@ -8,7 +8,7 @@ from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.core.logs.names import is_log, record_or_gap
-from compactor.core.rules.next_steps import Cause, NextStep, giving_up, next_step
+from compactor.core.rules.next_steps import Cause, NextStep, giving_up, giving_up_manifest, letter_step, next_step
 from compactor.core.text.safe_text import Suggestions
 from compactor.ops.trace.trace import TraceResult, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS, Tracer
@@ -62,6 +62,13 @@ def _steps(found: TraceResult, suggest: Suggestions) -> list[NextStep]:
     steps = [next_step(each.cause, suggest, each.manifest_id) for each in left]
     if left and found.kind == "file":
         steps.append(NextStep("", (giving_up(left[-1].cause, suggest, found.uri),)))
+    if found.reason and found.needs_operator:
+        steps.append(letter_step(found.reason, found.manifest_id, suggest))
+    lost = [each.manifest_id for each in found.lost if not each.settled_by][:1]
+    if lost:
+        steps.append(NextStep("", (suggest.call("rebuild", "--manifest", *lost),)))
+    if lost or (found.reason and found.needs_operator):
+        steps.append(NextStep("", (giving_up_manifest(found.manifest_id, suggest),)))
     if found.is_replaced and suggest.again_with():
         steps.append(next_step(Cause.REPLACED, suggest))
     return list(dict.fromkeys(steps))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from compactor.core import layout
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import SourcePlace, merged, pattern_expression, split_pattern
-from compactor.core.text.safe_text import Suggestions, quoted
+from compactor.core.text.safe_text import quoted
 from compactor.settings import places
 from compactor.settings.sections import Paths
 from compactor.settings.types import JOURNAL_CLAIMS
@@ -36,6 +36,9 @@ _LASTING: dict[str, tuple[str, str, Any, bool]] = {
 
 The columns of the destination decide about `--schema` and `--types`. Any call may change the others.
 """
+
+_MOST_SOURCES = 3
+"""How many sources a suggested command names. Settings keep one more, which says that there are too many."""
 
 _WIDER_FORMAT = ("format", "ndjson", "json")
 """The only one of these that a call may change: `json` reads everything that `ndjson` reads, in the same way."""
@@ -78,11 +81,6 @@ class CompactPaths:
     def handle(self) -> str:
         """The user's name for this folder in other commands: DST, or the place of --state if it is elsewhere."""
         return self.output if self.home == f"{self.output}{HOME_SUFFIX}" else self.home
-
-    @property
-    def suggestions(self) -> Suggestions:
-        """How commands are suggested to this folder's user."""
-        return Suggestions(self.handle, compact_again(self.handle, self.output))
 
     @property
     def schema_file(self) -> str:
@@ -217,6 +215,13 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
     if is_readable:
         sources = [*sources, *(each for each in paths.prefixes if not is_known(each, sources))]
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
+    earlier = document["input"].get("sources", [])
+    if isinstance(earlier, list) and len(earlier) <= _MOST_SOURCES:
+        known = [each for each in map(str, earlier) if split_pattern(each) or layout.is_s3(each) or places.exists(each)]
+        for text in (text for place in paths.sources for text in place.texts):
+            if layout.is_text(text) and not is_known(text, known):
+                known = [*(each for each in known if not is_known(each, [text])), text]
+        document["input"]["sources"] = known[: _MOST_SOURCES + 1]
     grok, excluded = document["input"].get("grok", {}), document["input"].get("exclude", [])
     for name, table in options.given().items():
         document[name] = {**document.get(name, {}), **table}
@@ -244,12 +249,20 @@ def folder_kept_at(place: str, paths: Paths, sink: str) -> str:
     return home if sink == "none" else ""
 
 
-def compact_again(folder: str, output: str) -> str:
-    """The command that compacts into a folder again; empty without one. `folder` comes from `folder_kept_at`."""
+def compact_again(folder: str, output: str, sources: Sequence[str]) -> str:
+    """The command that compacts into a folder again; empty without one.
+
+    Args:
+        folder: The result of `folder_kept_at`.
+        output: DST.
+        sources: Each SRC of earlier calls. Too many for one line are left for the user to fill in.
+    """
     if not folder:
         return ""
     output = layout.folder(output).rstrip("/")
-    return f"compactor compact SRC {quoted(output)}" + (f" --state {quoted(folder)}" if folder != output else "")
+    words = [*map(quoted, sources)] if 0 < len(sources) <= _MOST_SOURCES else ["<SRC>"]
+    state = ["--state", quoted(folder)] if folder != output else []
+    return " ".join(["compactor compact", *words, quoted(output), *state])
 
 
 def has_schema_file(document: Mapping[str, Any]) -> bool:

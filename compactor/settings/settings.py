@@ -239,8 +239,10 @@ class Settings:
     @property
     def suggestions(self) -> Suggestions:
         """How messages suggest commands to the users of these settings."""
-        again = compact_paths.compact_again(self.folder, self.paths.output)
-        return Suggestions(self.folder, again, stream=self.name)
+        again = compact_paths.compact_again(self.folder, self.paths.output, self.input.sources)
+        prefixes, failed = self.input.allowed_prefixes, self.layout().failed_folder
+        prefix = prefixes[0] if len(prefixes) == 1 else ""
+        return Suggestions(self.folder, again, stream=self.name, prefix=prefix, failed=failed)
 
     @property
     def is_on_emr(self) -> bool:

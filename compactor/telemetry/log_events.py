@@ -429,11 +429,6 @@ CATALOGUE: Mapping[str, LogEvent] = {
         "a redrive wrote the manifest of an interrupted redrive",
         {"manifest_id": _MANIFEST, "source": "original manifest"},
     ),
-    "redrive.refused": _warning(
-        "a manifest, file or line cannot be redriven",
-        {"manifest_id": _MANIFEST, "uri": "URI of the file; empty for all files", "why": "reason"},
-        "fix the cause in `why`; redrive",
-    ),
     # The control plane.
     "control.decided": _info(
         "the control plane decided on an action",

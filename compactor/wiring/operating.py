@@ -146,6 +146,7 @@ def redriver(app: App, who: str = BY_JOB, *, on_crash_point: OnRedriveCrashPoint
         state=app.state,
         search=FileSearch(state=app.state, allowed_prefixes=allowed_prefixes),
         claims=app.claims_if_any,
+        is_any_format=settings.input.format != "ndjson",
         lease_seconds=settings.claim_lease_seconds,
     )
     grok = grok_reader_of(app)

@@ -154,7 +154,7 @@ def test_the_command_that_takes_a_file(lake: Lake, name: bytes, tmp_path: Path) 
     found = json.loads(lake.with_settings("trace", folder + b"/file", "--json").stdout_bytes)
     [move] = found["next_moves"]
     assert move in lake.with_settings("trace", folder + b"/file").stderr
-    assert passed(move, tmp_path) == [b"compactor", b"compact", b"SRC", os.fsencode(lake.out)]
+    assert passed(move, tmp_path) == [b"compactor", b"compact", os.fsencode(lake.raw), os.fsencode(lake.out)]
     planned = json.loads(lake.with_settings("plan", "--dry-run", "--json", "--", folder).stdout)
     assert sum(each["files"] for each in planned["manifests"]) == 1
 
@@ -185,8 +185,8 @@ def test_commands_for_places_of_the_user(lake: Lake, tmp_path: Path) -> None:
         rows = os.fsencode(out)
         assert passed(moves["see why"], tmp_path / f"a{number}") == [b"compactor", b"verify", rows]
         dismiss = moves["next"].removeprefix("or give it up: remove it, or ")
-        words = [b"compactor", b"dismiss", b"--in", rows, b"FILE", b"--why", b"TEXT"]
-        assert passed(dismiss, tmp_path / f"a{number}") == words
+        words = [b"compactor", b"dismiss", b"--in", rows, os.fsencode(raw / "damaged"), b"--why", b"late"]
+        assert passed(dismiss.replace("<TEXT>", "late"), tmp_path / f"a{number}") == words
 
 
 def test_the_query_for_places_of_the_user(tmp_path: Path) -> None:

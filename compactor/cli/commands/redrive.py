@@ -1,5 +1,7 @@
 """`compactor redrive`: reprocesses dead letters, quarantined files or rejected lines."""
 
+from functools import partial
+
 import click
 
 from compactor.adapters.local.machine import person
@@ -9,7 +11,9 @@ from compactor.cli.ui.failures import ExitCode, not_confirmed
 from compactor.cli.ui.output import SHOWN, more_of, print_result, show_counted, show_lines
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.words import show_steps
 from compactor.core.text.formatting import by_name, count
+from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import REASONS, THINGS, Redrivable, find_redrivable
@@ -50,14 +54,15 @@ def redrive(
     if reason is not None and reason not in REASONS[kind]:
         expected = ", ".join(sorted(REASONS[kind]))
         raise click.BadParameter(f"{reason!r} -> expected one of {expected}", param_hint="--reason")
-    app = App(invocation.settings())
+    settings = invocation.settings()
+    app = App(settings)
     with working("searching", app.state.meter):
         scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, day))
     if not (dry_run or yes) and scan.things > ASKED_ABOVE and (refusal := _asked(scan)) is not None:
         return refusal
     with working("redriving", app.state.meter):
         report = operating.redriver(app, person()).redrive(scan, dry_run=dry_run)
-    print_result(report, _show, as_json=as_json)
+    print_result(report, partial(_show, settings.suggestions), as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 
 
@@ -66,7 +71,7 @@ def _asked(scan: Redrivable) -> ExitCode | None:
     return not_confirmed("redrive", things, question=f"Redrive {things}?", done="redriven")
 
 
-def _show(report: RedriveReport) -> None:
+def _show(suggest: Suggestions, report: RedriveReport) -> None:
     would = "Would redrive" if report.dry_run else "Redrove"
     lines = sum(sum(each.counts.values()) for each in report.redriven)
     files = count(sum(each.files for each in report.redriven), "file")
@@ -80,6 +85,8 @@ def _show(report: RedriveReport) -> None:
     show_counted("Settled", [(each.manifest_id, each.fate) for each in report.settled])
     refused = [(f"{each.manifest_id}{f'  {each.uri}' if each.uri else ''}", each.why) for each in report.refused]
     show_counted("Refused", refused)
+    if not report.dry_run and (report.redriven or report.healed):
+        show_steps([suggest.again_with() or f"{suggest.call('run --once')}, unless a job runs"])
 
 
 def _shown(each: Redriven) -> str:

@@ -21,8 +21,14 @@ from compactor.cli.ui.output import (
 )
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.words import counted_words, misfit_fields, quarantined_words, unfinished
-from compactor.core.rules.next_steps import quarantined_steps
+from compactor.cli.ui.words import (
+    counted_words,
+    misfit_fields,
+    quarantined_words,
+    show_steps,
+    unfinished,
+    verified_steps,
+)
 from compactor.core.text.formatting import by_name, count, size, tally
 from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult, result_of
@@ -169,8 +175,7 @@ def _show(report: VerifyResult, suggest: Suggestions) -> None:
     show_list(letters, title="dead letters", spaced=True)
     files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in report.open_files]
     show_list(files, title="quarantined files", spaced=True)
-    if causes := report.open_causes:
-        echo("", *(f"next        {step}" for step in quarantined_steps(causes, suggest)))
+    show_steps(verified_steps(report, suggest))
 
 
 def _table(table: VerifiedTable) -> list[str]:

@@ -6,11 +6,11 @@ from compactor.api.compact_result import FEW_ROWS, CompactResult
 from compactor.cli.ui.failures import say
 from compactor.cli.ui.output import SHOWN, Field, print_fields
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.words import counted_words, misfit_fields, show_reading
+from compactor.cli.ui.words import counted_words, misfit_fields, show_reading, show_steps, verified_steps
 from compactor.core.documents.records import FileStatus
 from compactor.core.inputs.source_places import in_words
-from compactor.core.layout import canonical, folder
-from compactor.core.rules.next_steps import left_out_cause, next_step, quarantined_steps
+from compactor.core.layout import canonical, folder, is_s3
+from compactor.core.rules.next_steps import left_out_cause, next_step
 from compactor.core.text.formatting import by_name, count, duration, rate, size, tally
 from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.ledger.accounts.account import QuarantinedFile
@@ -231,11 +231,12 @@ def _next_moves(result: CompactResult) -> None:
         say(f"not finished: {left}run this command again to continue")
         return
     if result.doubtful_envelopes:
-        key = result.doubtful_envelopes[0].key
-        echo("", f"next        split envelopes into lines first, as in: jq -c '.{key}[]' FILE > FILE.ndjson")
+        first = result.doubtful_envelopes[0]
+        named = "<FILE>" if is_s3(first.uri) else quoted(first.uri)
+        echo("", f"next        split envelopes into lines first, as in: jq -c '.{first.key}[]' {named} > <NEW_FILE>")
         echo("            if one row per envelope is right, add --format ndjson: it is remembered")
     if plan.left_out:
-        echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out, result.paths.suggestions)))
+        show_steps(left_out_moves(plan.left_out, result.suggest))
     if result.is_doubtful:
         _show_why(result)
     if result.verified is not None and result.verified.rows and not result.verified.discrepancies:
@@ -251,12 +252,8 @@ def _show_why(result: CompactResult) -> None:
         echo("", f"see why     compactor rejects {quoted(handle)}")
         return
     echo("", f"see why     compactor verify {quoted(handle)}{_also_rejects(result)}")
-    if verified is not None and verified.discrepancies:
-        echo(f"rebuild     compactor rebuild {quoted(handle)}   (regenerates lost or damaged files)")
-    if result.work.stuck or (verified is not None and verified.open_letters):
-        echo(f"redrive     compactor redrive manifests --in {quoted(handle)}   (then run this command again)")
-    if verified is not None and (causes := verified.open_causes):
-        echo(*(f"next        {step}" for step in quarantined_steps(causes, result.paths.suggestions)))
+    steps = [result.suggest.call("trace", each) for each in list(result.work.stuck)[:1]]
+    echo(*(f"next        {step}" for step in [*steps, *(verified_steps(verified, result.suggest) if verified else [])]))
 
 
 def _also_rejects(result: CompactResult) -> str:

@@ -6,7 +6,9 @@ from datetime import datetime
 from compactor.cli.ui.output import Field
 from compactor.cli.ui.terminal import echo
 from compactor.core.documents.changes import Why
+from compactor.core.rules.next_steps import letter_steps, lost_steps, quarantined_steps
 from compactor.core.text.formatting import by_name, count
+from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.landing.progress import LogSeen
 from compactor.ledger.visible import ExpiredKind, ExpiredSeen
 from compactor.ops.verify.report import Discrepancy, VerifyResult
@@ -54,6 +56,22 @@ def by_column(misfits: Mapping[str, int]) -> str:
     most = sorted(misfits, key=lambda name: (-misfits[name], name))[:_SHOWN_COLUMNS]
     more = len(misfits) - len(most)
     return by_name({name: misfits[name] for name in most}) + (f" and {count(more, 'more column')}" if more else "")
+
+
+def verified_steps(report: VerifyResult, suggest: Suggestions) -> list[str]:
+    """What to do about dead letters, lost output and quarantined files."""
+    letters = [(each.reason, each.manifest_id) for each in report.open_letters]
+    return [
+        *letter_steps(letters, suggest),
+        *lost_steps(report.lost_manifests, suggest),
+        *quarantined_steps(report.open_causes, suggest, [each.uri for each in report.open_files]),
+    ]
+
+
+def show_steps(steps: Iterable[str]) -> None:
+    """Print next actions, one a line, below an empty line."""
+    if lines := [f"next        {step}" for step in steps]:
+        echo("", *lines)
 
 
 def show_reading(lines: Sequence[str]) -> None:

@@ -1,12 +1,12 @@
 """Finds reportable conditions, whatever is done about them. Decisions, no I/O."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from compactor.control.diagnosis.health import Condition, Finding, columns_nearly_full, finding, is_late, started_work
 from compactor.control.diagnosis.symptoms import STALL_RESTARTS, Case
 from compactor.control.snapshot import JobRun, JobState, Source
 from compactor.core.documents.counts import are_few_rows
-from compactor.core.rules.next_steps import Cause, quarantined_steps
+from compactor.core.rules.next_steps import Cause, letter_step, letter_steps, quarantined_steps
 from compactor.core.text.formatting import by_name, count, percent, shown_seconds
 from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.housekeeping import FailingTask
@@ -15,21 +15,26 @@ from compactor.schema.schema import ColumnsUsed
 from compactor.table.standing import TableSeen
 
 
-def dead_letters(number: int, latest_id: str, suggest: Suggestions) -> Iterator[Finding]:
-    """Whether there are dead letters that were not redriven; names the latest."""
+def dead_letters(number: int, latest: Sequence[tuple[str, str]], suggest: Suggestions) -> Iterator[Finding]:
+    """Whether there are dead letters that nothing settled; `latest` has the reason and the id of some."""
     if number:
         what = "1 manifest is a dead letter" if number == 1 else f"{number:,} manifests are dead letters"
-        move = f"{suggest.call('trace', latest_id)}, then {suggest.call('redrive manifests')}{suggest.then_again}"
-        yield finding(Condition.MANIFESTS_DEAD_LETTERED, what, move)
+        moves = letter_steps(latest, suggest)
+        if len({reason for reason, _ in latest}) > 1:
+            moves = [
+                letter_step(*latest[0], suggest).text,
+                f"{suggest.call('verify')} shows what to do about the others",
+            ]
+        yield finding(Condition.MANIFESTS_DEAD_LETTERED, what, "; ".join(moves))
 
 
 def quarantined_files(
-    by_status: Mapping[str, int], causes: Mapping[Cause, int], suggest: Suggestions
+    by_status: Mapping[str, int], causes: Mapping[Cause, int], uris: Sequence[str], suggest: Suggestions
 ) -> Iterator[Finding]:
-    """Whether files are quarantined and not settled, with their number by status and by cause."""
+    """Whether files are quarantined and not settled, with their number by status and by cause, and some of them."""
     if number := sum(by_status.values()):
         what = f"{count(number, 'input file')} {'is' if number == 1 else 'are'} quarantined: {by_name(by_status)}"
-        yield finding(Condition.FILES_QUARANTINED, what, "; ".join(quarantined_steps(causes, suggest)))
+        yield finding(Condition.FILES_QUARANTINED, what, "; ".join(quarantined_steps(causes, suggest, uris)))
 
 
 def table_behind(table: TableSeen | None) -> Iterator[Finding]:

@@ -1,10 +1,11 @@
 """What to do about input that needs an operator: the one source for all commands. Decisions, no I/O."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Self
 
+from compactor.core.documents.manifest import OUTSIDE
 from compactor.core.documents.records import FileStatus
 from compactor.core.logs.names import is_log
 from compactor.core.text.safe_text import Suggestions
@@ -116,18 +117,86 @@ def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> Next
     return NextStep(cause.fix, (again,) if cause.how == "deliver" else (redrive, again))
 
 
+_WHY = "--why <TEXT>"
+
+
 def giving_up(cause: Cause, suggest: Suggestions, uri: str = "") -> str:
     """The command that gives up quarantined input, with this URI or any."""
-    return suggest.call("dismiss", uri or ("RANGE" if cause is Cause.RANGE else "FILE"), "--why", "TEXT")
+    blanks = _WHY if uri else f"{'<RANGE>' if cause is Cause.RANGE else '<FILE>'} {_WHY}"
+    return suggest.call("dismiss", *([uri] if uri else []), blanks=blanks)
 
 
-def quarantined_steps(causes: Mapping[Cause, int], suggest: Suggestions) -> list[str]:
-    """What to do about quarantined input, by the number of files with each cause; then how to give it up."""
+def quarantined_steps(causes: Mapping[Cause, int], suggest: Suggestions, uris: Sequence[str] = ()) -> list[str]:
+    """What to do about quarantined input, then how to give it up.
+
+    Args:
+        causes: The number of files with each cause.
+        suggest: How commands are suggested.
+        uris: Some of the files, or all.
+    """
+    only = uris[0] if uris and sum(causes.values()) == 1 else ""
     ordered = sorted(causes, key=lambda cause: (-causes[cause], cause))
     prefixes = {cause: f"{causes[cause]:,} {cause}: " if len(ordered) > 1 else "" for cause in ordered}
     lines = [f"{prefixes[cause]}{next_step(cause, suggest).text}" for cause in ordered]
-    ways = [giving_up(cause, suggest) for cause in ordered]
+    ways = [giving_up(cause, suggest, only) for cause in ordered]
     if again := suggest.again_with():  # the next call settles deleted files
         gone = {Cause.MISSING: again, Cause.RANGE: ""}
         ways = [*(gone.get(cause, "remove it") for cause in ordered), *ways]
     return [*lines, *([f"or give it up: {', or '.join(dict.fromkeys(filter(None, ways)))}"] if ways else [])]
+
+
+_SENT_AGAIN = {
+    "empty": "write it again under a different name",
+    "too_big": "write several manifests instead",
+    "too_many_files": "write several manifests instead",
+    "not_planned": "plan its input with compactor plan",
+}
+"""What to do instead of a redrive about a dead letter that cannot be corrected, by its reason."""
+
+_FIXES = {
+    "unknown_version": "deploy a release that reads its version",
+    OUTSIDE: "add its prefix to input.allowed_prefixes",
+    "id_already_used": "",
+    "hidden_name": "",
+    "nested": "",
+    "forbidden": "grant read permission",
+    "retries_exhausted": "fix the error that {trace} shows",
+}
+"""What to do before a redrive, by reason; for all others, the original of the dead letter has to be corrected."""
+
+
+def letter_step(reason: str, manifest_id: str, suggest: Suggestions, *, is_only: bool = True) -> NextStep:
+    """What to do about a dead letter, and with `is_only` False about others like it."""
+    if reason in _SENT_AGAIN:
+        return NextStep(_SENT_AGAIN[reason], (giving_up_manifest(manifest_id, suggest),))
+    fix = _FIXES.get(reason, f"correct {suggest.failed}{manifest_id}.json")
+    stop = [suggest.call("stop")] if reason == OUTSIDE and not suggest.again else []
+    redrive = suggest.call("redrive manifests", *(["--manifest", manifest_id] if is_only else []))
+    again = filter(None, [suggest.again_with()])
+    return NextStep(fix.format(trace=suggest.call("trace", manifest_id)), (*stop, redrive, *again))
+
+
+def giving_up_manifest(manifest_id: str, suggest: Suggestions) -> str:
+    """The command that gives up a dead letter, or the lost output of a manifest."""
+    return suggest.call("dismiss", "--manifest", manifest_id, blanks=_WHY)
+
+
+def letter_steps(letters: Sequence[tuple[str, str]], suggest: Suggestions) -> list[str]:
+    """What to do about dead letters, given the reason and the manifest id of each; then how to give them up."""
+    by_reason: dict[str, list[str]] = {}
+    for reason, manifest_id in letters:
+        by_reason.setdefault(reason, []).append(manifest_id)
+    lines = []
+    for reason, ids in by_reason.items():
+        move = letter_step(reason, ids[0], suggest, is_only=len(ids) == 1)
+        lines.append((f"{len(ids):,} {reason}: " if len(letters) > 1 else "") + move.text)
+    left = [manifest_id for reason, manifest_id in letters if reason not in _SENT_AGAIN]
+    return [*lines, *([f"or give it up: {giving_up_manifest(left[0], suggest)}"] if left else [])]
+
+
+def lost_steps(manifest_ids: Sequence[str], suggest: Suggestions) -> list[str]:
+    """What to do about lost or damaged output of these manifests."""
+    if not manifest_ids:
+        return []
+    rebuild = f"{suggest.call('rebuild')} regenerates lost or damaged files"
+    return [rebuild, f"or, if their input is gone, give them up: {giving_up_manifest(manifest_ids[0], suggest)}"]

@@ -80,18 +80,24 @@ class Suggestions:
     again: str = ""  # the command that compacts this folder again; empty for a job
     mark: str = ""  # written on both sides of a command
     stream: str = ""  # the stream in question; empty unless the settings have several
+    prefix: str = ""  # where a plan finds input; empty if there are several such places
+    failed: str = ""  # the folder with the originals of dead letters
 
     def marked(self) -> "Suggestions":
         """The same commands between back-quotes."""
         return replace(self, mark="`")
 
-    def call(self, command: str, *words: str) -> str:
-        """A command such as `redrive files`, with words that may be external."""
-        return self._marked(" ".join([self._placed(f"compactor {command}"), *map(quoted, words)]))
+    def call(self, command: str, *words: str, blanks: str = "") -> str:
+        """A command such as `redrive files`, with words that may be external.
+
+        `blanks` has words that the user has to replace, such as `<FILE>`: a shell refuses them as they are.
+        """
+        return self._marked(" ".join([self._placed(f"compactor {command}"), *map(quoted, words), blanks]).rstrip())
 
     def at(self, text: str) -> str:
-        """One of this program's texts, with the folder added to each command in it."""
-        return _COMMAND.sub(lambda found: self._marked(self._placed(found[0])), text)
+        """One of this program's texts, with the folder added to each command in it, and a plan's PREFIX filled in."""
+        filled = re.sub(r"\bPREFIX\b", lambda _: quoted(self.prefix) if self.prefix else "<PREFIX>", text)
+        return _COMMAND.sub(lambda found: self._marked(self._placed(found[0])), filled)
 
     def of(self, command: str) -> str:
         """A complete command with the folder added. Instead of planning a file, it compacts the folder again."""
@@ -102,11 +108,6 @@ class Suggestions:
     def again_with(self, words: str = "") -> str:
         """The command that compacts the folder again, with extra words; empty for a job."""
         return self._marked(f"{self.again} {words}".rstrip()) if self.again else ""
-
-    @property
-    def then_again(self) -> str:
-        """The step after a redrive: a job takes new manifests by itself, a folder waits for its next `compact`."""
-        return f", then {self.again_with()}" if self.again else ""
 
     def _marked(self, command: str) -> str:
         return f"{self.mark}{command}{self.mark}"

@@ -14,6 +14,7 @@ from compactor.core.layout import ManifestKey, canonical, number_of_redrive, red
 from compactor.core.logs.names import is_log
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ClaimTable, ObjectInfo
+from compactor.core.rules.next_steps import READ_AS_JSON
 from compactor.ledger.accounts.account import Account, AccountState
 from compactor.ledger.accounts.reading import Detail, account_of, accounts_of
 from compactor.ledger.landing.given import check_given, is_landed, names_landed
@@ -161,6 +162,10 @@ _GONE = "there is no such object; expected it to exist by now, or `compactor dis
 _NOT_LANDED = "retention removed it before it was landed; `compactor dismiss` records the loss"
 
 
+_AS_ITS_BYTES = frozenset({FileStatus.UNREADABLE, FileStatus.NOT_NDJSON})
+"""Why a file is quarantined for as long as its bytes stay."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RedrivePlanner:
     """Drafts new manifests, and claims their files. A file of unknown version cannot be claimed."""
@@ -168,6 +173,7 @@ class RedrivePlanner:
     state: State
     search: FileSearch
     claims: ClaimTable | None  # None if nothing is ever planned
+    is_any_format: bool  # whether the settings read more than NDJSON, so that files may be read differently now
     lease_seconds: float  # how long the claims of a new manifest hold until it is written
     _named_here: dict[str, list[Naming]] = field(default_factory=dict, init=False)
 
@@ -290,7 +296,18 @@ class RedrivePlanner:
         draft.refuse(dict.fromkeys(outside, "it is not below an allowed prefix"))
         found = self._pin(draft)
         draft.refuse({uri: why for uri, why in found.items() if isinstance(why, str)})
+        draft.refuse(self._unchanged(account, draft.files))
         return draft
+
+    def _unchanged(self, account: Account, files: Sequence[ManifestFile]) -> dict[str, str]:
+        """Why files would be quarantined again: their bytes are as they were, and are read in the same way."""
+        commit = account.commit
+        if self.is_any_format or commit is None or commit.grok is not None:
+            return {}
+        reports = {report.uri: report for report in commit.files if report.status in _AS_ITS_BYTES}
+        same = (file.uri for file in files if file.uri in reports and reports[file.uri].etag == file.etag)
+        why = "it is the version that was quarantined as {}; expected a new version"
+        return {uri: why.format(reports[uri].status) for uri in same if READ_AS_JSON not in reports[uri].detail}
 
     def _draft_of_letter(self, account: Account, letter: DeadLetter, root: ManifestKey) -> Draft:
         accepted = account.accepted

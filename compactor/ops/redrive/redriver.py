@@ -118,7 +118,7 @@ class Redriver:
     def redrive(self, scan: Redrivable, *, dry_run: bool = False) -> RedriveReport:
         """Redrive what a scan found, except what was redriven meanwhile. A dry run claims and writes nothing."""
         parts = list(self._parts(_Call(scan.kind, scan.scope.reason, dry_run), scan.sources))
-        report = RedriveReport(
+        return RedriveReport(
             scan.kind,
             dry_run,
             unchanged=sum(only(Counter, parts), Counter[str]()),
@@ -127,9 +127,6 @@ class Redriver:
             refused=(*scan.refused, *only(Refused, parts)),
             healed=tuple(dict.fromkeys(only(str, parts))),
         )
-        for refused in report.refused:
-            log_event("redrive.refused", manifest_id=refused.manifest_id, uri=refused.uri, why=refused.why)
-        return report
 
     def _parts(self, call: _Call, sources: Sequence[Source]) -> Iterator[_Part]:
         left = self.state.meter.each("manifest", sources, len(sources))

@@ -74,10 +74,11 @@ def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
     yield from logs_behind(each for each in figures.logs if each.seen_at and figures.period.holds(each.seen_at))
     waiting = [letter for letter in letters.latest if not letter.is_settled]
     if waiting:
-        yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)
+        yield from dead_letters(len(waiting), [(each.reason, each.manifest_id) for each in waiting], suggest)
     if letters.older:
         yield _unchecked(Condition.MANIFESTS_DEAD_LETTERED, count(letters.older, "older dead letter"), letters.older)
-    yield from quarantined_files(files.by_status, files.by_cause, suggest)
+    uris = [each.uri for each in files.latest if not each.is_settled]
+    yield from quarantined_files(files.by_status, files.by_cause, uris, suggest)
     if files.older:
         yield _unchecked(Condition.FILES_QUARANTINED, count(files.older, "older quarantined file"), files.older)
     yield from few_rows(totals.rows, totals.rejected_lines, suggest)

@@ -169,8 +169,9 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
         waited = shown_seconds(backlog.oldest_pending_seconds)
         yield finding(Condition.SEALER_LATE, f"announced files have waited for {waited}, and are not sealed")
     if letters.open:
-        yield from dead_letters(letters.open, letters.latest[0].manifest_id, rules.suggest)
-    yield from quarantined_files(files.by_status, files.by_cause, rules.suggest)
+        latest = [(each.reason, each.manifest_id) for each in letters.latest]
+        yield from dead_letters(letters.open, latest, rules.suggest)
+    yield from quarantined_files(files.by_status, files.by_cause, [each.uri for each in files.latest], rules.suggest)
     if facts.schema.error:
         reason = f"the latest schema version is unreadable: {facts.schema.error}"
         yield finding(Condition.RECORDS_UNREADABLE, reason, rules.suggest.at(Condition.RECORDS_UNREADABLE.next_move))

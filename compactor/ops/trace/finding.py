@@ -31,7 +31,7 @@ class EarlierLines:
 
     manifest_id: str
     first_line: int  # the number of the first one, from 1
-    last_line: int
+    last_line: int  # the number of the last one
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -166,14 +166,16 @@ class CommitFiles:
             # guard: rows are verified in the merged file that alone has them
             fault = facts if moved is None else self._merged_fault(moved.file, columns)
             if fault:
-                yield Discrepancy(commit.manifest_id, file.final, expected, fault)
+                yield Discrepancy(commit.manifest_id, file.final, expected, fault, is_lost=True)
             return
         if (facts.rows, facts.size_bytes) != (file.rows, file.size_bytes):
-            yield Discrepancy(commit.manifest_id, file.final, expected, f"{facts.rows} rows, {facts.size_bytes} bytes")
+            yield Discrepancy(
+                commit.manifest_id, file.final, expected, f"{facts.rows} rows, {facts.size_bytes} bytes", is_lost=True
+            )
         # A key may have a metadata column's name, from a release without that column.
         found = [name for name in facts.columns if name not in METADATA_COLUMNS or name in (columns or ())]
         if columns is not None and found != columns:
-            yield Discrepancy(commit.manifest_id, file.final, f"columns {columns}", f"columns {found}")
+            yield Discrepancy(commit.manifest_id, file.final, f"columns {columns}", f"columns {found}", is_lost=True)
 
     def _moved(self, commit: Commit, file: StagedFile) -> Moved | None:
         """The merged file with the rows of a missing file."""

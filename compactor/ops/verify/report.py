@@ -35,6 +35,7 @@ class Discrepancy:
     where: str  # the URI of the file or record
     expected: str  # what the ledger says
     found: str  # what is stored
+    is_lost: bool = False  # whether it is a lost or damaged file of output or rejects
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,11 @@ class VerifyResult(Counts):
     def open_dead_letters(self) -> int:
         """Dead letters that need an operator: not settled."""
         return len(self.open_letters)
+
+    @property
+    def lost_manifests(self) -> list[str]:
+        """The manifests with lost or damaged files."""
+        return list(dict.fromkeys(each.manifest_id for each in self.discrepancies if each.is_lost))
 
     @property
     def problems(self) -> list[str]:

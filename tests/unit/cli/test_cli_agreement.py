@@ -50,7 +50,7 @@ def test_yesterdays_files(raw: Path) -> None:
     assert (found["verdict"]["severity"], found["verdict"]["points"]) == ("in_order", [])
     assert (found["sla_seconds"], found["cost"]) == (None, None)
     assert (state["state"]["word"], state["latency"]) == ("idle", None)
-    assert state["state"]["next_move"] == f"compactor compact SRC {place}, if there is new input"
+    assert state["state"]["next_move"] == f"compactor compact {raw} {place}, if there is new input"
     assert call("report", "my rows", "--out", "page.html").exit_code == 0
     shown = read_page(Path("page.html").read_text())
     assert "SLA" not in shown.text

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -293,7 +294,8 @@ def test_quarantined_files_are_reported(raw: Path, out: Path) -> None:
     assert result.exit_code == 3
     assert ids(out) == {"1": 1}
     assert f"quarantined  {raw}/b.gz (truncated gzip: ends at about byte " in result.stdout
-    assert f"next        have it delivered complete under its name, then compactor compact SRC {out}\n" in result.stdout
+    again = f"compactor compact {shlex.quote(str(raw))} {out}"
+    assert f"next        have it delivered complete under its name, then {again}\n" in result.stdout
     again, code = document(raw, out)
     assert (code, again["needs_operator"], again["is_unfinished"], again["backlog"]["manifests"]) == (3, True, False, 0)
     write(raw / "b.gz", gzip.compress(lines(2)))

@@ -95,7 +95,7 @@ def test_files(workspace: Workspace) -> None:
     traced, code = workspace.json("trace", late)
     assert (traced["state"], traced["next_moves"], code) == (
         "quarantined",
-        [f"compactor redrive files --manifest {manifest_id}", f"compactor dismiss {late} --why TEXT"],
+        [f"compactor redrive files --manifest {manifest_id}", f"compactor dismiss {late} --why <TEXT>"],
         3,
     )
     document, code = workspace.json("redrive", "files")
@@ -264,6 +264,7 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
             "outputs",
             "rejects",
             "rejected",
+            "earlier",
             *("lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines", "erased_lines", "rejects_by_reason"),
             "redriven_from",
             "origin",
@@ -273,6 +274,7 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
             "lost",
             "quarantined",
             "settled_by",
+            "reason",
             "message",
             "table",
             "fixes",

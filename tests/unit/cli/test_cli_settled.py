@@ -194,6 +194,8 @@ def test_a_stray_file_that_is_dismissed(raw: Path) -> None:
     words = ["dismiss", "--in", "rows", "raw/b.csv", "--why", "not a log"]
     assert call(*words, "--dry-run").exit_code == 0
     assert set(codes(path).values()) == {3}
+    redriven = call("redrive", "files", "--in", "rows")
+    assert (redriven.exit_code, "expected a new version" in redriven.output) == (3, True)
     assert f"{path}: not_ndjson in manifest " in call(*words).output
     assert set(codes(path).values()) == {0}
     assert open_files() == {0}

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from compactor.core.documents.manifest import REASONS
 from compactor.core.documents.records import NEEDS_OPERATOR, FileStatus
 from compactor.core.rules.next_steps import (
     READ_AS_JSON,
@@ -19,6 +20,8 @@ from compactor.core.rules.next_steps import (
     cause_of,
     giving_up,
     left_out_cause,
+    letter_step,
+    letter_steps,
     next_step,
     quarantined_steps,
 )
@@ -78,7 +81,7 @@ def test_all_commands_agree(raw: Path, monkeypatch: pytest.MonkeyPatch, cause: C
     path, rows = put(raw / name, data), raw.with_name("rows")
     again = call("compact", "raw", "rows")
     assert again.exit_code == 3
-    expected = quarantined_steps({cause: 1}, Suggestions(str(rows), f"compactor compact SRC {rows}"))
+    expected = quarantined_steps({cause: 1}, Suggestions(str(rows), f"compactor compact {raw} {rows}"), [str(path)])
     assert next_lines(again.stdout) == next_lines(call("verify", "rows").stdout) == expected
     status, report = document("status", "rows")["state"], document("report", "rows")["verdict"]["points"]
     assert status["next_move"] == "; ".join(expected)
@@ -87,7 +90,7 @@ def test_all_commands_agree(raw: Path, monkeypatch: pytest.MonkeyPatch, cause: C
     manifest_id = traced["manifest_id"]
     told = ", then ".join([*traced["fixes"], *traced["next_moves"][:-1]]).replace(f" --manifest {manifest_id}", "")
     assert told == expected[0]
-    assert traced["next_moves"][-1] == f"compactor dismiss --in {rows} {path} --why TEXT"
+    assert traced["next_moves"][-1] == f"compactor dismiss --in {rows} {path} --why <TEXT>"
     assert {call(*words).exit_code for words in (("status", "rows"), ("status", "rows", "--json"))} == {3}
 
 
@@ -99,7 +102,7 @@ def test_a_replaced_file(raw: Path) -> None:
     made = call("compact", "raw", "rows")
     assert made.exit_code == 3
     rows = raw.with_name("rows")
-    expected = next_step(Cause.REPLACED, Suggestions(str(rows), f"compactor compact SRC {rows}"))
+    expected = next_step(Cause.REPLACED, Suggestions(str(rows), f"compactor compact {raw} {rows}"))
     assert next_lines(made.stdout) == [expected.text]
     traced = document("trace", "--in", "rows", path)
     assert (traced["fixes"], traced["next_moves"]) == ([expected.fix], [*expected.commands])
@@ -130,16 +133,33 @@ def test_each_step_names_a_command(cause: Cause, suggest: Suggestions) -> None:
         assert all(command.startswith(FOLDER.again) for command in move.commands)
 
 
+@pytest.mark.parametrize("suggest", [FOLDER, Suggestions(failed="/w/failed/")], ids=["folder", "job"])
+@pytest.mark.parametrize("reason", REASONS)
+def test_each_dead_letter_has_a_next_step(reason: str, suggest: Suggestions) -> None:
+    """It is redriven or given up; the document names the file to correct, and calls of `dismiss` in the same way."""
+    move = letter_step(reason, "m1", suggest)
+    [row] = [row for row in cells("not-processed.md", "Dead letters: `") if row[0] == f"`{reason}`"]
+    assert (move.fix == f"correct {suggest.failed}m1.json") == (row[2].startswith("correct"))
+    is_given_up = move.commands[0].startswith("compactor dismiss ")
+    assert is_given_up or any(command.startswith("compactor redrive manifests ") for command in move.commands)
+    assert bool(suggest.again) == move.commands[-1].startswith("compactor compact ") or is_given_up
+    lines = letter_steps([(reason, "m1"), (reason, "m2")], suggest)
+    assert lines[0].startswith(f"2 {reason}: ")
+    assert any("compactor dismiss " in line for line in lines)
+
+
 def test_several_causes() -> None:
     """The most frequent one comes first; giving up is said once."""
     found = quarantined_steps({Cause.UNREADABLE: 1, Cause.NOT_NDJSON: 3, Cause.RANGE: 1}, FOLDER)
     missing = quarantined_steps({Cause.MISSING: 1}, FOLDER)
-    assert missing[-1] == "or give it up: compactor compact SRC rows, or compactor dismiss --in rows FILE --why TEXT"
+    assert (
+        missing[-1] == "or give it up: compactor compact SRC rows, or compactor dismiss --in rows <FILE> --why <TEXT>"
+    )
     assert found == [
         "3 not_ndjson: convert it to NDJSON under its name, then compactor compact SRC rows",
         f"1 range: check that its brokers respond, then compactor redrive files --in rows, then {FOLDER.again}",
         "1 unreadable: have it delivered complete under its name, then compactor compact SRC rows",
-        f"or give it up: remove it, or {DISMISS} FILE --why TEXT, or {DISMISS} RANGE --why TEXT",
+        f"or give it up: remove it, or {DISMISS} <FILE> --why <TEXT>, or {DISMISS} <RANGE> --why <TEXT>",
     ]
 
 

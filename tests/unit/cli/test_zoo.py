@@ -132,7 +132,7 @@ def test_quarantined_json_is_read_in_a_second_call(raw: Path) -> None:
     write(raw, "array.json", b'[{"id":"a"}, 1,\n{"id":"b"}]')
     code, output = call(raw)
     [move] = re.findall(r"^next +compactor redrive files --in \S+, then (.+)$", output, re.MULTILINE)
-    assert move == f"compactor compact SRC {raw}-rows --format json"
+    assert move == f"compactor compact {raw} {raw}-rows --format json"
     settings = f"{raw}-rows.compactor/compactor.toml"
     assert CliRunner().invoke(command, ["--config", settings, "redrive", "files"]).exit_code == 0
     code, output = call(raw, "--format", "json")

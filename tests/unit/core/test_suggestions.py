@@ -43,5 +43,10 @@ def test_words_from_outside_are_quoted() -> None:
     """A word from outside is one argument, between marks as well."""
     assert JOB.call("trace", "a; rm") == "compactor trace 'a; rm'"
     assert FOLDER.marked().call("trace", "m") == "`compactor trace --in '/my rows' m`"
-    assert FOLDER.marked().then_again == ", then `compactor compact SRC '/my rows'`"
-    assert JOB.then_again == ""
+
+
+@pytest.mark.parametrize(("prefix", "word"), [("/my raw", "'/my raw'"), ("", "<PREFIX>")])
+def test_where_a_plan_finds_input(prefix: str, word: str) -> None:
+    """A text of this program gets the one place of the settings, or a word that no shell accepts."""
+    text = "compactor plan PREFIX, then compactor run"
+    assert Suggestions(prefix=prefix).at(text) == text.replace("PREFIX", word)

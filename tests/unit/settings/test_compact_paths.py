@@ -1,6 +1,7 @@
 """`compactor compact`: the places of a call, the faults of places, and the settings of a call."""
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -102,7 +103,8 @@ def test_what_an_earlier_call_kept_holds() -> None:
     assert (second["convert"], second["schema"]["names"]) == ({"engine": "auto"}, "exact")
     assert second["input"]["allowed_prefixes"] == ["/raw", "/raw2/day"]
     again = settings_document(CompactPaths("/raw/deeper", "/rows", "/rows.compactor"), Options(), second)
-    assert again == second
+    assert again | {"input": second["input"]} == second
+    assert again["input"]["allowed_prefixes"] == second["input"]["allowed_prefixes"]
     assert first["input"]["allowed_prefixes"] == ["/raw"]
 
 
@@ -194,6 +196,33 @@ def test_metadata_columns_of_a_folder(folder: str, env: dict[str, str], expected
 
 def test_commands_for_a_folder() -> None:
     """The command that compacts again names DST, and the state where it is elsewhere."""
-    assert compact_again("", "/rows") == ""
-    assert compact_again("/rows", "/rows/") == "compactor compact SRC /rows"
-    assert compact_again("/own", "/my rows") == "compactor compact SRC '/my rows' --state /own"
+    assert compact_again("", "/rows", ["/raw"]) == ""
+    assert compact_again("/rows", "/rows/", ["/raw"]) == "compactor compact /raw /rows"
+    assert (
+        compact_again("/own", "/my rows", ["/a", "/b/*.gz"]) == "compactor compact /a '/b/*.gz' '/my rows' --state /own"
+    )
+    assert compact_again("/rows", "/rows", []) == "compactor compact <SRC> /rows"
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        (["a"], ["a"]),
+        (["a", "b", "a"], ["a", "b"]),
+        (["a", "a/x", "a/*.gz"], ["a"]),
+        (["a/x", "b", "a"], ["b", "a"]),
+        (["gone", "a"], ["a"]),
+        (["a", "b", "c", "d", "e"], []),
+    ],
+)
+def test_sources_of_earlier_calls(tmp_path: Path, calls: list[str], expected: list[str]) -> None:
+    """A suggested command names those that are still there; of too many, none."""
+    for name in ("a/x", "b", "c", "d", "e"):
+        (tmp_path / name).mkdir(parents=True)
+    document = None
+    for each in calls:
+        paths = CompactPaths(str(tmp_path / each), "/rows", "/rows.compactor")
+        document = settings_document(paths, Options(), document)
+    words = " ".join(str(tmp_path / each) for each in expected) or "<SRC>"
+    assert document is not None
+    assert compact_again("/rows", "/rows", document["input"]["sources"]) == f"compactor compact {words} /rows"

@@ -70,12 +70,12 @@ def test_readable_lines() -> None:
     stream = io.StringIO()
     configure_logs(as_json=False, level="warning", stream=stream)
     log_event("batch.finished", manifests=1, failed=0, stuck=0, seconds=1.5)
-    log_event("redrive.refused", manifest_id="m1", uri="", why='two\nlines, "so"')
+    log_event("landing.gap", log="", gap='two\nlines, "so"')
     log_event("files.held", files=1, first="a b", until=datetime(2026, 1, 2, tzinfo=UTC))
-    refused, held = stream.getvalue().splitlines()
-    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ warning redrive\.refused ", refused)
-    next_move = CATALOGUE["redrive.refused"].next_move
-    assert refused.endswith(f' manifest_id=m1 uri="" why="two\\nlines, \\"so\\"" -> {next_move}')
+    gap, held = stream.getvalue().splitlines()
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ warning landing\.gap ", gap)
+    next_move = CATALOGUE["landing.gap"].next_move
+    assert gap.endswith(f' log="" gap="two\\nlines, \\"so\\"" -> {next_move}')
     assert ' first="a b" until=2026-01-02T00:00:00+00:00 -> ' in held
 
 
@@ -87,7 +87,7 @@ def test_names_in_the_log(name: bytes, *, as_json: bool) -> None:
     configure_logs(as_json=as_json, stream=stream)
     log_event("files.held", files=1, first=text, until=None)
     log_event("command.failed", command="trace", error=OSError(errno.EIO, "cannot read", text))
-    log_event("redrive.refused", manifest_id="m1", uri=text, why=f"a{text}")
+    log_event("landing.gap", log=text, gap=f"a{text}")
     shown = check_shown(stream.getvalue().encode())
     if as_json:
         assert json.loads(shown.split("\n")[0])["first"] == text

@@ -16,6 +16,7 @@ from compactor.cli.ui.progress import LiveLine
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.text.formatting import count, duration, rate, size
+from compactor.core.text.safe_text import Suggestions
 from compactor.job.report import RunReport
 from compactor.job.results import log_result
 from compactor.telemetry.logs import log_event
@@ -87,7 +88,7 @@ def run_job(
         watched="" if once else app.layout.manifests_folder,
     )
     report = _run(app, once=once, on_spark=on_spark, session_context=session_context)
-    _show(report, time.monotonic() - started, with_spark=on_spark)
+    _show(report, time.monotonic() - started, app.settings.suggestions.marked(), with_spark=on_spark)
     return _exit_code(report, once=once)
 
 
@@ -108,13 +109,13 @@ def _run(
         return service.run(once=once)
 
 
-def _show(report: RunReport, seconds: float, *, with_spark: bool) -> None:
+def _show(report: RunReport, seconds: float, suggest: Suggestions, *, with_spark: bool) -> None:
     files = report.quarantined_files
     start = " including Spark's start" if with_spark else ""
     quarantined = f", {count(files, 'file')} quarantined" if files else ""
     print_fields(
         [
-            ("manifests", f"{report.committed:,} committed, {report.dead_lettered:,} dead letters"),
+            ("manifests", f"{report.committed:,} committed, {count(report.dead_lettered, 'dead letter')}"),
             ("in", size(report.input_bytes) + quarantined),
             ("rows", f"{report.records:,}"),
             ("rejects", f"{report.rejected_lines:,}"),
@@ -130,7 +131,7 @@ def _show(report: RunReport, seconds: float, *, with_spark: bool) -> None:
         if left:
             say_next(kind.next_move)
     if report.dead_lettered or files:
-        say("not all input became rows: `compactor verify` counts the rest, `compactor trace URI` gives reasons")
+        say(f"not all input became rows: {suggest.call('verify')} shows what, why, and what to do")
 
 
 def _exit_code(report: RunReport, *, once: bool) -> ExitCode:

@@ -77,10 +77,11 @@ def nothing(_: ReportDay) -> None:
 QUARANTINED = changed(status=FileStatus.UNREADABLE, detail="truncated", lines=0, blank_lines=0, records=0)
 WHOLE = "have it delivered complete under its name"
 REMOVE = "or give it up: remove it"
-DISMISS = f"`compactor dismiss --in '{DST}' FILE --why TEXT`"
-REDRIVE_MANIFESTS = f"`compactor redrive manifests --in '{DST}'`"
-TRACE = f"`compactor trace --in '{DST}' 'bad one'`"
-AGAIN = f"`compactor compact SRC '{DST}'`"
+DISMISS = f"`compactor dismiss --in '{DST}' s3://lake/raw/m0-0.ndjson --why <TEXT>`"
+CORRECT = "correct /w/state/failed/bad one.json"
+REDRIVE_MANIFESTS = f"`compactor redrive manifests --in '{DST}' --manifest 'bad one'`"
+GIVE_UP = f"or give it up: `compactor dismiss --in '{DST}' --manifest 'bad one' --why <TEXT>`"
+AGAIN = f"`compactor compact <SRC> '{DST}'`"
 
 
 @dataclass
@@ -165,7 +166,7 @@ CASES = {
         broken,
         DST,
         "act",
-        [f"^1 manifest is a dead letter. Next: {TRACE}, then {REDRIVE_MANIFESTS}, then {AGAIN}.$"],
+        [f"^1 manifest is a dead letter. Next: {CORRECT}, then {REDRIVE_MANIFESTS}, then {AGAIN}; {GIVE_UP}.$"],
         "needs_you",
         "not redriven",
         ("not redriven",),

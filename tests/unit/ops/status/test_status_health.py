@@ -110,7 +110,7 @@ CASES = (
         "2 h 30 min",
         "",
     ),
-    Case("a dead letter", {"dead_letters": LETTER}, "needs_you", "1 manifest is a dead letter", "compactor trace"),
+    Case("a dead letter", {"dead_letters": LETTER}, "needs_you", "1 manifest is a dead letter", "compactor dismiss"),
     Case(
         "dead letters, and no job",
         {**DOWN, "dead_letters": replace(LETTER, open=3)},
