@@ -32,7 +32,7 @@ TIMES: tuple[Shape, ...] = (*INSTANTS, "local_time")
 
 _LONG, _DATE, _TIMESTAMP = ColumnType("long"), ColumnType("date"), ColumnType("timestamp")
 _LOCAL_TIME, _NANOSECONDS = ColumnType("timestamp_ntz"), ColumnType("timestamp_ns")
-_YEAR = re.compile(r"[0-9]{4}-")
+_BEGINS_A_TIME = re.compile(r"[0-9]{4}-|[0-9]{1,2}[ /][A-Z]|[A-Z][a-z]{2}, [0-9]")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _SURELY_DOUBLE = re.compile(r"-?[0-9.]{1,15}")  # a double preserves 15 digits
 _TIME_PARTS = re.compile(r".{10}(?P<separator>.).{5}(?P<seconds>:..)?(?P<fraction>\.[0-9]+)?(?P<offset>Z|.*)")
@@ -57,7 +57,7 @@ def shape_of(source: str, text: str) -> Shape:
 
 
 def _shape_of_text(text: str) -> Shape:
-    if not _YEAR.match(text):
+    if not _BEGINS_A_TIME.match(text):
         return "text"
     if value_of(text, _DATE) is not None:
         return "date"
@@ -79,6 +79,8 @@ def is_exact_double(text: str) -> bool:
 
 def time_format(text: str) -> str:
     """A time's format, such as `yyyy-mm-ddThh:mm:ss.sssZ`."""
+    if not text[:4].isdigit():
+        return _format_with_month(text)
     parts = _TIME_PARTS.fullmatch(text)
     if parts is None:  # never: every time has these parts
         return text
@@ -86,6 +88,14 @@ def time_format(text: str) -> str:
     fraction = f".{'s' * (len(parts['fraction']) - 1)}" if parts["fraction"] else ""
     offset = parts["offset"] if parts["offset"] in {"Z", ""} else _offset_format(parts["offset"])
     return f"yyyy-mm-dd{parts['separator']}hh:mm{seconds}{fraction[:_FORMAT_FRACTION]}{offset}"
+
+
+def _format_with_month(text: str) -> str:
+    if "/" in text:
+        return "dd/Mon/yyyy:hh:mm:ss ±hhmm"
+    seconds = ":ss" if text.count(":") > 1 else ""
+    zone = text.rpartition(" ")[2]
+    return f"{'Ddd, ' if ',' in text else ''}dd Mon yyyy hh:mm{seconds} {zone if zone.isalpha() else '±hhmm'}"
 
 
 def _offset_format(offset: str) -> str:

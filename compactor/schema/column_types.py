@@ -19,7 +19,7 @@ Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timest
 """A `timestamp` is an instant, to the microsecond; a `timestamp_ns` one to the nanosecond, in the years 1677 to 2262. A
 `timestamp_ntz` is a time without a zone, to the microsecond."""
 
-Epoch = Literal["seconds", "milliseconds"]
+Epoch = Literal["seconds", "milliseconds", "microseconds", "nanoseconds"]
 """The unit of a numeric timestamp: the time since 1970-01-01T00:00:00Z."""
 
 Value = str | int | float | Decimal | bool | date | datetime
@@ -29,11 +29,17 @@ EXPECTED = (
     "or timestamp_ns"
 )
 
-FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3}
+FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3, "microseconds": 0, "nanoseconds": -3}
 """The decimal places of a microsecond."""
 
+EPOCHS: dict[str, tuple[Epoch, ...]] = {
+    "timestamp": ("seconds", "milliseconds", "microseconds"),
+    "timestamp_ns": ("seconds", "milliseconds", "microseconds", "nanoseconds"),
+}
+"""The units of each type that has them."""
+
 EPOCH_PRECISION = 18
-"""Enough digits for any number of seconds or milliseconds in the years 0001 to 9999, down to a microsecond."""
+"""Enough digits for any number of seconds in the years 0001 to 9999, down to a microsecond."""
 
 LONG = r"(?:0|-?[1-9][0-9]{0,18})"
 """Integers in their only valid spelling. Some with 19 digits exceed 64 bits."""
@@ -51,6 +57,20 @@ TIMESTAMP_WITHOUT_SECONDS = _TO_THE_MINUTE + _OFFSET
 LOCAL_TIMESTAMP = _TO_THE_MICROSECOND
 """A time without a zone, whose date may not exist."""
 
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+_MONTH_AND_YEAR = rf"{{separator}}({'|'.join(MONTHS)}){{separator}}((?!0000)[0-9]{{{{4}}}})"
+_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+_FOUR_DIGITS = r"[+-](?:(?:0[0-9]|1[0-7])[0-5][0-9]|1800)"
+_IN_HEADERS = (
+    rf"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?([0-9]{{1,2}}){_MONTH_AND_YEAR.format(separator=' ')} "
+    rf"({_CLOCK}(?::[0-5][0-9])?) ({_FOUR_DIGITS}|GMT|UTC?)"
+)
+_IN_COMMON_LOGS = rf"([0-9]{{2}}){_MONTH_AND_YEAR.format(separator='/')}:({_CLOCK}:[0-5][0-9]) ({_FOUR_DIGITS})"
+TIMESTAMPS_WITH_MONTHS = (_IN_HEADERS, _IN_COMMON_LOGS)
+"""A timestamp as in mail and HTTP headers [RFC 5322, 3.3; RFC 9110, 5.6.7], and in the common log format. The groups
+are the day, month, year, time and offset. The date may not exist, and the day of the week is not checked."""
+
 LOCAL_TIMESTAMP_WITHOUT_SECONDS = _TO_THE_MINUTE
 MINUTE_CHARACTERS = len("yyyy-mm-ddThh:mm")
 """Where seconds are inserted into a timestamp that lacks them."""
@@ -64,13 +84,15 @@ LAST_MICROSECOND = 253_402_300_799_999_999
 _NUMBER, _LONG, _DATE = re.compile(NUMBER), re.compile(LONG), re.compile(DATE)
 _TIMESTAMP, _TIMESTAMP_WITHOUT_SECONDS = re.compile(TIMESTAMP), re.compile(TIMESTAMP_WITHOUT_SECONDS)
 _LOCAL, _LOCAL_WITHOUT_SECONDS = re.compile(LOCAL_TIMESTAMP), re.compile(LOCAL_TIMESTAMP_WITHOUT_SECONDS)
+_WITH_MONTHS = tuple(map(re.compile, TIMESTAMPS_WITH_MONTHS))
 _NANOSECONDS = re.compile(
     rf"(?P<to_second>{_TO_THE_MINUTE}(?::[0-5][0-9])?)(?:(?<=:[0-9]{{2}}:[0-9]{{2}})\.(?P<fraction>[0-9]{{1,9}})0*)?"
     rf"(?P<offset>{_OFFSET})"
 )
 _DECIMAL_TYPE = re.compile(r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)")
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
-_NANOSECOND_DIGITS = 9
+_MICROSECOND_DIGITS, _NANOSECOND_DIGITS = 6, 9
+_LONG_DIGITS = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +102,7 @@ class ColumnType:
     Attributes:
         precision: A decimal's number of digits; 0 for other types.
         scale: A decimal's number of decimal places; 0 for other types.
-        epoch: The unit of a timestamp column's numbers; None if numbers do not fit.
+        epoch: The unit of a timestamp column's numbers, one of its `EPOCHS`; None if numbers do not fit.
     """
 
     kind: Kind
@@ -103,8 +125,8 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
     Raises:
         ValueError: The text is not a type. The message says what was expected.
     """
-    if epoch is not None and text != "timestamp":
-        raise ValueError(f'no epoch with type "{text}": only a timestamp has one')
+    if epoch is not None and epoch not in EPOCHS.get(text, ()):
+        raise ValueError(f'no epoch in {epoch} with type "{text}"; {epochs_expected(text)}')
     match text:
         case "string" | "long" | "double" | "boolean" | "date":
             return ColumnType(text)
@@ -157,8 +179,7 @@ def plain_decimal(precision: int, scale: int) -> str:
 
 
 def _long(text: str, _: ColumnType) -> int | None:
-    number = int(text) if _LONG.fullmatch(text) else None
-    return number if number is not None and -(1 << LONG_BITS) <= number < 1 << LONG_BITS else None
+    return _in_64_bits(int(text)) if _LONG.fullmatch(text) else None
 
 
 def _double(text: str, _: ColumnType) -> float | None:
@@ -194,9 +215,24 @@ def _date(text: str, _: ColumnType) -> date | None:
         return None
 
 
+def epochs_expected(kind: str) -> str:
+    """The units that a type may have, in words."""
+    return f"expected one of {', '.join(EPOCHS[kind])}" if kind in EPOCHS else "expected none"
+
+
 def _timestamp(text: str, column_type: ColumnType) -> datetime | None:
-    found = _iso_timestamp(text)
+    found = _iso_timestamp(text) or _iso_timestamp(_in_iso_form(text))
     return _since_epoch(text, column_type.epoch) if found is None and column_type.epoch else found
+
+
+def _in_iso_form(text: str) -> str:
+    """One of the `TIMESTAMPS_WITH_MONTHS` in the form of ISO 8601; empty for any other text."""
+    found = next(filter(None, (pattern.fullmatch(text) for pattern in _WITH_MONTHS)), None)
+    if found is None:
+        return ""
+    day, month, year, time, offset = found.groups()
+    zone = offset if offset[0] in "+-" else "Z"
+    return f"{year}-{MONTHS.index(month) + 1:02}-{day:0>2}T{time}{zone}"
 
 
 def _iso_timestamp(text: str) -> datetime | None:
@@ -219,14 +255,25 @@ def _local_timestamp(text: str, _: ColumnType) -> datetime | None:
         return None
 
 
-def _nanoseconds(text: str, _: ColumnType) -> int | None:
-    parts = _NANOSECONDS.fullmatch(text)
-    instant = _iso_timestamp(f"{parts['to_second']}{parts['offset']}") if parts else None
-    if parts is None or instant is None:
+def _nanoseconds(text: str, column_type: ColumnType) -> int | None:
+    parts = _NANOSECONDS.fullmatch(text) or _NANOSECONDS.fullmatch(_in_iso_form(text))
+    if parts is None:
+        return _nanoseconds_since_epoch(text, column_type.epoch) if column_type.epoch else None
+    instant = _iso_timestamp(f"{parts['to_second']}{parts['offset']}")
+    if instant is None:
         return None
     fraction = int((parts["fraction"] or "").ljust(_NANOSECOND_DIGITS, "0"))
-    nanoseconds = (instant - _EPOCH_START) // timedelta(seconds=1) * 10**_NANOSECOND_DIGITS + fraction
-    return nanoseconds if -(1 << LONG_BITS) <= nanoseconds < 1 << LONG_BITS else None
+    return _in_64_bits((instant - _EPOCH_START) // timedelta(seconds=1) * 10**_NANOSECOND_DIGITS + fraction)
+
+
+def _nanoseconds_since_epoch(text: str, epoch: Epoch) -> int | None:
+    digits = FRACTION_DIGITS[epoch] + _NANOSECOND_DIGITS - _MICROSECOND_DIGITS
+    number = _exact_decimal(text, _LONG_DIGITS, digits)
+    return None if number is None else _in_64_bits(int(number.scaleb(digits)))
+
+
+def _in_64_bits(number: int) -> int | None:
+    return number if -(1 << LONG_BITS) <= number < 1 << LONG_BITS else None
 
 
 def _since_epoch(text: str, epoch: Epoch) -> datetime | None:

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from compactor.core.errors import SettingsError
-from compactor.schema.column_types import EXPECTED, Epoch, parse_type
+from compactor.schema.column_types import EPOCHS, EXPECTED, epochs_expected, parse_type
 from compactor.schema.schema import MAX_KEY_CHARACTERS, RESERVED_NAMES, DeclaredColumn, Names
 from compactor.settings.validation import shown
 
 _FIELDS = ("name", "type", "key", "epoch")
-_EPOCHS: tuple[Epoch, ...] = ("seconds", "milliseconds")
 _SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # the names that Athena and the Glue catalog accept
 
 
@@ -96,10 +95,8 @@ def _faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]
         yield f"{where}.type: not set -> expected {EXPECTED}"
     elif not isinstance(kind, str) or not _is_type(kind):
         yield f"{where}.type: {shown(kind)} -> expected {EXPECTED}"
-    elif epoch is not None and kind != "timestamp":
-        yield f'{where}.epoch: {shown(epoch)} -> expected none, as the type is "{kind}", not "timestamp"'
-    if epoch is not None and epoch not in _EPOCHS:
-        yield f"{where}.epoch: {shown(epoch)} -> expected 'seconds' or 'milliseconds'"
+    elif epoch is not None and epoch not in EPOCHS.get(kind, ()):
+        yield f'{where}.epoch: {shown(epoch)} -> {epochs_expected(kind)}, as the type is "{kind}"'
 
 
 def _name_faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]:

@@ -59,7 +59,7 @@ impl ColumnKind {
             Self::Typed(Kind::Date) => DataType::Date32,
             Self::Typed(Kind::Timestamp { .. }) => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
             Self::Typed(Kind::LocalTimestamp) => DataType::Timestamp(TimeUnit::Microsecond, None),
-            Self::Typed(Kind::Nanoseconds) => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
+            Self::Typed(Kind::Nanoseconds { .. }) => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
         }
     }
 }
@@ -212,7 +212,9 @@ pub struct TypedColumn {
 impl TypedColumn {
     fn new(kind: Kind) -> Self {
         let slots = match kind {
-            Kind::Long | Kind::Timestamp { .. } | Kind::LocalTimestamp | Kind::Nanoseconds => Slots::Longs(Vec::new()),
+            Kind::Long | Kind::Timestamp { .. } | Kind::LocalTimestamp | Kind::Nanoseconds { .. } => {
+                Slots::Longs(Vec::new())
+            }
             Kind::Double => Slots::Doubles(Vec::new()),
             Kind::Decimal { .. } => Slots::Decimals(Vec::new()),
             Kind::Boolean => Slots::Booleans(Vec::new()),
@@ -236,7 +238,7 @@ impl TypedColumn {
             (Slots::Longs(slots), Kind::Long) => push(slots, values::long(text)),
             (Slots::Longs(slots), Kind::Timestamp { epoch }) => push(slots, values::timestamp(text, epoch)),
             (Slots::Longs(slots), Kind::LocalTimestamp) => push(slots, values::local_timestamp(text)),
-            (Slots::Longs(slots), Kind::Nanoseconds) => push(slots, values::nanoseconds(text)),
+            (Slots::Longs(slots), Kind::Nanoseconds { epoch }) => push(slots, values::nanoseconds(text, epoch)),
             (Slots::Doubles(slots), _) => push(slots, values::double(text)),
             (Slots::Decimals(slots), Kind::Decimal { precision, scale }) => {
                 push(slots, values::decimal(text, precision, scale))
@@ -280,7 +282,7 @@ impl TypedColumn {
         let nulls = Some(NullBuffer::new(self.valid.finish())).filter(|nulls| nulls.null_count() > 0);
         Ok(match &mut self.slots {
             Slots::Longs(slots) => match self.kind {
-                Kind::Nanoseconds => {
+                Kind::Nanoseconds { .. } => {
                     Arc::new(TimestampNanosecondArray::try_new(emptied(slots).into(), nulls)?.with_timezone(UTC))
                 }
                 Kind::LocalTimestamp => Arc::new(TimestampMicrosecondArray::try_new(emptied(slots).into(), nulls)?),

@@ -44,6 +44,8 @@ pub fn typed_value(text: &[u8], kind: &str, precision: u8, scale: i8, epoch: Opt
             values::timestamp(text, epoch).map(|microseconds| Stored::Integer(microseconds.into()))
         }
         Kind::LocalTimestamp => values::local_timestamp(text).map(|microseconds| Stored::Integer(microseconds.into())),
-        Kind::Nanoseconds => values::nanoseconds(text).map(|nanoseconds| Stored::Integer(nanoseconds.into())),
+        Kind::Nanoseconds { epoch } => {
+            values::nanoseconds(text, epoch).map(|nanoseconds| Stored::Integer(nanoseconds.into()))
+        }
     })
 }

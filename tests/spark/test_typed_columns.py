@@ -13,7 +13,7 @@ from tests.support.hostile_texts import HOSTILE_TEXTS
 
 TYPES = {
     **{kind: kind for kind in ("string", "long", "double", "boolean", "date", "timestamp", "timestamp_ntz")},
-    **{unit: f"timestamp {unit}" for unit in ("seconds", "milliseconds")},
+    **{unit: f"timestamp {unit}" for unit in ("seconds", "milliseconds", "microseconds")},
     **{
         f"decimal_{precision}_{scale}": f"decimal({precision},{scale})"
         for precision, scale in ((18, 2), (38, 0), (38, 38), (38, 10), (1, 0), (5, 5), (9, 3))

@@ -29,8 +29,10 @@ from compactor.schema.column_types import (
     LOCAL_TIMESTAMP_WITHOUT_SECONDS,
     LONG,
     MINUTE_CHARACTERS,
+    MONTHS,
     TIMESTAMP,
     TIMESTAMP_WITHOUT_SECONDS,
+    TIMESTAMPS_WITH_MONTHS,
     ColumnType,
     Epoch,
     plain_decimal,
@@ -50,6 +52,7 @@ _TIMESTAMP_OF_INNER_YEARS = rf"(?!0001|9999){TIMESTAMP}"
 _WHOLE_SINCE_EPOCH: dict[Epoch, str] = {
     "seconds": "(?:0|-?[1-9][0-9]{0,9})",
     "milliseconds": "(?:0|-?[1-9][0-9]{0,12})",
+    "microseconds": "(?:0|-?[1-9][0-9]{0,15})",
 }
 
 
@@ -118,7 +121,7 @@ def _shifted_decimal(text: SparkColumn, precision: int, scale: int) -> SparkColu
 
 def _timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
     moment = F.when(_is(text, _TIMESTAMP_OF_INNER_YEARS), text.try_cast(T.TimestampType()))
-    unusual = [TIMESTAMP, TIMESTAMP_WITHOUT_SECONDS]
+    unusual = [TIMESTAMP, TIMESTAMP_WITHOUT_SECONDS, *TIMESTAMPS_WITH_MONTHS]
     if epoch is not None:
         unit_micros = 10 ** FRACTION_DIGITS[epoch]
         whole = F.timestamp_micros(text.try_cast(T.LongType()) * F.lit(unit_micros))
@@ -140,12 +143,23 @@ def _any_timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
     moment = F.when(_is(text, TIMESTAMP), text.try_cast(T.TimestampType())).when(
         _is(text, TIMESTAMP_WITHOUT_SECONDS), with_seconds.try_cast(T.TimestampType())
     )
+    for pattern in TIMESTAMPS_WITH_MONTHS:
+        moment = moment.when(_is(text, pattern), _in_iso_form(text, pattern).try_cast(T.TimestampType()))
     if epoch is not None:
         digits = FRACTION_DIGITS[epoch]
         micros = (_shifted_decimal(text, EPOCH_PRECISION, digits) * F.lit(10**digits)).cast(T.LongType())
         moment = moment.when(_is(text, NUMBER), F.timestamp_micros(micros))
     first, last = (F.timestamp_micros(F.lit(micros)) for micros in (FIRST_MICROSECOND, LAST_MICROSECOND))
     return F.when((moment >= first) & (moment <= last), moment)
+
+
+def _in_iso_form(text: SparkColumn, pattern: str) -> SparkColumn:
+    """A text that matches one of the `TIMESTAMPS_WITH_MONTHS`, in the form of ISO 8601."""
+    day, month, year, time, offset = (F.regexp_extract(text, rf"^(?:{pattern})\z", group) for group in range(1, 6))
+    numbers = F.create_map(*(F.lit(each) for number, name in enumerate(MONTHS, 1) for each in (name, f"{number:02}")))
+    seconds = F.when(F.length(time) == len("hh:mm"), F.lit(":00")).otherwise(F.lit(""))
+    zone = F.when(offset.startswith("+") | offset.startswith("-"), offset).otherwise(F.lit("Z"))
+    return F.concat(year, F.lit("-"), numbers[month], F.lit("-"), F.lpad(day, 2, "0"), F.lit("T"), time, seconds, zone)
 
 
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024

@@ -94,8 +94,7 @@ fn times(text: &[u8]) {
             assert_eq!(found, Some(time.timestamp_micros()));
         }
     }
-    for epoch in [Epoch::Seconds, Epoch::Milliseconds] {
-        let scale = if epoch == Epoch::Seconds { 6 } else { 3 };
+    for (epoch, scale) in [(Epoch::Seconds, 6), (Epoch::Milliseconds, 3), (Epoch::Microseconds, 0)] {
         let number = decimal(text, 18, scale).and_then(|micros| i64::try_from(micros).ok());
         let time = number.and_then(DateTime::from_timestamp_micros).filter(|time| (1..=9999).contains(&time.year()));
         assert_eq!(timestamp(text, Some(epoch)), found.or(time.map(|time| time.timestamp_micros())));
@@ -119,6 +118,11 @@ fn spellings(bits: u64, offset_minutes: i32) {
     let formats = ["%Y-%m-%dT%H:%M:%S%.6f%:z", "%Y-%m-%d %H:%M:%S%.6f000%z", "%Y-%m-%dT%H:%M:%S%.f%:z"];
     for format in formats {
         assert_eq!(timestamp(there.format(format).to_string().as_bytes(), None), Some(time.timestamp_micros()));
+    }
+    let second = time - TimeDelta::microseconds(time.timestamp_micros().rem_euclid(1_000_000));
+    for format in ["%a, %d %b %Y %H:%M:%S %z", "%d/%b/%Y:%H:%M:%S %z"] {
+        let text = second.with_timezone(&offset).format(format).to_string();
+        assert_eq!(timestamp(text.as_bytes(), None), Some(second.timestamp_micros()));
     }
     let short = time.to_rfc3339_opts(SecondsFormat::AutoSi, true);
     assert_eq!(timestamp(short.as_bytes(), None), Some(time.timestamp_micros()));

@@ -11,6 +11,7 @@ const LAST_MICROS: i64 = 253_402_300_799_999_999;
 
 /// Digits of a numeric timestamp.
 const EPOCH_PRECISION: i64 = 18;
+const LONG_DIGITS: i64 = 19;
 
 /// Longer numbers are shortened before the library reads them.
 const SHORT_NUMBER: usize = 64;
@@ -42,17 +43,19 @@ pub fn stored(text: &[u8], kind: Kind) -> Option<([u8; 16], usize)> {
             i32::try_from(days).ok().map(|days| padded(&days.to_le_bytes()))
         }
         Kind::Timestamp { epoch } => {
-            let micros = timestamp(text).or_else(|| since_epoch(text, epoch?))?;
-            Some(padded(&micros.to_le_bytes()))
+            let micros = timestamp(text)
+                .or_else(|| timestamp(&with_numbered_month(text)?))
+                .or_else(|| since_epoch(text, epoch?, 6, EPOCH_PRECISION))?;
+            (FIRST_MICROS..=LAST_MICROS).contains(&micros).then(|| padded(&micros.to_le_bytes()))
         }
         Kind::LocalTimestamp => {
             let (seconds, micros, "") = clock(text, 6)? else { return None };
             Some(padded(&(seconds * MICROS + micros).to_le_bytes()))
         }
-        Kind::Nanoseconds => {
-            let (seconds, nanos, offset) = clock(text, 9)?;
-            let whole = i128::from(seconds - offset_seconds(offset)?) * i128::from(NANOS);
-            let nanos = i64::try_from(whole + i128::from(nanos)).ok()?;
+        Kind::Nanoseconds { epoch } => {
+            let nanos = nanoseconds(text)
+                .or_else(|| nanoseconds(&with_numbered_month(text)?))
+                .or_else(|| since_epoch(text, epoch?, 9, LONG_DIGITS))?;
             Some(padded(&nanos.to_le_bytes()))
         }
     }
@@ -61,7 +64,7 @@ pub fn stored(text: &[u8], kind: Kind) -> Option<([u8; 16], usize)> {
 /// The number of bytes of a type's stored value.
 pub fn width(kind: Kind) -> usize {
     match kind {
-        Kind::Long | Kind::Double | Kind::Timestamp { .. } | Kind::LocalTimestamp | Kind::Nanoseconds => 8,
+        Kind::Long | Kind::Double | Kind::Timestamp { .. } | Kind::LocalTimestamp | Kind::Nanoseconds { .. } => 8,
         Kind::Decimal { .. } => 16,
         Kind::Boolean => 1,
         Kind::Date => 4,
@@ -174,8 +177,37 @@ fn date(text: &str) -> Option<i64> {
 /// Microseconds since 1970.
 fn timestamp(text: &str) -> Option<i64> {
     let (local, micros, offset) = clock(text, 6)?;
-    let total = (local - offset_seconds(offset)?) * MICROS + micros;
-    (FIRST_MICROS..=LAST_MICROS).contains(&total).then_some(total)
+    Some((local - offset_seconds(offset)?) * MICROS + micros)
+}
+
+/// Nanoseconds since 1970.
+fn nanoseconds(text: &str) -> Option<i64> {
+    let (local, nanos, offset) = clock(text, 9)?;
+    let whole = i128::from(local - offset_seconds(offset)?) * i128::from(NANOS);
+    i64::try_from(whole + i128::from(nanos)).ok()
+}
+
+/// A time of a header, or of the common log format, in the form of ISO 8601.
+fn with_numbered_month(text: &str) -> Option<String> {
+    let (weekday, rest) = text.split_once(", ").map_or((None, text), |(name, rest)| (Some(name), rest));
+    let (moment, zone) = rest.rsplit_once(' ')?;
+    let is_offset = zone.len() == 5 && zone.starts_with(['+', '-']) && are_digits(&zone[1..]);
+    let (day, month, year, time) = if let Some((date, time)) =
+        moment.split_once(':').filter(|(date, _)| date.contains('/'))
+    {
+        let [day, month, year] = date.split('/').collect::<Vec<_>>()[..] else { return None };
+        let is_whole = weekday.is_none() && is_offset && day.len() == 2 && time.len() == 8;
+        is_whole.then_some((day, month, year, time))?
+    } else {
+        let [day, month, year, time] = moment.split(' ').collect::<Vec<_>>()[..] else { return None };
+        let is_weekday = weekday.is_none_or(|name| "Mon Tue Wed Thu Fri Sat Sun".split(' ').any(|each| each == name));
+        let is_whole = is_weekday && matches!(day.len(), 1 | 2) && matches!(time.len(), 5 | 8);
+        is_whole.then_some((day, month, year, time))?
+    };
+    let zone = if is_offset { zone } else { ["GMT", "UT", "UTC"].contains(&zone).then_some("Z")? };
+    let names = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
+    let number = names.split(' ').position(|name| name == month)? + 1;
+    Some(format!("{year}-{number:02}-{day:0>2}T{time}{zone}"))
 }
 
 /// The seconds since 1970 on a clock, their fraction with this many digits, and the rest of the text.
@@ -214,11 +246,13 @@ fn offset_seconds(text: &str) -> Option<i64> {
     (minutes <= 59 && hours * 60 + minutes <= 18 * 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-fn since_epoch(text: &str, epoch: Epoch) -> Option<i64> {
-    let scale = match epoch {
-        Epoch::Seconds => 6,
+/// A number since 1970, in units of 10 to the power of minus `digits` seconds.
+fn since_epoch(text: &str, epoch: Epoch, digits: i64, precision: i64) -> Option<i64> {
+    let own = match epoch {
+        Epoch::Seconds => 0,
         Epoch::Milliseconds => 3,
+        Epoch::Microseconds => 6,
+        Epoch::Nanoseconds => 9,
     };
-    let micros = i64::try_from(scaled(text, EPOCH_PRECISION, scale)?).ok()?;
-    (FIRST_MICROS..=LAST_MICROS).contains(&micros).then_some(micros)
+    i64::try_from(scaled(text, precision, digits - own)?).ok()
 }

@@ -20,6 +20,20 @@ pub const MAX_PRECISION: u8 = 38;
 pub enum Epoch {
     Seconds,
     Milliseconds,
+    Microseconds,
+    Nanoseconds,
+}
+
+impl Epoch {
+    fn parse(unit: &str) -> Option<Self> {
+        Some(match unit {
+            "seconds" => Self::Seconds,
+            "milliseconds" => Self::Milliseconds,
+            "microseconds" => Self::Microseconds,
+            "nanoseconds" => Self::Nanoseconds,
+            _ => return None,
+        })
+    }
 }
 
 /// A type that restricts its texts; every text is a string.
@@ -40,8 +54,10 @@ pub enum Kind {
     },
     /// A time without a zone, to the microsecond.
     LocalTimestamp,
-    /// An instant, to the nanosecond.
-    Nanoseconds,
+    /// An instant, to the nanosecond. A number is one only if there is an epoch.
+    Nanoseconds {
+        epoch: Option<Epoch>,
+    },
 }
 
 impl Kind {
@@ -51,7 +67,7 @@ impl Kind {
     ///
     /// * `kind` - One of long, double, decimal, boolean, date, timestamp, `timestamp_ntz` and `timestamp_ns`.
     /// * `precision`, `scale` - For a decimal; ignored for any other kind.
-    /// * `epoch` - For a timestamp: seconds or milliseconds.
+    /// * `epoch` - For a timestamp: the unit of its numbers; nanoseconds only for a `timestamp_ns`.
     ///
     /// # Errors
     ///
@@ -61,7 +77,8 @@ impl Kind {
             format!(
                 "no type {kind} with precision {precision}, scale {scale} and epoch {}: expected long, double, \
                  decimal with 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision, boolean, date, \
-                 timestamp_ntz, timestamp_ns, or timestamp, which alone has an epoch, seconds or milliseconds",
+                 timestamp_ntz, or timestamp or timestamp_ns, which may have an epoch: seconds, milliseconds, \
+                 microseconds, or for timestamp_ns nanoseconds",
                 epoch.unwrap_or("none"),
             )
         })
@@ -79,10 +96,10 @@ impl Kind {
             ("boolean", None) => Self::Boolean,
             ("date", None) => Self::Date,
             ("timestamp_ntz", None) => Self::LocalTimestamp,
-            ("timestamp_ns", None) => Self::Nanoseconds,
+            ("timestamp_ns", None) => Self::Nanoseconds { epoch: None },
+            ("timestamp_ns", Some(unit)) => Self::Nanoseconds { epoch: Some(Epoch::parse(unit)?) },
             ("timestamp", None) => Self::Timestamp { epoch: None },
-            ("timestamp", Some("seconds")) => Self::Timestamp { epoch: Some(Epoch::Seconds) },
-            ("timestamp", Some("milliseconds")) => Self::Timestamp { epoch: Some(Epoch::Milliseconds) },
+            ("timestamp", Some(unit)) if unit != "nanoseconds" => Self::Timestamp { epoch: Some(Epoch::parse(unit)?) },
             _ => return None,
         })
     }

@@ -2,7 +2,7 @@
 
 use super::{Epoch, decimal, split_digits};
 
-/// Enough digits for any number of seconds or milliseconds in these years, to the microsecond.
+/// Enough digits for any number of seconds in these years, to the microsecond.
 const EPOCH_PRECISION: u8 = 18;
 
 /// 0001-01-01T00:00:00Z, in microseconds since 1970.
@@ -15,6 +15,10 @@ const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
 const DAYS_TO_1970: i32 = 719_468;
 
 const MONTH_DAYS: [i32; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+const MONTHS: [&[u8; 3]; 12] =
+    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+const WEEKDAYS: [&[u8; 3]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
+const LONG_DIGITS: u8 = 19;
 const MICROSECOND_DIGITS: usize = 6;
 const NANOSECOND_DIGITS: usize = 9;
 const MICROSECONDS: i64 = 1_000_000;
@@ -59,7 +63,8 @@ const fn days_since_1970(year: i32, month: i32, day: i32) -> i32 {
 #[must_use]
 pub fn timestamp(text: &[u8], epoch: Option<Epoch>) -> Option<i64> {
     iso_timestamp(text)
-        .or_else(|| since_epoch(text, epoch?))
+        .or_else(|| iso_timestamp(&with_numbered_month(text)?))
+        .or_else(|| i64::try_from(decimal(text, EPOCH_PRECISION, epoch?.fraction_digits(MICROSECOND_DIGITS)?)?).ok())
         .filter(|microseconds| (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(microseconds))
 }
 
@@ -74,14 +79,20 @@ pub fn local_timestamp(text: &[u8]) -> Option<i64> {
     clock.zone.is_empty().then(|| clock.seconds * MICROSECONDS + clock.fraction)
 }
 
-/// A time with its offset from UTC, in the years 1677 to 2262.
+/// A time with its offset from UTC, in the years 1677 to 2262; if there is an epoch, also a number.
 ///
 /// # Returns
 ///
 /// Nanoseconds since 1970-01-01T00:00:00Z. None if that is not a whole number, does not fit into 64 bits, or is in the
 /// years 0 or 10000 in UTC.
 #[must_use]
-pub fn nanoseconds(text: &[u8]) -> Option<i64> {
+pub fn nanoseconds(text: &[u8], epoch: Option<Epoch>) -> Option<i64> {
+    iso_nanoseconds(text)
+        .or_else(|| iso_nanoseconds(&with_numbered_month(text)?))
+        .or_else(|| i64::try_from(decimal(text, LONG_DIGITS, epoch?.fraction_digits(NANOSECOND_DIGITS)?)?).ok())
+}
+
+fn iso_nanoseconds(text: &[u8]) -> Option<i64> {
     let clock = clock(text, NANOSECOND_DIGITS)?;
     let seconds = clock.seconds - offset_minutes(clock.zone)? * MINUTE_SECONDS;
     // The product may exceed 64 bits although the sum does not.
@@ -159,13 +170,57 @@ fn offset_minutes(text: &[u8]) -> Option<i64> {
     }
 }
 
-fn since_epoch(text: &[u8], epoch: Epoch) -> Option<i64> {
-    // Digits after the point in a whole microsecond.
-    let scale = match epoch {
-        Epoch::Seconds => 6,
-        Epoch::Milliseconds => 3,
+impl Epoch {
+    /// Digits after the point of a number that is whole in units of 10 to the power of minus `unit_digits` seconds.
+    fn fraction_digits(self, unit_digits: usize) -> Option<i8> {
+        let coarser = match self {
+            Self::Seconds => 0,
+            Self::Milliseconds => 3,
+            Self::Microseconds => 6,
+            Self::Nanoseconds => 9,
+        };
+        i8::try_from(unit_digits.checked_sub(coarser)?).ok()
+    }
+}
+
+/// The form of ISO 8601 of a time in a header of mail or HTTP, or in the common log format; see
+/// `compactor.schema.column_types.TIMESTAMPS_WITH_MONTHS`.
+fn with_numbered_month(text: &[u8]) -> Option<Vec<u8>> {
+    let (weekday, dated) = match text.split_first_chunk::<5>() {
+        Some((&[a, b, c, b',', b' '], rest)) => (Some([a, b, c]), rest),
+        _ => (None, text),
     };
-    i64::try_from(decimal(text, EPOCH_PRECISION, scale)?).ok()
+    if weekday.is_some_and(|name| !WEEKDAYS.contains(&&name)) {
+        return None;
+    }
+    let (day, rest) = split_digits(dated);
+    let &[separator, a, b, c, second, y1, y2, y3, y4, after_year, ref rest @ ..] = rest else {
+        return None;
+    };
+    let month = MONTHS.iter().position(|&name| *name == [a, b, c])? + 1;
+    let is_common_log = separator == b'/';
+    let (day, after) = match (day, separator) {
+        (&[d], b' ') => ([b'0', d], b' '),
+        (&[d1, d2], b' ') => ([d1, d2], b' '),
+        (&[d1, d2], b'/') if weekday.is_none() => ([d1, d2], b':'),
+        _ => return None,
+    };
+    if second != separator || after_year != after {
+        return None;
+    }
+    let at = rest.iter().position(|&byte| byte == b' ')?;
+    let (time, zone) = (&rest[..at], &rest[at + 1..]);
+    let zone: &[u8] = match zone {
+        [b'+' | b'-', _, _, _, _] => zone,
+        b"GMT" | b"UT" | b"UTC" if !is_common_log => b"Z",
+        _ => return None,
+    };
+    let has_seconds = time.len() == "hh:mm:ss".len();
+    if !has_seconds && (is_common_log || time.len() != "hh:mm".len()) {
+        return None;
+    }
+    let date = format!("{month:02}");
+    Some([&[y1, y2, y3, y4, b'-'], date.as_bytes(), b"-", &day, b"T", time, zone].concat())
 }
 
 fn two_digits(first: u8, second: u8) -> Option<i32> {
@@ -293,7 +348,7 @@ mod tests {
             ("1677-09-21T00:12:43.145224192Z", i64::MIN),
             ("2262-04-11T23:47:16.854775807Z", i64::MAX),
         ] {
-            assert_eq!(nanoseconds(text.as_bytes()), Some(expected), "{text}");
+            assert_eq!(nanoseconds(text.as_bytes(), None), Some(expected), "{text}");
         }
         for text in [
             "1970-01-01T00:00:00.123456789",
@@ -303,8 +358,52 @@ mod tests {
             "0001-01-01T00:00:00Z",
             "9999-12-31T23:59:59Z",
         ] {
-            assert_eq!(nanoseconds(text.as_bytes()), None, "{text}");
+            assert_eq!(nanoseconds(text.as_bytes(), None), None, "{text}");
         }
+    }
+
+    /// A month may have its name, as in headers and in the common log format.
+    #[test]
+    fn months() {
+        for text in [
+            "Fri, 02 Jan 2026 03:04:05 +0000",
+            "2 Jan 2026 03:04:05 GMT",
+            "02 Jan 2026 03:04:05 UT",
+            "02 Jan 2026 04:04:05 +0100",
+            "02/Jan/2026:03:04:05 +0000",
+        ] {
+            assert_eq!(timestamp(text.as_bytes(), None), Some(1_767_323_045_000_000), "{text}");
+            assert_eq!(nanoseconds(text.as_bytes(), None), Some(1_767_323_045_000_000_000), "{text}");
+        }
+        for text in [
+            "Fry, 02 Jan 2026 03:04:05 +0000",
+            "Fri, 02/Jan/2026:03:04:05 +0000",
+            "02/Jan/2026 03:04:05 +0000",
+            "02/Jan/2026:03:04 +0000",
+            "02/Jan/2026:03:04:05 GMT",
+            "2/Jan/2026:03:04:05 +0000",
+            "02 Jan 2026 03:04:05 EST",
+            "02 Jan 2026 03:04:05 +00:00",
+            "02 Jan 26 03:04:05 +0000",
+            "31 Feb 2026 03:04:05 +0000",
+            "02 jan 2026 03:04:05 +0000",
+            "Fri, ",
+        ] {
+            assert_eq!(timestamp(text.as_bytes(), None), None, "{text}");
+        }
+    }
+
+    /// Numbers of smaller units are exact, too.
+    #[test]
+    fn small_units() {
+        let of = |text: &str, epoch| nanoseconds(text.as_bytes(), Some(epoch));
+        assert_eq!(of("1544712660300000001", Epoch::Nanoseconds), Some(1_544_712_660_300_000_001));
+        assert_eq!(of("1544712660300000001.5", Epoch::Nanoseconds), None);
+        assert_eq!(of("9223372036854775808", Epoch::Nanoseconds), None);
+        assert_eq!(of("1544712660.300000001", Epoch::Seconds), Some(1_544_712_660_300_000_001));
+        assert_eq!(timestamp(b"1767323045123456", Some(Epoch::Microseconds)), Some(1_767_323_045_123_456));
+        assert_eq!(timestamp(b"1767323045123456.1", Some(Epoch::Microseconds)), None);
+        assert_eq!(timestamp(b"1767323045123456000", Some(Epoch::Nanoseconds)), None);
     }
 
     /// If a column has an epoch, a number is a timestamp if it is exact to the microsecond.

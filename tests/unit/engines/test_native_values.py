@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from compactor.schema.column_types import (
     DATE,
+    EPOCHS,
     FIRST_MICROSECOND,
     LAST_MICROSECOND,
     LOCAL_TIMESTAMP,
@@ -35,8 +36,7 @@ TIMES: tuple[Kind, ...] = ("timestamp", "timestamp_ntz", "timestamp_ns")
 SHAPES = [(1, 0), (1, 1), (9, 3), (18, 2), (18, 18), (19, 0), (20, 4), (38, 0), (38, 10), (38, 37), (38, 38)]
 TYPES = [
     *(parse_type(kind) for kind in ("long", "double", "boolean", "date", *TIMES)),
-    parse_type("timestamp", "seconds"),
-    parse_type("timestamp", "milliseconds"),
+    *(parse_type(kind, epoch) for kind, epochs in EPOCHS.items() for epoch in epochs),
     *(parse_type(f"decimal({precision},{scale})") for precision, scale in SHAPES),
 ]
 EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)

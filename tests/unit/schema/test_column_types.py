@@ -50,8 +50,9 @@ def test_types(kind: str, expected: str | None) -> None:
 
 def test_only_timestamps_have_an_epoch() -> None:
     """An epoch beside any other type is refused."""
-    with pytest.raises(ValueError, match="only a timestamp has one"):
-        parse_type("long", "seconds")
+    for kind, epoch in (("long", "seconds"), ("timestamp_ntz", "seconds"), ("timestamp", "nanoseconds")):
+        with pytest.raises(ValueError, match=f'no epoch in {epoch} with type "{kind}"; expected'):
+            parse_type(kind, epoch)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,11 @@ def test_timestamps(text: str, expected: str | None) -> None:
         ("253402300800", "seconds", None),
         ("-62135596800.000001", "seconds", None),
         ("01", "seconds", None),
+        ("1767323045123456", "microseconds", "2026-01-02T03:04:05.123456Z"),
+        ("1767323045123456.1", "microseconds", None),
+        ("Fri, 02 Jan 2026 03:04:05 +0100", "seconds", "2026-01-02T02:04:05Z"),
+        ("2 Jan 2026 03:04 GMT", "seconds", "2026-01-02T03:04:00Z"),
+        ("02/Jan/2026:03:04:05 +0000", "seconds", "2026-01-02T03:04:05Z"),
     ],
 )
 def test_numbers_as_timestamps(text: str, epoch: Epoch, expected: str | None) -> None:

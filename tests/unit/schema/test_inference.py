@@ -146,6 +146,11 @@ def test_what_the_comments_say() -> None:
         "# formats: yyyy-mm-dd hh:mm:ss.s±hh:mm (1), yyyy-mm-ddThh:mm:ssZ (1)\n"
         '[[columns]]\nname = "k"\ntype = "timestamp"\n'
     )
+    named = profile('"Mon, 05 Jan 2026 10:00:00 GMT"', '"5 Jan 2026 10:00 +0100"', '"05/Jan/2026:10:00:00 +0100"')
+    text = suggestion(named, rules, header=[], file_name=str)
+    of_each = ("Ddd, dd Mon yyyy hh:mm:ss GMT (1)", "dd Mon yyyy hh:mm ±hhmm (1)", "dd/Mon/yyyy:hh:mm:ss ±hhmm (1)")
+    assert f"# formats: {', '.join(of_each)}\n" in text
+    assert 'type = "timestamp"\n' in text
     local = suggestion(profile('"2026-01-05 10:00:00"'), rules, header=[], file_name=str)
     assert "# formats: yyyy-mm-dd hh:mm:ss (1)\n# times without a zone: not instants" in local
     fine = profile('"2026-01-05T10:00:00Z"', '"2026-01-05T10:00:00.123456789Z"')
