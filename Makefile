@@ -245,7 +245,7 @@ $(USER): $(VENV) pyproject.toml locks/install.txt locks/install-spark.txt $(CRAT
 $(DEVELOPER): $(VENV) pyproject.toml locks/development.txt native/wheel_backend.py
 	@echo "Installing the tools of development into .venv ..."
 	@$(BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/development.txt
-	@$(BIN)/pip $(PIP_INSTALL) --no-deps --config-settings native=no --editable .
+	@$(BIN)/pip $(PIP_INSTALL) --no-deps --no-build-isolation --config-settings native=no --editable .
 	@touch $@
 
 # Spark needs Java. Without it, targets that use Spark fail with a message.

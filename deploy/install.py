@@ -65,7 +65,16 @@ def _install_packages(lock: str) -> None:
 
 
 def _install_package(*options: str, log: Path | None = None) -> None:
-    pip("install", "--no-deps", *options, "--editable", str(ROOT), log=log, env=build_environment(os.environ))
+    pip(
+        "install",
+        "--no-deps",
+        "--no-build-isolation",
+        *options,
+        "--editable",
+        str(ROOT),
+        log=log,
+        env=build_environment(os.environ),
+    )
 
 
 def _say(line: str) -> None:

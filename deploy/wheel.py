@@ -88,7 +88,7 @@ def build_pure_wheel(folder: Path) -> Path:
     """Build the wheel without the native engine; a `PackagingError` if pip fails."""
     delete_wheels(folder)
     shutil.rmtree(ROOT / "build", ignore_errors=True)  # it may contain modules that were deleted since
-    pip("wheel", "--no-deps", *WITHOUT_NATIVE, "--wheel-dir", str(folder), str(ROOT))
+    pip("wheel", "--no-deps", "--no-build-isolation", *WITHOUT_NATIVE, "--wheel-dir", str(folder), str(ROOT))
     return _only_wheel(folder, "pip made no wheel")
 
 

@@ -24,8 +24,8 @@ def _extras(*names: str) -> tuple[str, ...]:
 CONTENTS = {
     "development": (*_ANYWHERE, _PROJECT, "--all-extras", "--group", "dev"),
     "base": (*_ANYWHERE, *_AS_TESTED, _PROJECT),
-    "install": (*_ANYWHERE, *_AS_TESTED, _PROJECT, *_extras("report")),
-    "install-spark": (*_ANYWHERE, *_AS_TESTED, _PROJECT, *_extras("report", "spark")),
+    "install": (*_ANYWHERE, *_AS_TESTED, _PROJECT, *_extras("report"), "--group", "build"),
+    "install-spark": (*_ANYWHERE, *_AS_TESTED, _PROJECT, *_extras("report", "spark"), "--group", "build"),
     "job": (*_ON_AWS, *_AS_TESTED, _PROJECT, *_extras("aws", "iceberg", "kafka", "msk")),
     "functions": (*_ON_AWS, *_AS_TESTED, "--group", "functions"),
     "release": (*_ANYWHERE, "--group", "release"),

@@ -80,6 +80,7 @@ TOOLS = {
     "duckdb-extensions": "$(READERS_BIN)/pip",
     "import-linter": "$(BIN)/lint-imports",
     "maturin": "[tool.maturin]",
+    "setuptools": "[tool.setuptools",
     "mypy": "$(BIN)/mypy",
     "pandas": "$(READERS_BIN)/pip",
     "pytest-timeout": "\ntimeout = ",

@@ -16,12 +16,12 @@ from tools.lock import CONTENTS
 HASHED = re.compile(r"[\w.-]+==[\w.+!]+( ; [^\\]+)? \\(\n    --hash=sha256:[0-9a-f]{64}( \\)?)+\n")
 GROUPS = {
     "base": ("",),
-    "install": ("", "report"),
-    "install-spark": ("", "report", "spark"),
+    "install": ("", "report", "build"),
+    "install-spark": ("", "report", "spark", "build"),
     "job": ("", "aws", "iceberg"),
     "functions": ("functions",),
-    "development": ("", *EXTRAS, "bench", "dev"),
-    "release": ("release",),
+    "development": ("", *EXTRAS, "bench", "build", "dev"),
+    "release": ("build", "release"),
     "checkov": ("checkov",),
     "readers": ("readers",),
 }
@@ -68,3 +68,12 @@ def test_every_pin_is_needed() -> None:
             if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras)
         ]
     assert pinned == {name for name, _ in needed}
+
+
+def test_the_build_back_ends_are_locked() -> None:
+    """pip builds with the versions that the back end names, which `make` installs with hashes."""
+    text = (LOCKS.parent / "native" / "wheel_backend.py").read_text()
+    named = dict(re.findall(r'"(maturin|setuptools)==([\d.]+)"', text))
+    assert named.keys() == {"maturin", "setuptools"}
+    for name in ("install", "install-spark", "development", "release"):
+        assert named.items() <= locked(name).items(), name
