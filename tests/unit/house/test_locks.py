@@ -71,7 +71,7 @@ def test_every_pin_is_needed() -> None:
 
 
 def test_the_build_back_ends_are_locked() -> None:
-    """pip builds with the versions that the back end names, which `make` installs with hashes."""
+    """The versions are those that the back end names: `make` installs them with hashes."""
     text = (LOCKS.parent / "native" / "wheel_backend.py").read_text()
     named = dict(re.findall(r'"(maturin|setuptools)==([\d.]+)"', text))
     assert named.keys() == {"maturin", "setuptools"}

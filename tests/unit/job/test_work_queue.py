@@ -194,7 +194,7 @@ def test_every_manifest_gets_its_turn(
 
 
 def test_the_spare_slot_is_for_other_sources() -> None:
-    """A source that holds all slots leaves one more to the others; it is not for repeated attempts, nor for one slot."""
+    """A source that holds all slots leaves one more to others, for first attempts. A single slot has none beside it."""
     bad, good, other = (Share(1, f"/{name}/") for name in ("bad", "good", "other"))
     made = queue(2, work("b1", share=bad), work("b2", share=bad), work("b3", share=bad))
     assert begun(made) == ["b1", "b2"]
