@@ -69,7 +69,7 @@ def _steps(found: TraceResult, suggest: Suggestions) -> list[NextStep]:
         steps.append(NextStep("", (suggest.call("rebuild", "--manifest", *lost),)))
     if lost or (found.reason and found.needs_operator):
         steps.append(NextStep("", (giving_up_manifest(found.manifest_id, suggest),)))
-    if found.is_replaced and suggest.again_with():
+    if found.is_replaced and not found.quarantined and suggest.again_with():
         steps.append(next_step(Cause.REPLACED, suggest))
     return list(dict.fromkeys(steps))
 

@@ -299,6 +299,7 @@ class Layout:
     job_seen = _Place("control/job-seen.json")  # the control plane's observations of the job
     notices = _Place("control/notices.json")  # latest notices of the control plane
     failed_folder = _Place("failed/")
+    replaced_folder = _Place("replaced/")
     logs_folder = _Place("logs/")  # landed log data, and the drafts of manifests
     ledger_folder = _Place("ledger/")
     open_folder = _Place("open/")
@@ -476,6 +477,10 @@ class Layout:
     def summary_place(self, uri: str) -> int | None:
         """The place of a summary in the log; None for any other object."""
         return _number_in(_SUMMARY_NAME, base_name(uri))
+
+    def replaced_file(self, uri: str) -> str:
+        """The record of an input file that was replaced."""
+        return f"{self.replaced_folder}{digest(canonical(uri).encode(errors='surrogateescape'))[:32]}.json"
 
     def changes_folder(self, why: str) -> str:
         """All changes of a kind, in a folder per date or manifest."""

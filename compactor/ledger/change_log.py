@@ -156,7 +156,7 @@ def _released_id(uri: str) -> str:
 
 
 def give_up(
-    state: State, manifest_id: str, uri: str, how: How, reason: str, *, by: str, generation: int = 0
+    state: State, manifest_id: str, uri: str, how: How, reason: str, *, by: str, etag: str = "", generation: int = 0
 ) -> GivenUp:
     """Record that a dead letter, an input or an output is given up, in addition to others of its manifest.
 
@@ -167,8 +167,9 @@ def give_up(
     """
     change = GivenUp(
         about=manifest_id,
-        id=digest(f"{how} {generation} {uri}".encode())[:32],
+        id=digest(f"{how} {generation} {etag} {uri}".encode())[:32],
         input=uri,
+        etag=etag,
         generation=generation,
         how=how,
         reason=reason,

@@ -74,7 +74,7 @@ class Input(Section):
         "listed here; a complete cluster or source, such as kafka://main, is landed only by "
         "`compactor plan`"
     )
-    sources: Texts = _key((), "each SRC of `compact`, for suggested commands; jobs do not use it")
+    sources: Texts = _key((), "each SRC of `compact`, for suggested commands")
     format: Literal["ndjson", "json", "grok"] = _key(
         "ndjson",
         '"ndjson": one JSON object per line; "json": also JSON arrays and multi-line objects; "grok": text lines '

@@ -46,6 +46,8 @@ class LeftOut:
     # replaced, unfinished, forbidden, unsettled, undecided, changed, bad_name, or why a link was not followed
     reason: str
     detail: str  # what was found, and what was expected
+    manifest_id: str = ""  # for a replaced file, the manifest with rows of the earlier version
+    etag: str = ""  # for a replaced file, the version without rows
 
 
 @dataclass(frozen=True, slots=True)

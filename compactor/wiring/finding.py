@@ -52,7 +52,10 @@ def plan(
     sources, made = [SourcePlace(folder(prefix).rstrip("/") or "/")], using or planner(app)
     if not is_s3(prefix):  # guard: a local file that was touched, renamed or appended to is not planned as a new one
         of_folder = folder_planner(app, sources, scope, on_replaced=on_replaced, planner=made)
-        return of_folder.plan(limit=limit, dry_run=dry_run)
+        found = of_folder.plan(limit=limit, dry_run=dry_run)
+        if not dry_run and scope == EVERYTHING:
+            note_replaced(app, found, sources)
+        return found
 
     def listed(plan: Plan) -> "Iterator[SpilledFile]":
         files = source_files(app.listing, sources, plan, skips=_skips(app), with_hidden=scope.hidden)
@@ -60,6 +63,26 @@ def plan(
 
     with unplanned(app, made, listed) as files:
         return made.plan(files, limit=limit, dry_run=dry_run)
+
+
+def note_replaced(app: App, made: Plan, sources: "Sequence[SourcePlace]") -> None:
+    """Record the replaced files that a plan left out, for all commands; takes out those that are given up."""
+    from compactor.core.documents.records import ReplacedFile
+    from compactor.ledger.accounts import replaced
+    from compactor.ledger.accounts.settling import Settling
+    from compactor.sources.folders.matching import is_of
+
+    now = app.clock.now()
+    found = [
+        ReplacedFile(uri=each.uri, etag=each.etag, manifest_id=each.manifest_id, detail=each.detail, found_at=now)
+        for each in made.left_out
+        if each.reason == "replaced"
+    ]
+    replaced.note_replaced(app.state, found, lambda uri: is_of(sources, uri))
+    if found:
+        checked = Settling(app.state).files(replaced.replaced_files(app.state))
+        given_up = {(each.uri, each.etag) for each in checked if each.dismissed}
+        made.left_out = [each for each in made.left_out if (each.uri, each.etag) not in given_up]
 
 
 def folder_planner(

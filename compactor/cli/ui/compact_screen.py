@@ -109,6 +109,7 @@ def _line(files: list[QuarantinedFile]) -> str:
     """The first of several files, and how many more there are."""
     first = files[0]
     why = first.detail.removeprefix(f"cannot read {first.uri}: ") or first.status
+    why = f"replaced: {why}" if first.status == "replaced" else why
     more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
     return f"{first.uri} ({why}){more}"
 
@@ -171,11 +172,17 @@ def _new(result: CompactResult) -> str:
 
 def _skipped(result: CompactResult) -> list[Field]:
     plan = result.plan
-    fields = [*skipped_fields(plan, result.paths), *left_out_fields(plan.left_out)]
+    fields = [*skipped_fields(plan, result.paths), *left_out_fields(_unrecorded(result))]
     if plan.misdated:
         files = f"{count(plan.misdated, 'file')} with impossible dates in the name, such as {plan.first_misdated}"
         fields.append(("wrong dates", [f"{files};", "the date of the last change is used"]))
     return fields
+
+
+def _unrecorded(result: CompactResult) -> list[LeftOut]:
+    """What was left out, without replaced files that are on record as quarantined."""
+    on_record = {(each.uri, each.status) for each in result.quarantined_files}
+    return [each for each in result.plan.left_out if (each.uri, each.reason) not in on_record]
 
 
 def _verified(verification: VerifyResult, result: CompactResult) -> list[Field]:
@@ -235,8 +242,7 @@ def _next_moves(result: CompactResult) -> None:
         named = "<FILE>" if is_s3(first.uri) else quoted(first.uri)
         echo("", f"next        split envelopes into lines first, as in: jq -c '.{first.key}[]' {named} > <NEW_FILE>")
         echo("            if one row per envelope is right, add --format ndjson: it is remembered")
-    if plan.left_out:
-        show_steps(left_out_moves(plan.left_out, result.suggest))
+    show_steps(left_out_moves(_unrecorded(result), result.suggest))
     if result.is_doubtful:
         _show_why(result)
     if result.verified is not None and result.verified.rows and not result.verified.discrepancies:

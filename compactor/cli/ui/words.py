@@ -1,5 +1,6 @@
 """Texts shared by several commands: verified figures, expired data, tables, topics and streams."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -111,8 +112,10 @@ def counted_words(report: VerifyResult) -> str:
 
 def quarantined_words(report: VerifyResult) -> str:
     """How many files need an operator, and how many were ever quarantined; empty if none was."""
-    ever = report.quarantined_by_status.total()
+    replaced = Counter(each.status for each in report.quarantined_files if each.status == "replaced")
+    by_status = Counter(report.quarantined_by_status) + replaced
+    ever = by_status.total()
     if not ever:
         return ""
     waiting = f"{len(report.open_files):,} need{'s' if len(report.open_files) == 1 else ''} attention"
-    return f"{waiting}; {ever:,} in total, settled or not ({by_name(report.quarantined_by_status)})"
+    return f"{waiting}; {ever:,} in total, settled or not ({by_name(by_status)})"

@@ -249,6 +249,7 @@ class GivenUp(LaterChange):
 
     Attributes:
         input: A file, or a gap in a topic or stream; empty for a dead letter.
+        etag: If it is a replaced file, the version without rows; else empty.
         generation: If it is a lost file of output or rejects, the generation of its commit; 0 for all else.
         reason: The operator's words, or the finding.
         by: Who decided it.
@@ -256,6 +257,7 @@ class GivenUp(LaterChange):
 
     why: Literal[Why.GIVEN_UP] = Why.GIVEN_UP
     input: str
+    etag: str = ""
     generation: int = 0
     how: How
     reason: str

@@ -217,6 +217,23 @@ class Done(Document):
     done_at: datetime
 
 
+class ReplacedFile(Document):
+    """An input file with a version that no manifest has, although one has rows of an earlier version.
+
+    Attributes:
+        etag: The version without rows.
+        manifest_id: The manifest with rows of the earlier version.
+        detail: Both versions, and why the rows were not rebuilt, if that was requested.
+        found_at: When a plan found it.
+    """
+
+    uri: str
+    etag: str
+    manifest_id: str
+    detail: str
+    found_at: AwareDatetime
+
+
 class RedrivenInput(Document):
     """One file of rejected lines that were redriven.
 

@@ -91,7 +91,7 @@ class NextStep:
         return ", then ".join([*filter(None, [self.fix]), *self.commands])
 
 
-def cause_of(uri: str, status: FileStatus, detail: str) -> Cause:
+def cause_of(uri: str, status: FileStatus | Literal["replaced"], detail: str) -> Cause:
     """Why a quarantined file or topic range needs an operator."""
     if is_log(uri) and status is FileStatus.MISSING:
         return Cause.RANGE
@@ -107,6 +107,10 @@ def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> Next
     """What to do about a cause; for one manifest if its id is given."""
     redrive = suggest.call("redrive files", *(["--manifest", manifest_id] if manifest_id else []))
     again = suggest.again_with()
+    if not again and cause is Cause.REPLACED:
+        prefix = [suggest.prefix] if suggest.prefix else []
+        blanks = " ".join([*([] if prefix else ["<PREFIX>"]), "--on-replaced rebuild"])
+        return NextStep(cause.fix, (suggest.call("plan", *prefix, blanks=blanks),))
     if not again:
         stop = [suggest.call("stop")] if cause.how == "restart" else []
         return NextStep(cause.fix, (*stop, redrive))

@@ -46,7 +46,7 @@ class QuarantinedFile:
 
     manifest_id: str
     uri: str
-    status: FileStatus  # why it was quarantined
+    status: FileStatus | Literal["replaced"]  # why it was quarantined
     detail: str  # what was found, and what was expected
     committed_at: datetime  # when its manifest was committed
     redriven: bool | None  # whether it was redriven since; None if unreadable
@@ -54,6 +54,7 @@ class QuarantinedFile:
     # The manifest that compacted a later version of the file, or who dismissed it and why; empty if unknown
     settled_by: str = ""
     dismissed: How | Literal[""] = ""  # how it was given up; empty if it was not
+    etag: str = ""  # for a replaced file, the version without rows; else empty
 
     @property
     def is_settled(self) -> bool:

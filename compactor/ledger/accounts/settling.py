@@ -110,7 +110,7 @@ class Settling:
     def dismissals(self, manifest_ids: Collection[str]) -> dict[str, GivenUp]:
         """How each given dead letter was given up; others are omitted."""
         found = zip(manifest_ids, map_ordered(self._dismissals, manifest_ids), strict=True)
-        return {each: by_input[""] for each, by_input in found if "" in by_input}
+        return {each: by_input["", ""] for each, by_input in found if ("", "") in by_input}
 
     def duplicates(self, manifest_ids: Sequence[str]) -> dict[str, str]:
         """The manifest that each given one redundantly duplicates; others are omitted."""
@@ -182,16 +182,16 @@ class Settling:
         found = dict(zip(ids, map_ordered(self._dismissals, ids), strict=True))
 
         def marked(file: QuarantinedFile) -> QuarantinedFile:
-            dismissal = None if file.is_settled else found[file.manifest_id].get(file.uri)
+            dismissal = None if file.is_settled else found[file.manifest_id].get((file.uri, file.etag))
             return file if dismissal is None else replace(file, settled_by=dismissal.words, dismissed=dismissal.how)
 
         return list(map(marked, files))
 
-    def _dismissals(self, manifest_id: str) -> Mapping[str, GivenUp]:
-        """A manifest's dismissals; none if they cannot be read, so that its files still need an operator."""
+    def _dismissals(self, manifest_id: str) -> Mapping[tuple[str, str], GivenUp]:
+        """A manifest's dismissals, by input and version; none if unreadable, so that its files need an operator."""
         try:
             found = changes_about(self.state, GivenUp, manifest_id, Why.GIVEN_UP)
-            return {each.input: each for each in found if not each.generation and self._still_holds(each)}
+            return {(each.input, each.etag): each for each in found if not each.generation and self._still_holds(each)}
         except (ObjectNotFound, StuckError):
             return {}
 

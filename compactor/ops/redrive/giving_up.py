@@ -8,6 +8,8 @@ from compactor.core.documents.changes import How, Part, StagedFile
 from compactor.core.layout import canonical
 from compactor.ledger.accounts.account import Account, DeadLetterManifest, QuarantinedFile
 from compactor.ledger.accounts.reading import Scope, accounts, is_there
+from compactor.ledger.accounts.replaced import replaced_files
+from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.change_log import give_up
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
@@ -57,7 +59,12 @@ def find_unsettled(
     """
     scan = find_redrivable(state, Scope("files", tuple(manifest_ids), date=date))
     asked = {canonical(uri): uri for uri in uris}
-    inputs = [file for source in scan.sources for file in source.files if not uris or canonical(file.uri) in asked]
+    replaced = [] if date else Settling(state).files(replaced_files(state))
+    files = [file for source in scan.sources for file in source.files]
+    files += [
+        each for each in replaced if not each.is_settled and each.manifest_id in (manifest_ids or [each.manifest_id])
+    ]
+    inputs = [file for file in files if not uris or canonical(file.uri) in asked]
     found = {canonical(file.uri) for file in inputs}
     refused = [Refused("", uri, "it is not quarantined") for name, uri in asked.items() if name not in found]
     if uris or not manifest_ids:
@@ -117,7 +124,7 @@ def given_up(
     """Record that some input is given up, and return it with that. Earlier records stay unchanged."""
 
     def settled(each: QuarantinedFile) -> QuarantinedFile:
-        change = give_up(state, each.manifest_id, each.uri, how, why, by=by)
+        change = give_up(state, each.manifest_id, each.uri, how, why, by=by, etag=each.etag)
         return replace(each, settled_by=change.words, dismissed=how)
 
     return tuple(map(settled, inputs))

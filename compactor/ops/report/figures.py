@@ -131,7 +131,9 @@ class QuarantinedFiles:
         """Those of a period; the newest were checked for what settled them."""
         waiting = [file for file in checked if not file.is_settled]
         by_status = Counter(str(file.status) for file in waiting)
-        ever = quarantined_of(files_by_status)
+        ever = quarantined_of(files_by_status) + Counter(
+            str(file.status) for file in checked if file.status == "replaced"
+        )
         return cls(
             open=by_status.total(),
             by_status=dict(by_status),

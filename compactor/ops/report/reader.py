@@ -11,6 +11,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, accounts, folded, kept_letters
+from compactor.ledger.accounts.replaced import replaced_files
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.housekeeping import failing_tasks
@@ -135,7 +136,8 @@ def read_figures(
     letters = settling.letters(
         [figures.DeadLetterLine(each.manifest_id, each.reason, each.message, done_at=moment) for each, moment in shown]
     )
-    files = settling.files(list(tallies.for_operator))
+    replaced = [each for each in replaced_files(state) if period.holds(each.committed_at)]
+    files = settling.files([*replaced, *tallies.for_operator])
     return figures.Figures(
         period=period,
         totals=tallies.totals(),

@@ -17,6 +17,7 @@ from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.later_rows import Version
 from compactor.ledger.accounts.reading import Detail, Scope, accounts, accounts_of, kept_letters
+from compactor.ledger.accounts.replaced import replaced_files
 from compactor.ledger.accounts.settling import Settling, named_versions
 from compactor.ledger.backlog import Backlog, read_started, read_waiting_manifest
 from compactor.ledger.heartbeat import Runs
@@ -186,7 +187,7 @@ def files_quarantined(state: State, recent: Sequence[RecentCommit]) -> FilesQuar
     """Files quarantined by the latest commits and not settled. Summaries come oldest first."""
     latest_first = recent[::-1]
     asked = [each for each in latest_first if each.quarantined][:COMMITS_READ]
-    quarantined = _quarantined(state, asked)
+    quarantined = [*replaced_files(state), *_quarantined(state, asked)]
     since = min((each.started_at for each in quarantined), default=None)
     later = [each.key for each in recent if since is not None and each.decided_at > since]
     # If the log of redrives is unreadable, an operator has to check.

@@ -14,6 +14,7 @@ from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.text.formatting import count
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.reading import Scope, accounts
+from compactor.ledger.accounts.replaced import replaced_files
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.landing.chains import LogChains, PartitionPlace
 from compactor.ledger.state import State
@@ -82,7 +83,8 @@ class InputFinder:
         namings = self.search.on_dates(dict.fromkeys(searched, wanted))
         keys = {ManifestKey(each.date, each.manifest_id) for each in namings if each.state == "quarantined"}
         found = (file for each in accounts(self.state, Scope(keys=list(keys))) for file in each.quarantined)
-        own = sorted((file for file in found if canonical(file.uri) in wanted), key=lambda file: file.started_at)
+        files = (file for file in chain(found, replaced_files(self.state)) if canonical(file.uri) in wanted)
+        own = sorted(files, key=lambda file: file.started_at)
         return Settling(self.state).files(own)
 
     def renamed(self, info: ObjectInfo, days: int) -> Naming | None:

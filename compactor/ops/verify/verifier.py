@@ -15,6 +15,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account, letter_of, quarantined_files
 from compactor.ledger.accounts.reading import Listed, Scope, accounts
 from compactor.ledger.accounts.reading import listed as listed_in
+from compactor.ledger.accounts.replaced import replaced_files
 from compactor.ledger.accounts.settling import Settling, open_file
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.unsummarised import Found, Unsummarised, read_unsummarised
@@ -106,7 +107,9 @@ class Verifier:
         yield from unwritten(self.state)  # guard: a planned manifest that is lost is found
         yield from faults_of_landed(self.state)
         seen = expired_seen(self.state)
-        yield VerifyResult(expired_dates=seen.expired_dates, expiring=seen.expiring)
+        yield VerifyResult(
+            expired_dates=seen.expired_dates, expiring=seen.expiring, quarantined_files=replaced_files(self.state)
+        )
 
     def _all_records(self) -> Iterator[Finding]:
         table = self._table()

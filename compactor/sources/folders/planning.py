@@ -195,4 +195,5 @@ class _NewFiles(Source):
 
 def left_out(replacement: Replacement, why: str = "") -> LeftOut:
     """A replaced file that was not taken; `why` says what prevents rebuilding its rows."""
-    return LeftOut(replacement.file.uri, "replaced", f"{replacement.detail}{f'; {why}' if why else ''}")
+    file, detail = replacement.file, f"{replacement.detail}{f'; {why}' if why else ''}"
+    return LeftOut(file.uri, "replaced", detail, replacement.earlier.manifest_id, file.etag or "")

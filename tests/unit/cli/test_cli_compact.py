@@ -102,7 +102,7 @@ def test_a_replaced_file_is_quarantined(raw: Path, out: Path) -> None:
     for _ in range(2):
         result = call(raw, out)
         assert (result.exit_code, ids(out)) == (3, {"1": 1})
-        assert f"quarantined  {raw}/2025-12-01.ndjson (replaced)" in result.stdout
+        assert f"quarantined  {raw}/2025-12-01.ndjson (replaced: " in result.stdout
         assert "has compacted 10 bytes of 20" in result.stdout
         assert "now it is 20 bytes of 20" in result.stdout
     [told] = document(raw, out)[0]["left_out"]

@@ -96,17 +96,40 @@ def test_all_commands_agree(raw: Path, monkeypatch: pytest.MonkeyPatch, cause: C
 
 @extras.NATIVE.needed
 def test_a_replaced_file(raw: Path) -> None:
-    """Compact and trace name the same command."""
+    """All commands say the same of it, until it is given up, as it was, gone, or compacted."""
     assert call("compact", "raw", "rows").exit_code == 0
+    good, rows = (raw / "a.ndjson").read_bytes(), raw.with_name("rows")
+    moment = (raw / "a.ndjson").stat().st_mtime_ns
     path = put(raw / "a.ndjson", b'{"id": 2}\n', days=1)
     made = call("compact", "raw", "rows")
-    assert made.exit_code == 3
-    rows = raw.with_name("rows")
-    expected = next_step(Cause.REPLACED, Suggestions(str(rows), f"compactor compact {raw} {rows}"))
-    assert next_lines(made.stdout) == [expected.text]
-    traced = document("trace", "--in", "rows", path)
-    assert (traced["fixes"], traced["next_moves"]) == ([expected.fix], [*expected.commands])
-    assert call("status", "rows").exit_code == 0
+    suggest = Suggestions(str(rows), f"compactor compact {raw} {rows}")
+    expected = quarantined_steps({Cause.REPLACED: 1}, suggest, [str(path)])
+    assert next_lines(made.stdout) == next_lines(call("verify", "rows").stdout) == expected
+    assert document("status", "rows")["state"]["next_move"] == "; ".join(expected)
+    traced, move = document("trace", "--in", "rows", path), next_step(Cause.REPLACED, suggest)
+    assert (traced["fixes"], traced["next_moves"]) == (
+        [move.fix],
+        [*move.commands, giving_up(Cause.REPLACED, suggest, str(path))],
+    )
+    asked = [["compact", "raw", "rows"], ["verify", "rows"], ["status", "rows"], ["report", "rows"]]
+    asked.append(["trace", "--in", "rows", str(path)])
+    codes = lambda: {call(*words).exit_code for words in asked}  # noqa: E731
+    assert codes() == {3}
+    path.write_bytes(good)
+    os.utime(path, ns=(moment, moment))
+    assert codes() == {0}
+    put(path, b'{"id": 2}\n', days=1)
+    assert codes() == {3}
+    assert call("dismiss", "--in", "rows", str(path), "--why", "known").exit_code == 0
+    assert codes() == {0}
+    put(path, b'{"id": 3}\n', days=1)  # only the version before was given up
+    assert codes() == {3}
+    gone = path.rename(raw.with_name("a.ndjson"))
+    assert codes() == {0}
+    gone.rename(path)
+    assert codes() == {3}
+    assert call("compact", "raw", "rows", "--on-replaced", "rebuild").exit_code == 0
+    assert codes() == {0}
 
 
 def test_each_status_and_reason_has_a_cause() -> None:

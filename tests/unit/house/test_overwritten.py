@@ -18,6 +18,7 @@ OVERWRITES = {
     "ledger/landing/progress.py": "how far jobs are with a topic or stream: written anew after each landing",
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",
     "ledger/landing/chains.py": "a cache of where listings may begin, and until when a planner saw no further record",
+    "ledger/accounts/replaced.py": "the latest version of a replaced file: each plan says anew what it found",
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
     "ledger/table/batches.py": "up to where the batches of the table are finished: a cache",
     "ledger/table/progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
