@@ -95,6 +95,16 @@ def test_a_crash_leaves_nothing_that_shows(tmp_path: Path, monkeypatch: pytest.M
     assert [info.uri for info in STORE.list(f"{tmp_path}/")] == [f"{tmp_path}/a"]
 
 
+def test_other_users_can_never_write(tmp_path: Path) -> None:
+    """Also with an umask of 0, as some containers have: who can write the state can do what an operator can."""
+    before = os.umask(0)
+    try:
+        STORE.put(f"{tmp_path}/new/a", b"1")
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("new", "new/a")] == [0o775, 0o664]
+
+
 def test_temporary_files_go_with_their_writers(tmp_path: Path) -> None:
     """Those of dead writers are deleted at any age; a living writer's file stays, and gets its name."""
     (tmp_path / f".~compactor-{'0' * 32}").write_bytes(b"left")

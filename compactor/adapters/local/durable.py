@@ -20,7 +20,8 @@ from compactor.ndjson.files.scratch import LEFTOVER_AGE_SECONDS, TEMPORARY_PREFI
 T = TypeVar("T")
 
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9a-f]{32}")
-SHARED, PRIVATE = 0o666, 0o600  # the modes of new files, before the umask
+SHARED, PRIVATE = 0o664, 0o600  # the modes of new files, before the umask: never may all users write
+_FOLDER = 0o775
 _TRIES = 20  # one suffices unless another process removes empty folders meanwhile
 
 _NO_SUCH_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
@@ -149,7 +150,7 @@ def make_folders(folder: str) -> None:
         folder = os.path.dirname(folder)
     for path in reversed(missing):
         with suppress(FileExistsError):
-            os.mkdir(path)
+            os.mkdir(path, _FOLDER)
         sync_folder(os.path.dirname(path))
 
 

@@ -1,8 +1,10 @@
 """`compactor report`: reports on a period, as one HTML page."""
 
+import errno
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import click
@@ -179,16 +181,29 @@ def _write(text: str, target: str, *, private: bool) -> None:
         write_out(data, nl=False)
         return
     try:
-        with open(target, "wb", opener=_open_private if private else None) as file:
+        with open(target, "wb", opener=_open_private if private else _open_own) as file:
             file.write(data)
     except OSError as exc:
         raise click.UsageError(f"--out {target}: {exc.strerror}; expected a writable file") from exc
 
 
+def _open_own(target: str, flags: int, mode: int = 0o666) -> int:
+    """Open a file, but not through a link of a different user, as there may be in /tmp."""
+    with suppress(FileNotFoundError):
+        if os.lstat(target).st_uid in {os.geteuid(), 0}:
+            return os.open(target, flags, mode)
+    return os.open(target, flags | os.O_NOFOLLOW, mode)
+
+
 def _open_private(target: str, flags: int) -> int:
-    handle = os.open(target, flags, 0o600)
-    if stat.S_ISREG(os.fstat(handle).st_mode):
+    handle = _open_own(target, flags & ~os.O_TRUNC, 0o600)
+    status = os.fstat(handle)
+    if stat.S_ISREG(status.st_mode):
+        if status.st_uid != os.geteuid():  # who could read it, whatever its mode is
+            os.close(handle)
+            raise PermissionError(errno.EPERM, "belongs to a different user")
         os.fchmod(handle, 0o600)
+        os.ftruncate(handle, 0)
     return handle
 
 

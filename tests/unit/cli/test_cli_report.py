@@ -1,6 +1,7 @@
 """Promises of `report`: where the page goes, which period it is about, and which code it ends with."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,22 @@ def test_page_on_stdout(place: Place) -> None:
     assert result.stdout.startswith("<!DOCTYPE html>")
     assert "<script>alert(1)</script>" not in read_page(result.stdout).text
     assert not Path("report.html").exists()
+
+
+@pytest.mark.parametrize("samples", ["--samples", "--no-samples"])
+def test_no_page_through_a_link_of_others(place: Place, samples: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that a different user made leads the page nowhere; one's own links do, such as /dev/stdout."""
+    Path("victim").write_text("precious")
+    Path("page.html").symlink_to("victim")
+    with monkeypatch.context() as patch:
+        patch.setattr("os.geteuid", lambda: 4711)
+        patch.setattr("os.lstat", lambda _: os.stat_result((0, 0, 0, 0, 4712, 0, 0, 0, 0, 0)))
+        assert place.call("--out", "page.html", samples).exit_code == 2
+        if samples == "--samples":
+            assert "belongs to a different user" in place.call("--out", "victim").stderr
+    assert Path("victim").read_text() == "precious"
+    assert place.call("--out", "page.html", samples).exit_code == 0
+    assert Path("victim").read_text().startswith("<!DOCTYPE html>")
 
 
 def test_figures_as_a_document(place: Place) -> None:
