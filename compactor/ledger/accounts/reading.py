@@ -331,8 +331,9 @@ def redriven_lines(state: State, account: Account) -> RedrivenLines:
         RecordUnreadable: One of the manifest's records is damaged.
     """
     made = [each.redrive.manifest.key for each in account.checked().lineage if each.fate == "accepted"]
-    found = [each for each in accounts(state, Scope(keys=made)) if each.is_done]
-    commits = tuple(each.commit for each in found if each.commit is not None)
+    found = accounts(state, Scope(keys=made))
+    # A rebuild that is not published yet has the same lines as the generation before it, which is.
+    commits = tuple(each.commit for each in found if each.commit and (each.is_done or each.commit.is_rebuilt))
     reports = tuple(
         file for commit in commits for file in commit.files if file.source_uri and file.status is FileStatus.COMPACTED
     )

@@ -7,6 +7,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.documents.changes import Erasure, Why
+from compactor.ledger.accounts.reading import Detail, account_of, redriven_lines
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.wiring import operating
 from tests.support.erasing import ALICE, OTHERS, PLAIN, REJECTS, ROWS, check_tidy, deliver, erase, holding, others
@@ -229,6 +230,31 @@ def test_redriven_lines() -> None:
     after = harness.verification()
     assert (after.rows, after.rejected_lines, after.erased_lines, after.lines) == (1, 1, 1, 3)
     check_tidy(harness)
+
+
+def test_redriven_lines_whose_rows_are_being_rebuilt() -> None:
+    """Their manifest still has them, so the same erasure does not count them as rejects as well."""
+    harness = Harness()
+    harness.deliver("m1", OTHERS + b'{"user_id": "%s", "t": "%s"}\n' % (ALICE.encode(), b"x" * 30))
+    with line_limit(harness, 40):
+        harness.run_once()
+    redrive(harness, "rejects", reason="line_too_long")
+    harness.run_once()
+    state = harness.app().state
+
+    def taken() -> list[str]:
+        return [each.uri for each in redriven_lines(state, account_of(state, "m1", Detail.LINEAGE)).inputs]
+
+    def die_there(step: CrashPoint, manifest_id: str) -> None:
+        if (step, manifest_id) == (CrashPoint.DECIDED, "m1-r1"):
+            raise DiedError
+
+    before = taken()
+    with suppress(DiedError):
+        erase(harness, on_crash_point=die_there)
+    assert len(before) == 1
+    assert not harness.ledger.is_done(harness.commit("m1-r1").key, 2)
+    assert taken() == before
 
 
 def test_lines_of_a_manifest_that_cannot_be_searched_stay() -> None:
