@@ -22,6 +22,8 @@ def compact(
     *,
     format: Literal["ndjson", "json", "grok"] | None = None,  # noqa: A002 - as the option of the command
     grok: str | None = None,
+    records: str | None = None,
+    keep: Sequence[str] = (),
     types: Literal["infer"] | None = None,
     schema: Place | None = None,
     names: Literal["safe", "exact"] | None = None,
@@ -48,6 +50,9 @@ def compact(
         dst: The folder or `s3://bucket/prefix` of the rows.
         format: `json` also reads arrays and multi-line documents; `grok` parses text lines with a pattern.
         grok: The pattern of text lines, such as `%{COMBINEDAPACHELOG}`; sets the format `grok`.
+        records: The path to the arrays in JSON documents whose elements become rows, such as `Records[]`; `auto`
+            recognises CloudTrail, CloudWatch Logs and OTLP logs. Sets the format `json`.
+        keep: With `records`: keys of the objects around the arrays that become columns.
         types: `infer` infers column types from the input, once for this destination. Not with `schema`.
         schema: A schema file (TOML) with names and types; a copy is kept.
         names: Column names: `safe` for Athena and Glue, or `exact`, as the keys. Once for this destination.
@@ -85,6 +90,8 @@ def compact(
         engine=engine,
         format=format,
         grok=grok,
+        records=records,
+        keep=",".join(keep) or None,
         schema=None if schema is None else os.fspath(schema),
         names=names,
         claims=claims,

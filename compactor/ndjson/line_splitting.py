@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
-from compactor.core.documents.records import FileFormat, FileStatus
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
+from compactor.core.inputs.record_place import RecordPlace
 from compactor.ndjson.lines import LineCounts, Receiver, Reject
 
 BOM = b"\xef\xbb\xbf"
@@ -19,9 +19,10 @@ class Splitting(ABC):
     Attributes:
         lines: The lines or elements passed on or rejected so far.
         rejects: How many of these were rejected, by reason.
+        place: Where the records are in the file's JSON; None for lines.
     """
 
-    format: ClassVar[FileFormat]
+    place: RecordPlace | None = None
 
     def __init__(self, receiver: Receiver) -> None:
         self.lines = 0
@@ -50,7 +51,7 @@ class Splitting(ABC):
             blank_lines=self._blank_lines,
             rejects=dict(self.rejects),
             has_bom=bool(self._bom_bytes),
-            format=self.format,
+            place=self.place,
         )
 
     @abstractmethod
@@ -78,9 +79,9 @@ class Splitting(ABC):
         self._bom_bytes = len(BOM) if piece.startswith(BOM) else 0
         return piece[self._bom_bytes :]
 
-    def _reject(self, line_number: int, offset: int, reason: str, raw: bytes) -> None:
+    def _reject(self, line_number: int, offset: int, reason: str, raw: bytes, fields: bytes = b"") -> None:
         """Report a reject; the offset counts from the first byte after the mark."""
-        self._receiver.on_reject(Reject(line_number, self._bom_bytes + offset, reason, raw))
+        self._receiver.on_reject(Reject(line_number, self._bom_bytes + offset, reason, raw, fields))
 
 
 _LARGE_BYTES = 64 * 1024  # parts of a line of at least this size are kept as they arrive
@@ -104,8 +105,6 @@ class _LineSplitting(Splitting):
     line may have a million of them. `_offset`, counted from the first byte after the byte order mark, is the position
     of the next line, or of the next part of an over-long one.
     """
-
-    format = "ndjson"
 
     def __init__(self, receiver: Receiver) -> None:
         super().__init__(receiver)

@@ -1,11 +1,13 @@
 """The values that describe the lines of a file and their classification. No I/O."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from compactor.core.documents.manifest import FileRange
 from compactor.core.documents.records import FileFormat
+from compactor.core.inputs.record_place import RecordPlace
 
 if TYPE_CHECKING:
     from compactor.settings.settings import Settings
@@ -75,12 +77,14 @@ class Reject(NamedTuple):
         byte_offset: The offset of `raw` in the decoded file.
         reason: One of `compactor.ndjson.inspection.REASONS`.
         raw: The exact bytes, without the line feed.
+        fields: What its record would get from the objects around it; see `with_fields`.
     """
 
     line_number: int
     byte_offset: int
     reason: str
     raw: bytes
+    fields: bytes = b""
 
 
 Refused = tuple[int, int, str, bytes]
@@ -134,7 +138,7 @@ class LineCounts:
         blank_lines: Lines that are empty or consist of spaces, tabs and carriage returns.
         rejects: Number of rejected lines by reason.
         has_bom: The file starts with a UTF-8 byte order mark, which is not part of the first line.
-        format: How it was read. In a JSON file, elements count as lines.
+        place: Where its records are in its JSON, whose elements count as lines; None if it was read line by line.
     """
 
     decoded_bytes: int
@@ -142,7 +146,11 @@ class LineCounts:
     blank_lines: int
     rejects: dict[str, int]
     has_bom: bool
-    format: FileFormat
+    place: RecordPlace | None
+
+    @property
+    def format(self) -> FileFormat:
+        return "ndjson" if self.place is None else "json"
 
     @property
     def rejected_lines(self) -> int:
@@ -160,8 +168,9 @@ def in_whole_file(part: FileRange | None, on_reject: Callable[[Reject], None]) -
     lines, length_bytes = part.lines_before, part.from_byte
 
     def passed_on(reject: Reject) -> None:
-        line_number, byte_offset, reason, raw = reject
-        on_reject(Reject(line_number + lines, byte_offset + length_bytes, reason, raw))
+        on_reject(
+            reject._replace(line_number=reject.line_number + lines, byte_offset=reject.byte_offset + length_bytes)
+        )
 
     return passed_on
 
@@ -169,3 +178,28 @@ def in_whole_file(part: FileRange | None, on_reject: Callable[[Reject], None]) -
 Splitter = Callable[[Iterable[bytes], Receiver], LineCounts]
 """Passes all lines or elements of a decoded file to a receiver and counts them; see
 `compactor.ndjson.line_splitting.split_lines`."""
+
+_START = re.compile(rb"([ \t\r]*)\{([ \t\r]*\})?")
+_LINE_FEEDS_ARE_SPACE = re.compile(rb'(?:[^"]++|"(?:[^"\\\n]++|\\[^\n]|)*+"|)*+')
+
+
+def with_fields(line: bytes, fields: bytes) -> bytes:
+    """Add fields, such as `"a":1,"b":2`, to the start of an object. A line that is not an object is not changed."""
+    found = _START.match(line)
+    if found is None:
+        return line
+    if found[2] is None:
+        return found[1] + b"{" + fields + b"," + line[found.end() :]
+    return found[1] + b"{" + fields + line[found.start(2) :]
+
+
+def on_one_line(element: bytes) -> bytes:
+    """An element without line feeds, of the same length, which is valid JSON exactly if the element is."""
+    if b"\n" not in element:
+        return element
+    return element.replace(b"\n", b" " if _LINE_FEEDS_ARE_SPACE.fullmatch(element) else b"\r")
+
+
+def rejected_record(raw: bytes, fields: bytes) -> bytes:
+    """A rejected line or element as inspection saw it."""
+    return with_fields(on_one_line(raw), fields) if fields else on_one_line(raw)

@@ -27,6 +27,8 @@ Document = dict[str, dict[str, Any]]
 _LASTING: dict[str, tuple[str, str, Any, bool]] = {
     "--format": ("input", "format", "ndjson", True),
     "--grok": ("input", "grok", {}, True),
+    "--records": ("input", "records", "", True),
+    "--keep": ("input", "keep", [], True),
     "--hive-keys": ("input", "hive_keys", False, True),
     "--names": ("schema", "names", "safe", False),
     # Claims record which files were taken. With an empty claims table, each line would become a second row.
@@ -96,6 +98,8 @@ class Options:
 
     Attributes:
         grok: The pattern of text lines, which sets the format `grok`.
+        records: The path to the records in JSON documents, which sets the format `json`.
+        keep: Keys beside them that become columns, separated by commas.
         schema: A schema file to copy next to the state.
         types: `infer` to create one from the input, unless an earlier call did.
         exclude: Patterns of files to skip, in addition to those of earlier calls; see `parse_exclusions`.
@@ -104,6 +108,8 @@ class Options:
     engine: str | None = None
     format: str | None = None
     grok: str | None = None
+    records: str | None = None
+    keep: str | None = None
     schema: str | None = None
     names: Literal["safe", "exact"] | None = None
     claims: str | None = None
@@ -118,8 +124,10 @@ class Options:
         is_text = self.grok is not None
         keys: dict[str, dict[str, Any]] = {
             "input": {
-                "format": self.format or ("grok" if is_text else None),
+                "format": self.format or ("grok" if is_text else "json" if self.records else None),
                 "grok": {"pattern": self.grok} if is_text else None,
+                "records": self.records,
+                "keep": None if self.keep is None else [each for each in self.keep.split(",") if each],
                 "hive_keys": self.hive_keys,
                 "exclude": [*self.exclude] or None,
             },
@@ -291,9 +299,9 @@ def contradictions(paths: CompactPaths, options: Options, kept: Document) -> lis
             continue
         if asked == has:
             continue
-        what = option if asked is True else f"{option} {asked}"
+        what = option if asked is True else f"{option} {','.join(asked) if isinstance(asked, list) else asked}"
         if key == "format" and options.format is None:
-            what = f"--grok {options.grok}"
+            what = f"--grok {options.grok}" if options.grok is not None else f"--records {options.records}"
         edited = f", or a different {section}.{key} in {paths.settings_file} for later files" if is_editable else ""
         found = f"{paths.output} has {section}.{key} = {json.dumps(has)} since its first call"
         faults.append(f"{what}: {found} -> expected the same value, a different DST{edited}")

@@ -25,6 +25,7 @@ from compactor.settings.types import (
     GrokTable,
     InputPlaces,
     KafkaProperties,
+    KeptKeys,
     KinesisSources,
     LogGroup,
     MetadataColumns,
@@ -33,6 +34,7 @@ from compactor.settings.types import (
     PartitionBy,
     QueueUrl,
     RecordColumns,
+    RecordPath,
     Region,
     RoleArn,
     Seconds,
@@ -83,6 +85,12 @@ class Input(Section):
     grok: GrokTable = Field(
         default_factory=dict, description='for format = "grok": the pattern of a line, and the definitions it uses'
     )
+    records: RecordPath = _key(
+        "",
+        'for format = "json": the path to the arrays whose elements are records, such as Records[] or '
+        'resourceLogs[].scopeLogs[].logRecords[]; "auto" recognises some; empty: each document is a record',
+    )
+    keep: KeptKeys = _key((), "with records: keys of the objects on the path that become columns of each record")
     discovery: Literal["full", "declared"] = _key(
         "full", '"full" adds a column for each new key; "declared" reads only the columns in schema.file'
     )

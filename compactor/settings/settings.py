@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 from compactor.core import layout
 from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import SettingsError
+from compactor.core.inputs.record_place import AUTO, RecordPlace
 from compactor.core.inputs.source_places import Routes, path_columns
 from compactor.core.logs.names import KAFKA, KINESIS, LogName, logs_among
 from compactor.core.logs.names import input_place as log_place
@@ -232,6 +233,15 @@ class Settings:
         return pattern_of(self.input.grok) if self.input.format == "grok" else None
 
     @property
+    def record_place(self) -> RecordPlace:
+        """Where records are in JSON documents; without a path if each file's has to be found."""
+        records = self.input.records
+        try:
+            return RecordPlace.parse("" if records == AUTO else records, tuple(self.input.keep))
+        except ValueError as exc:  # an option that was added to valid settings
+            raise SettingsError([f"input.records: {records!r} -> expected {exc}"]) from exc
+
+    @property
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """The fields that partition the files of a date."""
         return parse_fields(self.output.partition_by)
@@ -352,11 +362,21 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     _check_named(source, KINESIS, "sources")
     _check_partitions(source)
     check_grok(source)
+    _check_records(source)
     if not is_common:  # else each stream has its own schema file and table, or none
         _check_declared(source)
         _check_table(source)
         _check_table_partitions(source)
     return None if source.faults else Settings(**valid)
+
+
+def _check_records(source: Source) -> None:
+    """Record a path without the format that uses it, and keys without a path."""
+    given = source.values.get("input", {})
+    if given.get("records") and given.get("format") != "json":
+        source.fault("input.format", given.get("format", "ndjson"), '"json", because input.records is set')
+    if given.get("keep") and not given.get("records"):
+        source.fault("input.records", "", "a path to records or auto, because input.keep has keys")
 
 
 def _with_streams(common: Settings, source: Source, entries: list[Entry], faults: list[str]) -> Settings:

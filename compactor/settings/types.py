@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout, partitions
+from compactor.core.inputs.record_place import AUTO, PATH_EXPECTED, RecordPlace
 from compactor.core.inputs.source_places import EXCLUDED_EXPECTED, exclusion
 from compactor.core.logs.names import (
     SOURCE_PATTERN,
@@ -192,6 +193,12 @@ _SOURCE_KEYS = {
 """The keys of a source, each with its pattern and the expected form. An empty value counts as unset."""
 
 
+def _record_path(text: str) -> str:
+    if text not in {"", AUTO}:
+        RecordPlace.parse(text)
+    return text
+
+
 def _window_or_empty(text: str) -> str:
     if text:
         MaintenanceWindow.parse(text)
@@ -246,6 +253,13 @@ KafkaProperties = Annotated[
         Annotated[dict[str, Annotated[str, BeforeValidator(_conf_value)]], AfterValidator(_cluster_properties)],
     ],
     Expected("a table of clusters, each with a table of properties"),
+]
+RecordPath = Annotated[str, AfterValidator(_record_path), Expected(f"{PATH_EXPECTED}; or auto, or empty")]
+KeptKeys = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    Field(strict=False),
+    AfterValidator(_no_repeats),
+    Expected("a list of keys, each once; may be empty"),
 ]
 RecordColumns = Annotated[
     tuple[RecordColumn, ...],

@@ -1,11 +1,18 @@
 """Creates the configured engine."""
 
+from dataclasses import replace
+
+from compactor.adapters.local.native.kernel import is_installed, native_scanner
+from compactor.core.inputs.record_place import AUTO
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers, NativeEngine
+from compactor.ndjson.kinds.element_splitting import ElementScanner
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
+from compactor.settings.settings import Settings
 from compactor.wiring.app import App
-from compactor.wiring.engine_choice import installed_engine
+from compactor.wiring.engine_choice import engine_choice, installed_engine
+from compactor.wiring.grok_reader import GrokReader
 from compactor.wiring.opening import grok_reader_of, spark_session
 
 # pyspark is slow to load, and most commands need no Spark.
@@ -25,11 +32,19 @@ def engine_rules(app: App) -> EngineRules:
         metadata_columns=settings.metadata_columns,
         target_file_bytes=settings.output.target_file_bytes,
         compression=settings.output.compression,
-        formats=Formats(
-            settings.input.format,
-            lines_folder=app.layout.redriven_folder,
-            grok=grok.decoder if grok else None,
-        ),
+        formats=replace(formats_of(settings, grok), lines_folder=app.layout.redriven_folder),
+    )
+
+
+def formats_of(settings: Settings, grok: GrokReader | None) -> Formats:
+    """Which files are read, and how; with the native engine, its scanner finds records in documents."""
+    is_native = engine_choice(settings.convert).name == "native" and is_installed()
+    return Formats(
+        settings.input.format,
+        place=settings.record_place,
+        finds_place=settings.input.records == AUTO,
+        grok=grok.decoder if grok else None,
+        new_scanner=native_scanner if is_native else ElementScanner,
     )
 
 

@@ -52,9 +52,14 @@ def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
             max_decompressed_bytes=commit.max_decompressed_bytes,
             max_scratch_bytes=scratch_bytes(commit.max_decompressed_bytes),
         )
-        json_files = frozenset(file.uri for file in commit.files if file.format == "json")
-        formats = Formats("recorded", json_files, grok=NativeGrok(commit.grok) if commit.grok else None)
-        rules = replace(engines.engine_rules(app), limits=limits, formats=formats, on_changed_file="skip")
+        rules = engines.engine_rules(app)
+        formats = Formats(
+            "recorded",
+            {file.uri: file.place for file in commit.files if file.place is not None},
+            grok=NativeGrok(commit.grok) if commit.grok else None,
+            new_scanner=rules.formats.new_scanner,
+        )
+        rules = replace(rules, limits=limits, formats=formats, on_changed_file="skip")
         # With the commit's own sizes, the rows are spread over as many files as before.
         target = app.settings.output.target_file_bytes
         history = SizingHistory(app.ledger, target, [summarised(commit, target_file_bytes=target)])

@@ -8,7 +8,6 @@ from compactor.adapters.source_listing import SourceListing
 from compactor.adapters.stores import StoreSpec
 from compactor.core.inputs.source_places import in_words
 from compactor.core.ports import ObjectStore
-from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.ops.suggest.suggester import SchemaSuggester
 from compactor.schema.schema import Names
@@ -20,6 +19,7 @@ from compactor.sources.input_files import source_files
 from compactor.sources.plan import Plan
 from compactor.telemetry.meter import Meter
 from compactor.wiring.engine_choice import engine_choice
+from compactor.wiring.engines import formats_of
 from compactor.wiring.grok_reader import grok_reader
 from compactor.wiring.settings_files import check_sources
 
@@ -65,7 +65,7 @@ def suggester(settings: Settings, store: ObjectStore, meter: Meter) -> SchemaSug
         store=store,
         limits=Limits(settings.input.max_line_bytes, settings.input.max_decompressed_bytes),
         max_keys=2 * settings.schema.max_columns,
-        formats=Formats(settings.input.format, grok=reader.decoder if reader else None),
+        formats=formats_of(settings, reader),
         hive_keys=settings.input.hive_keys,
         meter=meter,
     )

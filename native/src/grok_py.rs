@@ -50,7 +50,7 @@ impl LineDecoder {
     }
 }
 
-fn guarded<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+pub fn guarded<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| KernelError::new_err(panic_text(&*panic)))
 }
 

@@ -191,6 +191,16 @@ pub fn blank(block: &[u8], start: usize) -> Option<usize> {
     (block[at] == b'\n').then_some(at)
 }
 
+/// Whether a line is one valid JSON value without white space around it. It ends with a line feed.
+pub fn is_value(line: &[u8]) -> bool {
+    let end = match line.first() {
+        Some(b'"') => string(line, 1).map(|(end, _)| end),
+        Some(_) => other_value(line, 0),
+        None => return false,
+    };
+    simdutf8::basic::from_utf8(line).is_ok() && end == Ok(line.len() - 1)
+}
+
 #[inline]
 fn field(block: &[u8], at: usize, place: Place, keys: &Keys) -> Scanned<(Field, usize, Place)> {
     let at = expect(block, at, b'"')?;

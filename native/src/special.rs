@@ -93,6 +93,31 @@ pub fn specials_ahead(block: &[u8], start: usize) -> Option<Ahead> {
     None
 }
 
+/// The places of the brackets of objects and arrays among the next [`AHEAD`] bytes: of opening and of closing ones.
+///
+/// # Returns
+///
+/// None where [`specials_ahead`] gives None.
+///
+/// # Panics
+///
+/// If `start` is after the end of the block.
+#[inline]
+#[must_use]
+pub fn brackets_ahead(block: &[u8], start: usize) -> Option<(u32, u32)> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some((first, rest)) = block[start..].split_first_chunk::<16>()
+        && let Some(second) = rest.first_chunk::<16>()
+    {
+        // SAFETY: SSE2 is part of every x86_64.
+        let (low, high) = unsafe { (brackets(*first), brackets(*second)) };
+        let both = |low: i32, high: i32| low.cast_unsigned() | high.cast_unsigned() << 16;
+        return Some((both(low[0], high[0]), both(low[1], high[1])));
+    }
+    let _ = (block, start);
+    None
+}
+
 /// The first special byte a few bytes before the end of the block, or if the processor has no vectors.
 #[inline(never)]
 fn find_near_end(block: &[u8], start: usize) -> usize {
@@ -126,6 +151,20 @@ fn special_places(chunk: [u8; 16]) -> i32 {
 #[inline]
 fn places_by_kind(chunk: [u8; 16]) -> [i32; 3] {
     special_bytes_by_kind(chunk).map(|bytes| std::arch::x86_64::_mm_movemask_epi8(bytes))
+}
+
+/// One bit per byte for opening and for closing brackets.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2")]
+#[inline]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // as below
+fn brackets(chunk: [u8; 16]) -> [i32; 2] {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8};
+    let word = u128::from_le_bytes(chunk);
+    let bytes = _mm_set_epi64x((word >> 64) as i64, word as i64);
+    // The codes of `[` and `{`, and of `]` and `}`, differ in this bit alone.
+    let bytes = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+    [b'{', b'}'].map(|bracket| _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(bracket as i8))))
 }
 
 /// Sets all bits of each byte that is a quote, a backslash or a control character.
@@ -201,6 +240,9 @@ mod tests {
                 };
                 assert_eq!(specials_ahead(&block, 3), Some(expected), "byte {byte} at {at}");
                 assert_eq!(specials_ahead(&block, 4), None);
+                let expected = (place(matches!(byte, b'[' | b'{')), place(matches!(byte, b']' | b'}')));
+                assert_eq!(brackets_ahead(&block, 3), Some(expected), "byte {byte} at {at}");
+                assert_eq!(brackets_ahead(&block, 4), None);
             }
         }
     }

@@ -52,6 +52,15 @@ MAX_WAIT_SECONDS = 60.0
     help="Read this format. json: also arrays and multi-line documents. grok: text lines, parsed by --grok.",
 )
 @click.option("--grok", metavar="PATTERN", help="Parse text lines with this pattern, such as '%{COMBINEDAPACHELOG}'.")
+@click.option(
+    "--records",
+    metavar="PATH",
+    help="Make a row of each element of the arrays at PATH, such as 'Records[]', in JSON documents. auto: CloudTrail, "
+    "CloudWatch Logs and OTLP logs.",
+)
+@click.option(
+    "--keep", metavar="KEYS", help="With --records, add columns for these keys beside the arrays: owner,logGroup."
+)
 @click.option("--schema", metavar="FILE", help="Read column names and types from FILE (TOML), and keep a copy.")
 @click.option("--types", type=click.Choice(("infer",)), help="Infer column types from the input; see `schema suggest`.")
 @click.option(

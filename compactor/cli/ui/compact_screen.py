@@ -238,9 +238,8 @@ def _next_moves(result: CompactResult) -> None:
         say(f"not finished: {left}run this command again to continue")
         return
     if result.doubtful_envelopes:
-        first = result.doubtful_envelopes[0]
-        named = "<FILE>" if is_s3(first.uri) else quoted(first.uri)
-        echo("", f"next        split envelopes into lines first, as in: jq -c '.{first.key}[]' {named} > <NEW_FILE>")
+        sources, path = " ".join(map(quoted, result.sources)), quoted(result.doubtful_envelopes[0].path)
+        echo("", f"next        for a row per element: compactor compact {sources} <NEW_DST> --records {path}")
         echo("            if one row per envelope is right, add --format ndjson: it is remembered")
     show_steps(left_out_moves(_unrecorded(result), result.suggest))
     if result.is_doubtful:

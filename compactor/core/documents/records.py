@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, Field
 
 from compactor.core.documents.document import Document, ManifestRecord
 from compactor.core.documents.manifest import FileRange, Manifest, ManifestFile
+from compactor.core.inputs.record_place import RecordPlace
 
 
 class FileStatus(StrEnum):
@@ -46,6 +47,8 @@ class FileReport(Document):
         digest: Digest of the stored bytes if it was compacted from a local disk; else empty.
         codec: One of `CODECS`; `none` if it was not compressed.
         format: How it was read. In a JSON file, elements count as lines everywhere.
+        record_path: Where the records of a JSON file are in each document; empty if the document is the record.
+        kept_keys: The keys beside them that were carried into each record.
         decoded_bytes: Its decoded length.
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines of only spaces, tabs and carriage returns.
@@ -70,6 +73,8 @@ class FileReport(Document):
     digest: str = ""
     codec: str = "none"
     format: FileFormat = "ndjson"
+    record_path: str = ""
+    kept_keys: tuple[str, ...] = ()
     decoded_bytes: int = 0
     lines: int = 0
     blank_lines: int = 0
@@ -83,6 +88,11 @@ class FileReport(Document):
     path_columns: dict[str, str] = Field(default_factory=dict)
     erased_rejects: int = 0
     range: FileRange | None = None
+
+    @property
+    def place(self) -> RecordPlace | None:
+        """Where its records are in its JSON; None for lines."""
+        return RecordPlace(self.record_path, self.kept_keys) if self.format == "json" else None
 
     @property
     def origin_uri(self) -> str:

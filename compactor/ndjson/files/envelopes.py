@@ -9,6 +9,7 @@ import orjson
 
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
+from compactor.core.inputs.record_place import KNOWN_PLACES, path_of_array
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count
 from compactor.ndjson.codecs import decode
@@ -24,9 +25,6 @@ FIRST_READ_BYTES = 64 * 1024
 
 MAX_HEAD_BYTES = 16 * 1024 * 1024
 """How much of a file is decoded: the default limit of a line."""
-
-KNOWN_KEYS = frozenset({"Records", "logEvents", "resourceLogs", "resourceMetrics", "resourceSpans"})
-"""Keys of the array in events of S3 and CloudTrail, in CloudWatch Logs subscriptions, and in OTLP."""
 
 MIN_ELEMENTS = 10
 """The fewest objects in an array under any other key."""
@@ -51,6 +49,11 @@ class Envelope:
     rows: int
 
     @property
+    def path(self) -> str:
+        """The path to its records, for `--records`."""
+        return path_of_array(self.key)
+
+    @property
     def words(self) -> str:
         first = f" of the first of {self.rows:,} rows" if self.rows > 1 else ""
         return f"looks like an envelope: {count(self.elements, 'element')} in `{self.key}`{first}"
@@ -58,7 +61,9 @@ class Envelope:
 
 def longest_rows(reports: Iterable[FileReport]) -> list[FileReport]:
     """The files with the longest rows on average, at most `MAX_FILES_READ`."""
-    with_rows = (each for each in reports if each.status is FileStatus.COMPACTED and each.records)
+    with_rows = (
+        each for each in reports if each.status is FileStatus.COMPACTED and each.records and not each.record_path
+    )
     return nlargest(MAX_FILES_READ, with_rows, key=lambda each: each.decoded_bytes / each.records)
 
 
@@ -78,7 +83,7 @@ def recognise_envelope(record: bytes, *, is_only: bool) -> tuple[str, int] | Non
 
     Args:
         record: JSON.
-        is_only: Whether its file has no other record. Otherwise only `KNOWN_KEYS` are recognised.
+        is_only: Whether its file has no other record. Otherwise only the keys of `KNOWN_PLACES` are recognised.
     """
     try:
         parsed = orjson.loads(record)
@@ -86,7 +91,7 @@ def recognise_envelope(record: bytes, *, is_only: bool) -> tuple[str, int] | Non
         return None
     arrays = {key: value for key, value in parsed.items() if _holds_objects(value)} if isinstance(parsed, dict) else {}
     for key, elements in arrays.items():
-        if key in KNOWN_KEYS:
+        if key in KNOWN_PLACES:
             return key, len(elements)
         if is_only and len(elements) >= MIN_ELEMENTS:
             text = texts(record)[key] or ""

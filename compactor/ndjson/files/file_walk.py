@@ -297,6 +297,8 @@ def _compacted(file: ManifestFile, opened: Opened, codec: str, counts: LineCount
         digest=opened.digest.of_whole(opened.size_bytes) if opened.digest else digest,
         codec=codec,
         format=counts.format,
+        record_path=counts.place.path if counts.place else "",
+        kept_keys=counts.place.keep if counts.place else (),
         decoded_bytes=counts.decoded_bytes - padding,
         lines=counts.lines - padding,
         blank_lines=counts.blank_lines - padding,

@@ -1,11 +1,10 @@
 """Adds the values from a file's path to its lines as ordinary fields."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 
-_START = re.compile(rb"([ \t\r]*)\{([ \t\r]*\})?")
+from compactor.ndjson.lines import with_fields
 
 
 class PathValues:
@@ -20,7 +19,8 @@ class PathValues:
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         self.keys = tuple(columns)
-        self._alone = b"{" + orjson.dumps(dict(columns))[1:-1]
+        self._fields = orjson.dumps(dict(columns))[1:-1]
+        self._alone = b"{" + self._fields
         self._before = self._alone + b","
 
     def lines(self, block: bytes) -> bytes:
@@ -28,20 +28,12 @@ class PathValues:
         # Measured: replacing all at once is many times faster than iterating over the lines.
         if block.startswith(b'{"') and block.count(b'\n{"') == block.count(b"\n") - 1:
             return self._before + block[1:].replace(b'\n{"', b"\n" + self._before + b'"')
-        return b"".join(self._line(line) + b"\n" for line in block.split(b"\n")[:-1])
+        return b"".join(with_fields(line, self._fields) + b"\n" for line in block.split(b"\n")[:-1])
 
     def original(self, line: bytes) -> bytes:
         """The original line without surrounding white space, from the result of `lines`."""
         before = self._before if line.startswith(self._before) else self._alone
         return b"{" + line.removeprefix(before) if line.startswith(before) else line
-
-    def _line(self, line: bytes) -> bytes:
-        found = _START.match(line)
-        if found is None:
-            return line
-        if found[2] is None:
-            return found[1] + self._before + line[found.end() :]
-        return found[1] + self._alone + line[found.start(2) :]
 
 
 def places_in(block: bytes, places: Iterable[tuple[int, int, int, str]]) -> Iterator[tuple[int, int, int, str]]:

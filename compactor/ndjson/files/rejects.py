@@ -24,9 +24,11 @@ REJECTS_SCHEMA = pa.schema(
         ("byte_offset", pa.int64()),
         ("reason", pa.string()),
         ("raw", pa.binary()),
+        ("kept", pa.string()),
     ]
 )
-"""`line_number` counts from 1, `byte_offset` is in the decoded file, `raw` has the exact bytes."""
+"""`line_number` counts from 1, `byte_offset` is in the decoded file, `raw` has the exact bytes, and `kept` the values
+to carry into the record, as a JSON object."""
 
 SAMPLE_ROWS = 1_000
 """The most rejects kept as samples of a file that has too many."""
@@ -78,7 +80,7 @@ class RejectSpool:
             FileError: `too_many_rejects`, if the settings quarantine such a file, or if only Spark rejects the line;
                 `too_much_scratch`.
         """
-        line_number, _, _, raw = reject
+        line_number, raw = reject.line_number, reject.raw
         is_next = line_number != self._line
         if is_next:
             if not self._lines:
@@ -138,6 +140,7 @@ class RejectSpool:
                 pa.array([reject.byte_offset for reject in held], pa.int64()),
                 pa.array([reject.reason for reject in held], pa.string()),
                 pa.array([reject.raw for reject in held], pa.binary()),
+                pa.array([b"{%s}" % reject.fields if reject.fields else None for reject in held], pa.string()),
             ],
             schema=REJECTS_SCHEMA,
         )

@@ -1,17 +1,18 @@
 """Decides how to read a file: as lines, as elements, or not at all."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from compactor.core.documents.records import FileFormat, FileStatus
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
+from compactor.core.inputs.record_place import DOCUMENTS, RecordPlace
 from compactor.core.layout import is_within
 from compactor.ndjson.grok import GrokSplitter, OpenDecoder
 from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
-from compactor.ndjson.kinds.element_splitting import split_elements
-from compactor.ndjson.kinds.recognition import MIN_LINES, begins_with_record, recognise
+from compactor.ndjson.kinds.element_splitting import ElementScanner, ElementSplitter, NewScanner
+from compactor.ndjson.kinds.recognition import MIN_LINES, begins_with_record, known_path, recognise
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import LineCounts, Receiver, Splitter
 
@@ -25,15 +26,15 @@ MAX_FIRST_LINE_BYTES = 16 * 1024 * 1024
 """How far to search for the end of a first line that may be the whole file."""
 
 
-def recorded_splitter(file_format: FileFormat, grok: OpenDecoder | None) -> Splitter:
+def recorded_splitter(place: RecordPlace | None, grok: OpenDecoder | None) -> Splitter:
     """The splitter with which a file was read when its manifest was compacted.
 
     Args:
-        file_format: The format in the file's report.
+        place: Where its records are, by the file's report.
         grok: The decoder of its lines; None if they are JSON.
     """
-    if file_format == "json":
-        return split_elements
+    if place is not None:
+        return ElementSplitter(place)
     return GrokSplitter(grok) if grok is not None else split_lines
 
 
@@ -45,15 +46,21 @@ class Formats:
         accepted: `ndjson`: every other kind is quarantined. `json`: JSON arrays and documents are also read. `grok`:
             lines are any text; only archives and other binary files are quarantined. `recorded`: nothing is recognised;
             files are read as they were before.
-        recorded_json: With `recorded`, the URIs of the files that were read as JSON.
+        places: With `recorded`, where the records of the files are that were read as JSON, by URI.
+        place: With `json`, where records are in documents. Without a path, a document is a record.
+        finds_place: With `json`, whether to look for the path of each file; see `known_path`.
         lines_folder: Files in this folder hold lines, whatever they look like. Empty for none.
         grok: The decoder of lines; None if they are JSON.
+        new_scanner: Makes what finds records in documents.
     """
 
     accepted: Literal["ndjson", "json", "grok", "recorded"] = "ndjson"
-    recorded_json: frozenset[str] = frozenset()
+    places: Mapping[str, RecordPlace] = field(default_factory=dict)
+    place: RecordPlace = DOCUMENTS
+    finds_place: bool = False
     lines_folder: str = ""
     grok: OpenDecoder | None = None
+    new_scanner: NewScanner = ElementScanner
 
     @property
     def recognises(self) -> bool:
@@ -68,21 +75,26 @@ class Formats:
     def splitter(self, uri: str) -> Splitter:
         """The splitter for a file. Raises a `FileError` if this kind of file is not accepted."""
         if self.accepted == "recorded":
-            return recorded_splitter("json" if uri in self.recorded_json else "ndjson", self.grok)
+            place = self.places.get(uri)
+            return recorded_splitter(None, self.grok) if place is None else ElementSplitter(place, self.new_scanner)
         if self.lines_folder and is_within(uri, self.lines_folder):
             return self.lines
         if self.accepted == "grok":
             return partial(_split_text, split=self.lines)
-        return partial(_split_recognised, accepts_json=self.accepted == "json")
+        return partial(_split_recognised, formats=self)
 
 
-def _split_recognised(pieces: Iterable[bytes], receiver: Receiver, *, accepts_json: bool) -> LineCounts:
+def _split_recognised(pieces: Iterable[bytes], receiver: Receiver, *, formats: Formats) -> LineCounts:
+    place = formats.place
+    if formats.finds_place:
+        look = _Look(iter(pieces))
+        place, pieces = replace(place, path=known_path(look.first(LOOK_BYTES))), look.pieces()
     kind, pieces = recognised(pieces)
-    if kind is None:
+    if kind is None and not place.path:
         return split_lines(pieces, receiver)
-    if not (accepts_json and kind.is_json):
+    if kind is not None and not (formats.accepted == "json" and kind.is_json):
         raise FileError(FileStatus.NOT_NDJSON, kind.words)
-    return split_elements(pieces, receiver)
+    return ElementSplitter(place if place.path else DOCUMENTS, formats.new_scanner)(pieces, receiver)
 
 
 def _split_text(pieces: Iterable[bytes], receiver: Receiver, *, split: Splitter) -> LineCounts:

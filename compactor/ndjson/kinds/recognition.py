@@ -7,6 +7,7 @@ from itertools import islice
 
 import orjson
 
+from compactor.core.inputs.record_place import KNOWN_PLACES
 from compactor.core.rules.next_steps import READ_AS_JSON
 from compactor.ndjson.inspection import BLANK, MAX_DEPTH, refusals
 from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
@@ -18,6 +19,7 @@ MAX_TOKENS = 8192
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.|)*+"?+|[\[\]{},]|[^ \t\r\n"\[\]{},]++', re.DOTALL)
 _CLOSING = {b"{": b"}", b"[": b"]"}
 _ARRAY = [b"]"]
+_RECOGNISED_ARRAYS = frozenset({"Records", "logEvents", "resourceLogs"})
 
 
 @dataclass(slots=True)
@@ -179,6 +181,29 @@ def recognise(head: bytes, *, is_whole: bool) -> Kind | None:
     if lines.good:
         return None
     return binary_kind(head) or _text_kind(text, lines, is_whole=is_whole)
+
+
+def known_path(head: bytes) -> str:
+    """The path to the records of CloudTrail, of a CloudWatch Logs subscription or of OTLP logs; empty if it is neither.
+
+    Args:
+        head: The first bytes of the decoded file, of whose first document the top-level keys are examined.
+    """
+    depth, key = 0, b""
+    for token in islice(_TOKEN.finditer(head.removeprefix(BOM)), MAX_TOKENS):
+        text = token[0]
+        if text in _CLOSING:
+            name = key[1:-1].decode(errors="replace")
+            if (depth, text) == (1, b"[") and name in _RECOGNISED_ARRAYS:
+                return KNOWN_PLACES[name]
+            depth += 1
+        elif text in {b"}", b"]"}:
+            depth -= 1
+        elif depth == 1 and text != b":":
+            key = text
+        if depth < 1:
+            break
+    return ""
 
 
 def begins_with_record(head: bytes) -> bool:

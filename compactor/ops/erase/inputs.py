@@ -15,11 +15,11 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
-    FileFormat,
     FileReport,
     FileStatus,
 )
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
+from compactor.core.inputs.record_place import RecordPlace
 from compactor.core.layout import Layout, redriven_owner
 from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import parse_fields
@@ -29,7 +29,7 @@ from compactor.ndjson.files.object_reading import open_file, reading
 from compactor.ndjson.grok import DecoderOf, no_decoder
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.kinds.formats import recorded_splitter
-from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.lines import Limits, Reject, rejected_record
 from compactor.ops.erase.wanted import Wanted
 from compactor.schema.schema import NO_NEW_KEYS
 
@@ -46,6 +46,7 @@ class Candidate:
     Attributes:
         etag: The compacted version; empty if unknown.
         max_line_bytes: The longest accepted line; 0 if unknown.
+        place: Where its records are in its JSON; None for lines.
         grok: The rules that parse its lines; None for JSON, or if unknown.
         is_own: Whether it is the compactor's own copy of redriven lines.
         is_named: Whether the folders in its path contain a value.
@@ -55,7 +56,7 @@ class Candidate:
     uri: str
     manifest_id: str
     etag: str = ""
-    format: FileFormat = "ndjson"
+    place: RecordPlace | None = None
     max_line_bytes: int = 0
     grok: GrokRules | None = None
     is_own: bool = False
@@ -80,7 +81,7 @@ def candidates_of(
                 uri=file.uri,
                 manifest_id=commit.manifest_id,
                 etag=file.etag,
-                format=file.format,
+                place=file.place,
                 max_line_bytes=commit.max_line_bytes,
                 grok=commit.grok,
                 is_own=redriven_owner(file.uri, layout.redriven_folder) is not None,
@@ -221,7 +222,7 @@ class InputEraser:
                     limits,
                     on_reject=lines.on_reject,
                     on_good=lines.on_good,
-                    split=recorded_splitter(file.format, self.decoder_of(file.grok) if file.grok else None),
+                    split=recorded_splitter(file.place, self.decoder_of(file.grok) if file.grok else None),
                     key_limits=NO_NEW_KEYS,
                 )
         except _Found:
@@ -250,9 +251,9 @@ class _Lines:
             raise _Found
 
     def on_reject(self, reject: Reject) -> None:
-        broken, searched = self._wanted.broken, reject.raw
+        broken, searched = self._wanted.broken, rejected_record(reject.raw, reject.fields)
         if reject.line_number == self._line:
-            searched = self._before + reject.raw
+            searched = self._before + searched
             is_found = broken.holds(searched)
         else:
             is_found = self._wanted.in_line(searched)

@@ -169,8 +169,8 @@ def _searched(rows: Iterator[RejectRow], wanted: Wanted) -> tuple[str, int, bool
     """The reason and the number of rows of one line, and whether it contains a value."""
     reason, many, is_found, before = "", 0, False, b""
     for row in rows:
-        reason, raw = row[3], row[4]
-        many += 1
-        is_found = is_found or (wanted.in_line(raw) if many == 1 else wanted.broken.holds(before + raw))
-        before = (before + raw)[-wanted.broken.overlap_bytes :]
+        many, reason = many + 1, row.reason
+        searched = before + row.record
+        is_found = is_found or (wanted.in_line(searched) if many == 1 else wanted.broken.holds(searched))
+        before = searched[-wanted.broken.overlap_bytes :]
     return reason, many, is_found

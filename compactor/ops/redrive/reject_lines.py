@@ -24,6 +24,7 @@ from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ndjson.files.scratch import scratch_errors, scratch_folder
 from compactor.ndjson.grok import OpenDecoder
 from compactor.ndjson.inspection import refusals
+from compactor.ndjson.lines import rejected_record
 
 
 class TakenLines:
@@ -68,14 +69,14 @@ class Recheck:
         """
         if len(line) > self.max_line_bytes:
             return "line_too_long"
-        if reason == "parsers_disagree" and not self.has_one_parser:
+        if reason == "no_records" or (reason == "parsers_disagree" and not self.has_one_parser):
             return reason
         if self.grok is not None:
             return next((fault for *_, fault in self.grok.open().decode(line + b"\n", 0).refused), None)
         return next((fault for _, fault in refusals([line])), None)
 
 
-_COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
+_COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw", "kept"]
 _SOURCE = REJECTS_SCHEMA.get_field_index("source_uri")
 _BATCH_ROWS = 1_000  # a row group, which is in memory anyway, has 16 MiB of lines or one line
 _PADDING = b"\n" * (1 << 20)
@@ -87,6 +88,7 @@ class RejectRow(NamedTuple):
     Attributes:
         byte_offset: Offset of `raw` in the decoded file.
         raw: The exact bytes.
+        kept: A JSON object of what was carried into it; None for nothing.
     """
 
     source_uri: str
@@ -94,6 +96,12 @@ class RejectRow(NamedTuple):
     byte_offset: int
     reason: str
     raw: bytes
+    kept: str | None
+
+    @property
+    def record(self) -> bytes:
+        """The line as inspection saw it."""
+        return rejected_record(self.raw, self.kept[1:-1].encode() if self.kept else b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +254,7 @@ def _in_order(rows: Iterator[RejectRow]) -> Iterator[RejectRow]:
     """Yield the rows of a source; raises a `StagingError` if they are not in file order."""
     previous = (0, -1)
     for row in rows:
-        source_uri, line_number, byte_offset, _, _ = row
+        source_uri, line_number, byte_offset, *_ = row
         if (line_number, byte_offset) <= previous:
             raise StagingError(
                 f"rejects of {source_uri}: line {line_number}, byte {byte_offset} comes after line {previous[0]}, "
@@ -258,13 +266,13 @@ def _in_order(rows: Iterator[RejectRow]) -> Iterator[RejectRow]:
 
 def _joined(pieces: Iterator[RejectRow], most_bytes: int) -> bytes:
     """The line from these pieces, or a beginning of it that is longer than `most_bytes`."""
-    parts: list[bytes] = []
-    length = 0
-    for *_, raw in pieces:
+    first = next(pieces)
+    parts, length = [first.raw], len(first.raw)
+    for piece in pieces:
         if length <= most_bytes:
-            parts.append(raw)
-            length += len(raw)
-    return b"".join(parts)
+            parts.append(piece.raw)
+            length += len(piece.raw)
+    return first._replace(raw=b"".join(parts)).record
 
 
 def reject_rows(

@@ -174,7 +174,7 @@ class DeepVerifier:
 
         def on_reject(reject: Reject) -> None:
             if rejects.rows < file.reject_rows:  # the job kept no more
-                rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
+                rejects.add(_reject_row(*reject))
 
         try:
             opened = open_file(self.state.store, file.as_input(), any_version=False, again=True)
@@ -202,17 +202,18 @@ class DeepVerifier:
         self, commit: Commit, file: FileReport, refused: frozenset[bytes]
     ) -> tuple[Splitter, frozenset[bytes]]:
         """The job's splitter for an input file, and the refused lines as it yields them."""
-        split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
+        split = recorded_splitter(file.place, self.decoder_of(commit.grok) if commit.grok else None)
         return split, split.records_of(refused) if isinstance(split, GrokSplitter) else refused
 
     def _staged_rejects(self, commit: Commit) -> tuple[dict[str, Sum], dict[str, frozenset[bytes]]]:
         sums: dict[str, Sum] = {}
         refused: dict[str, set[bytes]] = {}
         for file in commit.rejects:
-            for uri, line_number, byte_offset, reason, raw in reject_rows(self.state.store, file.final):
-                sums.setdefault(uri, Sum()).add(_reject_row(line_number, byte_offset, reason, raw))
-                if reason == "parsers_disagree":
-                    refused.setdefault(uri, set()).add(raw.strip(b" \t\r"))
+            for row in reject_rows(self.state.store, file.final):
+                fields = row.kept[1:-1].encode() if row.kept else b""
+                sums.setdefault(row.source_uri, Sum()).add(_reject_row(*row[1:5], fields))
+                if row.reason == "parsers_disagree":
+                    refused.setdefault(row.source_uri, set()).add(row.record.strip(b" \t\r"))
         return sums, {uri: frozenset(lines) for uri, lines in refused.items()}
 
     def _written_rows(
@@ -244,8 +245,8 @@ def _check_types(uri: str, facts: ParquetFacts, schema: SchemaVersion) -> None:
             raise StagingError(f"{uri}: column {name!r} is of type {found[name]}; expected {expected}")
 
 
-def _reject_row(line_number: int, byte_offset: int, reason: str, raw: bytes) -> list[object]:
-    return [line_number, byte_offset, reason, raw.hex()]
+def _reject_row(line_number: int, byte_offset: int, reason: str, raw: bytes, fields: bytes) -> list[object]:
+    return [line_number, byte_offset, reason, raw.hex(), fields.hex()]
 
 
 def _differing(commit: Commit, where: str, what: str, expected: Sum, found: Sum) -> Iterator[Discrepancy]:

@@ -109,6 +109,8 @@ def test_a_clean_file_is_read_where_it_is(store):
         "digest": "",  # of local files only
         "codec": "none",
         "format": "ndjson",
+        "record_path": "",
+        "kept_keys": (),
         "decoded_bytes": len(GOOD),
         "lines": 2,
         "blank_lines": 0,
@@ -140,6 +142,7 @@ def test_rejects_are_staged_and_the_rest_repaired(store):
             "byte_offset": byte_offset,
             "reason": reason,
             "raw": raw,
+            "kept": None,
         }
         for uri, line_number, byte_offset, reason, raw in [
             (uris[0], 2, 8, "invalid_json", b"not json"),

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.documents.records import FileFormat
+from compactor.core.inputs.record_place import DOCUMENTS, RecordPlace
 from compactor.engines.spark.names import hadoop_encoded, spark_path, spark_reads_as_is, spark_reads_name
 from compactor.ndjson.inspection import Inspected
 
 
-def inspected(*, rejected_lines: int = 0, has_bom: bool = False, file_format: FileFormat = "ndjson") -> Inspected:
+def inspected(*, rejected_lines: int = 0, has_bom: bool = False, place: RecordPlace | None = None) -> Inspected:
     return Inspected(
         decoded_bytes=100,
         lines=10,
@@ -17,7 +17,7 @@ def inspected(*, rejected_lines: int = 0, has_bom: bool = False, file_format: Fi
         has_further_keys=False,
         present_keys=frozenset(),
         has_bom=has_bom,
-        format=file_format,
+        place=place,
     )
 
 
@@ -96,7 +96,7 @@ def test_only_gzip_under_its_own_name_is_decoded_by_spark(uri, codec, expected):
     assert spark_reads_name(uri, codec) is expected
 
 
-@pytest.mark.parametrize("found", [inspected(rejected_lines=1), inspected(has_bom=True), inspected(file_format="json")])
+@pytest.mark.parametrize("found", [inspected(rejected_lines=1), inspected(has_bom=True), inspected(place=DOCUMENTS)])
 @pytest.mark.parametrize(("uri", "codec"), [("s3://raw/a.json", "none"), ("s3://raw/a.gz", "gzip")])
 def test_rejects_and_byte_order_marks_need_a_copy(uri, codec, found):
     """Spark is never shown a line that inspection rejected."""

@@ -15,6 +15,7 @@ from pyarrow import orc
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
+from compactor.core.inputs.record_place import DOCUMENTS
 from compactor.ndjson.files.rejects import RejectSpool
 from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.inspection import inspect_lines
@@ -243,7 +244,7 @@ def test_what_is_on_record_is_not_recognised_again():
     """Redriven lines are lines, and a rebuild reads files as they were read before."""
     array, options = b'[{"a":1}]\n', {"on_reject": lambda _: None}
     lines_folder = Formats("json", lines_folder="/state/redriven/")
-    recorded = Formats("recorded", frozenset({"/raw/json"}))
+    recorded = Formats("recorded", {"/raw/json": DOCUMENTS})
     for formats, uri, expected in [
         (lines_folder, "/state/redriven/m-1/000000.ndjson", "ndjson"),
         (lines_folder, "/raw/000000.ndjson", "json"),

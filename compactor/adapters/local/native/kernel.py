@@ -1,18 +1,22 @@
 """The kernel in Rust. Only this module imports `compactor_native`, which not every wheel of the package has."""
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import orjson
+
 from compactor.core.documents.changes import GrokRules
 from compactor.core.errors import StagingError
+from compactor.core.inputs.record_place import RecordPlace
 from compactor.engines.engine import RowPlan
 from compactor.engines.native.kernel import Kernel, RefusedPlace
 from compactor.ndjson.grok import Decoded, LineDecoder
+from compactor.ndjson.kinds.element_splitting import MAX_HELD, ElementBlock, Fault, Refusal, Scanner
 from compactor.schema.column_types import ColumnType
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import Column, metadata_names
@@ -74,6 +78,45 @@ def _decoder(regex: str, keys: tuple[str, ...], max_steps: int, _thread: int) ->
         raise StagingError(f"the native decoder: {exc}; expected it to accept this commit's rules") from exc
 
 
+FED_BYTES = 256 * 1024  # fit the CPU cache
+
+
+class _NativeScanner:
+    def __init__(self, place: RecordPlace, max_bytes: int, block_bytes: int) -> None:
+        self._native = native_module()
+        keep = [(key, orjson.dumps(key)) for key in place.keep]
+        self._scanner = self._native.ElementScanner(list(place.steps), keep, max_bytes, block_bytes, MAX_HELD)
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._scanner.is_open)
+
+    def feed(self, piece: bytes) -> Iterator[ElementBlock | Refusal | Fault]:
+        for at in range(0, len(piece), FED_BYTES):
+            yield from self._found(partial(self._scanner.feed, piece, at, min(len(piece), at + FED_BYTES)))
+
+    def finish(self) -> Iterator[ElementBlock | Refusal | Fault]:
+        return self._found(self._scanner.finish)
+
+    def _found(self, work: Callable[[], None]) -> Iterator[ElementBlock | Refusal | Fault]:
+        try:
+            work()
+            while (found := self._scanner.take()) is not None:
+                block, refusal, fault = found
+                yield block or (Refusal(*refusal) if refusal else Fault(*fault))
+        except self._native.KernelError as exc:
+            raise StagingError(f"the native scanner: {exc}; expected it to read any bytes") from exc
+
+
+def native_scanner(place: RecordPlace, max_bytes: int, block_bytes: int) -> Scanner:
+    """A scanner of elements in Rust.
+
+    Raises:
+        StagingError: The module is not installed.
+    """
+    return _NativeScanner(place, max_bytes, block_bytes)
+
+
 T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -82,7 +125,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the exception that a panic raises. Python cannot import it."""
 
-INTERFACE = 12
+INTERFACE = 13
 """The interface version of the module. A module with a different version is not used."""
 
 

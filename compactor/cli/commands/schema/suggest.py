@@ -31,6 +31,8 @@ from compactor.wiring.suggesting import suggested_file
     help="Read this format. json: also arrays. grok: text lines, parsed by --grok.",
 )
 @click.option("--grok", metavar="PATTERN", help="Parse text lines with this pattern.")
+@click.option("--records", metavar="PATH", help="Read the elements of the arrays at PATH in JSON documents.")
+@click.option("--keep", metavar="KEYS", help="With --records, add these keys beside the arrays.")
 @click.option(
     "--names",
     type=click.Choice(("safe", "exact")),
