@@ -68,7 +68,7 @@ REASONS = {
     "invalid_json": "the line is not exactly one JSON value",
     "too_deep": "arrays and objects are nested more than 1,024 levels deep",
     "not_an_object": "the line is a JSON value, but not an object",
-    "no_records": "input.records leads to no array; the reject is the document, or what stands in place of the array",
+    "no_records": "no array of records is where input.records leads",
     "line_too_long": "the line is longer than max_line_bytes; it is kept in pieces",
     "no_match": "the line does not match the pattern in input.grok",
     "match_too_costly": "matching takes more steps than input.grok.max_steps, or the line or its record is too long",

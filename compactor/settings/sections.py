@@ -87,10 +87,10 @@ class Input(Section):
     )
     records: RecordPath = _key(
         "",
-        'for format = "json": the path to the arrays whose elements are records, such as Records[] or '
-        'resourceLogs[].scopeLogs[].logRecords[]; "auto" recognises some; empty: each document is a record',
+        'for format = "json": path to the arrays of records in a document; "auto" '
+        "recognises some; empty: the document is a record",
     )
-    keep: KeptKeys = _key((), "with records: keys of the objects on the path that become columns of each record")
+    keep: KeptKeys = _key((), "keys of the objects around these arrays to add as columns")
     discovery: Literal["full", "declared"] = _key(
         "full", '"full" adds a column for each new key; "declared" reads only the columns in schema.file'
     )

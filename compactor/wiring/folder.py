@@ -85,7 +85,8 @@ def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str
         AccessError: Reading the kept settings is not permitted.
     """
     beside = compact_paths.variables_beside(env, options)
-    aws = parse_settings(compact_paths.settings_document(paths, options, None), beside).aws
+    first = dataclasses.replace(options, keep=None)  # which needs a path that may be in the kept settings
+    aws = parse_settings(compact_paths.settings_document(paths, first, None), beside).aws
     kept = _read(paths, StoreSpec.of(aws).open())
     _check_lasting(paths, options, kept)
     document = compact_paths.settings_document(paths, options, kept)

@@ -343,8 +343,8 @@ impl Scanner {
 
     /// Begins an element, or enters an object or array.
     fn begin_on_path(&mut self, level: usize) {
-        let Some(step) = self.rules.steps.get(level) else { return self.begin(Value::Record) };
-        let is_object = step.is_some();
+        let Some(key) = self.rules.steps.get(level) else { return self.begin(Value::Record) };
+        let is_object = key.is_some();
         if self.buffer[self.at] != if is_object { b'{' } else { b'[' } {
             return self.begin(Value::Aside);
         }
@@ -676,7 +676,7 @@ mod tests {
     fn rules(steps: &[Option<&str>], keep: &[&str]) -> Rules {
         let text = |key: &&str| (key.as_bytes().to_vec(), format!("\"{key}\"").into_bytes());
         Rules {
-            steps: steps.iter().map(|step| step.map(|key| key.as_bytes().to_vec())).collect(),
+            steps: steps.iter().map(|key| key.map(|key| key.as_bytes().to_vec())).collect(),
             keep: keep.iter().map(text).collect(),
             max_bytes: 40,
             block_bytes: 30,

@@ -37,7 +37,7 @@ impl ElementScanner {
         block_bytes: usize,
         max_held: usize,
     ) -> Self {
-        let steps = steps.into_iter().map(|step| step.map(String::into_bytes)).collect();
+        let steps = steps.into_iter().map(|key| key.map(String::into_bytes)).collect();
         let keep = keep.into_iter().map(|(key, text)| (key.into_bytes(), text)).collect();
         Self(Mutex::new(Scanner::new(Rules { steps, keep, max_bytes: max_bytes.max(1), block_bytes, max_held })))
     }

@@ -1,7 +1,7 @@
 """Files as services write them, made after their public samples, each with the records that it holds.
 
 CloudTrail and its digests, CloudWatch Logs subscriptions through Firehose, OTLP by the exporter of the Collector and
-pretty-printed, and EventBridge events; and those that are lines: AWS WAF, Route 53 Resolver and Kubernetes audit logs.
+pretty-printed, and EventBridge events; and those that are lines: AWS WAF, Route 53 Resolver and events of Kubernetes.
 """
 # ruff: noqa: E501 - tables read best in full lines
 
@@ -124,7 +124,7 @@ def carried(document: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 def shapes() -> list[Shape]:
     events = [cloudtrail_event(number) for number in range(30)]
-    trail = compact_json({"Records": events})
+    cloudtrail = compact_json({"Records": events})
     batches = [
         subscription("123456789123", "DATA_MESSAGE", [log_event(number) for number in range(3)]),
         subscription(
@@ -149,24 +149,24 @@ def shapes() -> list[Shape]:
          "time": "2021-11-12T00:00:00Z", "region": "ca-central-1", "resources": ["arn:aws:s3:::b"], "detail": {"n": n}}
         for n in range(4)
     ]  # fmt: skip
-    lines = [
+    lines: list[tuple[str, list[dict[str, Any]]]] = [
         ("waf", [{"timestamp": 1576280412771 + n, "formatVersion": 1, "action": "BLOCK", "ruleGroupList": [],
                   "httpRequest": {"clientIp": "192.0.2.1", "headers": [{"name": "Host", "value": "x"}]}} for n in range(3)]),
         ("resolver", [{"version": "1.100000", "account_id": "1", "query_name": "a.", "answers": [{"Rdata": "192.0.2.2"}],
                        "srcids": {"instance": f"i-{n}"}} for n in range(3)]),
-        ("kubernetes", [{"kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": str(n), "verb": "get",
+        ("kubernetes", [{"kind": "Event", "auditID": str(n), "verb": "get",
                          "objectRef": {"resource": "pods"}, "annotations": {"a/b": "c"}} for n in range(3)]),
     ]  # fmt: skip
     return [
-        Shape("cloudtrail.json.gz", gzip.compress(trail.encode()), "Records[]", events,
+        Shape("cloudtrail.json.gz", gzip.compress(cloudtrail.encode()), "Records[]", events,
               types={"eventTime": "timestamp", "readOnly": "boolean"}, values={"readOnly": False}),
         Shape("indented.json", json.dumps({"Records": events}, indent=2).encode(), "Records[]", events),
         Shape("digest.json", compact_json(cloudtrail_digest()).encode(), "Records[]", [],
               refused=("no_records",), exit_code=3, is_recognised=False),
         Shape("empty.json", b'{"Records":[]}', "Records[]", []),
         Shape("null.json", b'{"Records":null}', "Records[]", [], refused=("no_records",), exit_code=3, is_recognised=False),
-        Shape("cut.json", trail[:-1].encode(), "Records[]", [], status="unreadable", exit_code=3),
-        Shape("cut-inside.json", trail[:-40].encode(), "Records[]", [], status="unreadable", exit_code=3),
+        Shape("cut.json", cloudtrail[:-1].encode(), "Records[]", [], status="unreadable", exit_code=3),
+        Shape("cut-inside.json", cloudtrail[:-40].encode(), "Records[]", [], status="unreadable", exit_code=3),
         Shape("no-objects.json", b'{"Records":[{"a":1},{"a":2},{"a":3},7,"x",null,[1]]}', "Records[]",
               [{"a": 1}, {"a": 2}, {"a": 3}], refused=("not_an_object",) * 4, exit_code=3),
         Shape("late.json", b'{"logEvents":[{"a":1}],"owner":"x","logGroup":"g"}', "logEvents[]", [], kept,

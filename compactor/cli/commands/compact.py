@@ -55,8 +55,8 @@ MAX_WAIT_SECONDS = 60.0
 @click.option(
     "--records",
     metavar="PATH",
-    help="Make a row of each element of the arrays at PATH, such as 'Records[]', in JSON documents. auto: CloudTrail, "
-    "CloudWatch Logs and OTLP logs.",
+    help="Make a row of each element of the arrays at PATH in JSON documents, such as 'Records[]'. auto: recognise "
+    "CloudTrail, CloudWatch Logs and OTLP.",
 )
 @click.option(
     "--keep", metavar="KEYS", help="With --records, add columns for these keys beside the arrays: owner,logGroup."

@@ -8,7 +8,7 @@ AUTO = "auto"
 
 PATH_EXPECTED = "keys separated by dots, with [] after each array and at the end, such as Records[] or a[].b[]"
 
-_STEP = re.compile(r'(\.|^)(?:"([^"\\]+)"|([^.\[\]"\\\s]+))((?:\[\])*)')
+_PART = re.compile(r'(\.|^)(?:"([^"\\]+)"|([^.\[\]"\\\s]+))((?:\[\])*)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class RecordPlace:
         steps: list[str | None] = []
         at = 0
         while at < len(self.path):
-            found = _STEP.match(self.path, at)
+            found = _PART.match(self.path, at)
             if found is None or bool(found[1]) is not bool(at):
                 return ()
             steps += [found[2] or found[3], *[None] * (len(found[4]) // 2)]
@@ -61,4 +61,4 @@ KNOWN_PLACES = {
 
 def path_of_array(key: str) -> str:
     """The path to the records in the array of a top-level key."""
-    return KNOWN_PLACES.get(key) or (f"{key}[]" if _STEP.fullmatch(key) else f'"{key}"[]')
+    return KNOWN_PLACES.get(key) or (f"{key}[]" if _PART.fullmatch(key) else f'"{key}"[]')

@@ -9,6 +9,7 @@ from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
 from compactor.core.inputs.record_place import DOCUMENTS, RecordPlace
 from compactor.core.layout import is_within
+from compactor.core.text.safe_text import quoted
 from compactor.ndjson.grok import GrokSplitter, OpenDecoder
 from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
 from compactor.ndjson.kinds.element_splitting import ElementScanner, ElementSplitter, NewScanner
@@ -85,15 +86,15 @@ class Formats:
 
 
 def _split_recognised(pieces: Iterable[bytes], receiver: Receiver, *, formats: Formats) -> LineCounts:
-    place = formats.place
-    if formats.finds_place:
-        look = _Look(iter(pieces))
-        place, pieces = replace(place, path=known_path(look.first(LOOK_BYTES))), look.pieces()
-    kind, pieces = recognised(pieces)
+    look = _Look(iter(pieces))
+    path = known_path(look.first(LOOK_BYTES))
+    place = replace(formats.place, path=path) if formats.finds_place else formats.place
+    kind, pieces = recognised(look.pieces())
     if kind is None and not place.path:
         return split_lines(pieces, receiver)
     if kind is not None and not (formats.accepted == "json" and kind.is_json):
-        raise FileError(FileStatus.NOT_NDJSON, kind.words)
+        hint = f", or its elements, into another DST, with --records {quoted(path)}" if path and kind.is_json else ""
+        raise FileError(FileStatus.NOT_NDJSON, f"{kind.words}{hint}")
     return ElementSplitter(place if place.path else DOCUMENTS, formats.new_scanner)(pieces, receiver)
 
 

@@ -162,7 +162,8 @@ def _candidates(wanted: Wanted, batch: pa.RecordBatch) -> Sequence[int]:
     numbers, last = batch.column("line_number"), batch.num_rows - 1
     if _trues(pc.equal(numbers[1:], numbers[:last])):  # pieces of a long line
         return range(batch.num_rows)
-    return sorted({0, last, *wanted.candidates(batch.column("raw"))})
+    raw, kept = batch.column("raw"), batch.column("kept").fill_null("").cast(pa.binary())
+    return sorted({0, last, *wanted.candidates(raw), *wanted.candidates(kept)})
 
 
 def _searched(rows: Iterator[RejectRow], wanted: Wanted) -> tuple[str, int, bool]:

@@ -28,6 +28,10 @@ LATER: list[tuple[str, list[str], list[str], str]] = [
     ("grok", [], ["--grok", GROK], f'--grok {GROK}: {{out}} has input.format = "ndjson"'),
     ("grok", ["--grok", GROK], ["--grok", GROK], ""),
     ("grok", ["--grok", GROK], ["--grok", "%{WORD:verb}"], f'--grok %{{WORD:verb}}: {{out}} has input.grok = "{GROK}"'),
+    ("records", [], ["--records", "a[]"], '--records a[]: {out} has input.records = ""'),
+    ("records", ["--records", "a[]"], ["--records", "a[]"], ""),
+    ("keep", ["--records", "a[]"], ["--keep", "x,y"], "--keep x,y: {out} has input.keep = []"),
+    ("keep", ["--records", "a[]", "--keep", "x"], ["--keep", "x"], ""),
     ("hive_keys", [], ["--hive-keys"], "--hive-keys: {out} has input.hive_keys = false"),
     ("hive_keys", ["--hive-keys"], ["--hive-keys"], ""),
     ("names", [], ["--names", "exact"], '--names exact: {out} has schema.names = "safe"'),
@@ -69,14 +73,19 @@ def test_a_later_call_is_remembered_or_refused(
             return ["--schema", str(tmp_path / "types.toml")]
         return given
 
+    def content(number: int) -> bytes:
+        if "--grok" in first:
+            return b"GET /%d\n" % number
+        return (b'{"a": [{"id": %d}]}\n' if "--records" in first else b'{"id": %d}\n') % number
+
     raw = tmp_path / "raw"
     raw.mkdir()
-    write(raw / "a", b"GET /x\n" if "--grok" in first else b'{"id": 1}\n')
+    write(raw / "a", content(1))
     result = call(raw, out, *words(first))
     assert (result.exit_code, "remembered" in result.output) == (0, False), result.output
     settings = tmp_path / "rows.compactor" / "compactor.toml"
     before = settings.read_text()
-    write(raw / "b", b"GET /y\n" if "--grok" in first else b'{"id": 2}\n')
+    write(raw / "b", content(2))
     result = call(raw, out, *words(later))
     if fault:
         assert (result.exit_code, fault.replace("{out}", str(out)) in " ".join(result.stderr.split())) == (2, True), (

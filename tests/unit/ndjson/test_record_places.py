@@ -1,4 +1,4 @@
-"""Promises of records in documents: each element once, by an oracle that parses the whole file; whoever scans it."""
+"""Promises of records in documents: each element once, by an oracle that parses the whole file; in both languages."""
 
 import json
 
