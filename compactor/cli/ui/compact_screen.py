@@ -9,7 +9,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import counted_words, misfit_fields, show_reading, show_steps, verified_steps
 from compactor.core.documents.records import FileStatus
 from compactor.core.inputs.source_places import in_words
-from compactor.core.layout import canonical, folder, is_s3
+from compactor.core.layout import canonical, folder
 from compactor.core.rules.next_steps import left_out_cause, next_step
 from compactor.core.text.formatting import by_name, count, duration, rate, size, tally
 from compactor.core.text.safe_text import Suggestions, quoted
@@ -238,8 +238,9 @@ def _next_moves(result: CompactResult) -> None:
         say(f"not finished: {left}run this command again to continue")
         return
     if result.doubtful_envelopes:
-        sources, path = " ".join(map(quoted, result.sources)), quoted(result.doubtful_envelopes[0].path)
-        echo("", f"next        for a row per element: compactor compact {sources} <NEW_DST> --records {path}")
+        path = quoted(result.doubtful_envelopes[0].path)
+        again = " ".join(["compactor compact", *map(quoted, result.sources), "<NEW_DST> --records", path])
+        echo("", f"next        for a row per element: {again}")
         echo("            if one row per envelope is right, add --format ndjson: it is remembered")
     show_steps(left_out_moves(_unrecorded(result), result.suggest))
     if result.is_doubtful:

@@ -403,7 +403,7 @@ def test_a_wheel_of_another_release_is_refused(monkeypatch):
     """With the reason, and before any line is read."""
     monkeypatch.delattr("compactor_native.INTERFACE")
     assert not is_installed()
-    with pytest.raises(StagingError, match="interface 1, expected 12: it is from a different release"):
+    with pytest.raises(StagingError, match="interface 1, expected 13: it is from a different release"):
         NativeKernel(plan_of(schema_of({"a": "string"})))
 
 
