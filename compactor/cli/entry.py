@@ -274,17 +274,31 @@ def _examples(words: str) -> str:
 def _safely_shown() -> Iterator[None]:
     """Escape quoted arguments in click's messages: shell patterns may have inserted file names.
 
-    After too many arguments, the message adds the options that may be meant.
+    After too many arguments, the message adds the options that may be meant; after a verb without its group, the group.
     """
     try:
         yield
     except click.ClickException as exc:
         if not isinstance(exc, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # the help, of newer versions
             context = exc.ctx if isinstance(exc, click.UsageError) else None
-            hint = given_by(context.command) if context and "unexpected extra argument" in exc.message else ""
+            hint, said = "", exc.message
+            if context and "unexpected extra argument" in said:
+                hint = given_by(context.command)
+            elif (unknown := _UNKNOWN.match(said)) and (meant := _meant(unknown[1])):
+                hint, said = f" Did you mean {meant}?", unknown[0]
+                exc.possibilities = []  # type: ignore[attr-defined]  # newer versions of click append their own
             # A group within a group comes here twice.
-            exc.message = visible(exc.message).removesuffix(hint) + hint  # type: ignore[misc]  # the same message
+            exc.message = visible(said).removesuffix(hint) + hint  # type: ignore[misc]  # the same message
         raise
+
+
+_UNKNOWN = re.compile(r"No such command '([\w-]+)'\.")
+
+
+def _meant(verb: str) -> str:
+    """The commands that a verb without its group may mean."""
+    found = ["--help"] if verb == "help" else [f"{group} {verb}" for group, verbs in VERBS.items() if verb in verbs]
+    return " or ".join(f"`compactor {each}`" for each in found)
 
 
 class _Group(click.Group):

@@ -93,7 +93,9 @@ class Invocation:
         hint = (
             given_by(context.command, "--manifest") if context and MANIFEST_ID.fullmatch(self.destination or "") else ""
         )
-        return settings_place(self.config, self.destination, os.environ, hint=hint)
+        takes_in = context is not None and any("--in" in each.opts for each in context.command.params)
+        dst = "--in DST" if takes_in else "DST"
+        return settings_place(self.config, self.destination, os.environ, hint=hint, dst=dst)
 
     def at(self, destination: str) -> "Invocation":
         """The same call with a destination's settings.

@@ -123,8 +123,16 @@ def check_folders(paths: CompactPaths) -> None:
     S3 is checked on use.
     """
     check_sources(paths.sources)
+    for each in paths.sources:
+        if not (each.names or each.pattern or is_s3(each.folder)) and Path(_settings_beside(each.folder)).is_file():
+            found = f"SRC: {each.folder} is the output of an earlier `compactor compact`"
+            raise SettingsError([f"{found} -> expected input; the output is the last argument, DST"])
     _check_writable("DST", paths.output)
     _check_writable("--state", paths.home)
+
+
+def _settings_beside(output: str) -> str:
+    return f"{output}{compact_paths.HOME_SUFFIX}/{compact_paths.SETTINGS_NAME}"
 
 
 def _check_writable(name: str, place: str) -> None:

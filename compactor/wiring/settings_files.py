@@ -96,11 +96,13 @@ class _Parser(argparse.ArgumentParser):
         raise SettingsError([f"job arguments: {message}"])
 
 
-def settings_place(config: str | None, destination: str | None, env: Mapping[str, str], *, hint: str = "") -> str:
+def settings_place(
+    config: str | None, destination: str | None, env: Mapping[str, str], *, hint: str = "", dst: str = "DST"
+) -> str:
     """The place of a call's settings: a path or `s3://bucket/key`; empty if environment variables have all of them.
 
     The most specific one counts: `--config`, else DST, else COMPACTOR_CONFIG, else `compactor.toml` in the current
-    folder.
+    folder. `dst` is how the call takes DST, for the message.
 
     Raises:
         SettingsError: There are none, and the message says where they were looked for; or others may have written
@@ -119,7 +121,7 @@ def settings_place(config: str | None, destination: str | None, env: Mapping[str
     if any(name.startswith("COMPACTOR_") and "__" in name for name in env):
         return ""
     here = f"{folder(str(Path.cwd()))}{SETTINGS_NAME}"
-    found = f"no settings: no DST, no --config, no $COMPACTOR_CONFIG, and no {here}"
+    found = f"no settings: no {dst}, no --config, no $COMPACTOR_CONFIG, and no {here}"
     expected = "the DST of an earlier `compactor compact`, or a settings file: run `compactor init`"
     raise NoSettingsError([f"{found} -> expected {expected}"])
 

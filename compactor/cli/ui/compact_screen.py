@@ -165,6 +165,8 @@ def _new(result: CompactResult) -> str:
     new = f"{count(result.new_files, 'file')}, {size(result.new_bytes)}{grown}" if result.new_files else "nothing"
     if result.new_files and not plan.planned_before:
         return new
+    if not (result.new_files or plan.planned_before or plan.left_out or result.rebuilt):
+        return "nothing: SRC holds no files with data"
     moved = [f"{number:,} {name}" for name, number in (("touched", plan.touched), ("renamed", plan.renamed)) if number]
     also = f" ({', '.join(moved)})" if moved else ""
     return f"{new}; {count(plan.planned_before, 'file')} taken before{also}"
@@ -268,7 +270,8 @@ def _also_rejects(result: CompactResult) -> str:
 
 
 def _offer_to_read(result: CompactResult) -> None:
-    show_reading(result.reading)
+    if result.outputs or result.rebuilt:
+        show_reading(result.reading)
     if not result.needs_operator:
         others = "verify, rejects" if result.verified and result.verified.rejected_lines else "verify"
         echo(f"more        compactor status {quoted(result.paths.handle)}   (or: {others}, report)")

@@ -33,7 +33,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     yield "jobs", _jobs(found), ""
     yield "backlog", _backlog(found), ""
     yield "rates", _rates(found), ""
-    yield "drained", [_drained(found)], ""
+    if found.backlog.manifests:
+        yield "drained", [_drained(found)], ""
     if found.latency is not None or not found.folder:
         yield "latency", [_latency(found)], ""
     yield "rejects", _rejects(found), ""
@@ -49,7 +50,7 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
         yield "logs", log_lines(found.logs), "red" if any(each.is_behind for each in found.logs) else ""
     if found.output_bytes_per_input_byte is not None:
         yield "size", [f"{found.output_bytes_per_input_byte:.3f} Parquet bytes per stored input byte"], ""
-    if found.recent:
+    if found.recent and not (found.folder and (found.sizes.by_bytes is None or found.sizes.by_bytes.hit_rate is None)):
         yield "hit rate", _hit_rate(found), ""
     if found.expired:
         yield "expired", expired_lines(found.expired), ""

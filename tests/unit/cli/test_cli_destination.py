@@ -58,7 +58,7 @@ OF_ROWS = [
     ("words", "expected"),
     [
         (["rows"], "rows is an output of `compact` -> expected a file or a manifest id; give the output as --in rows"),
-        (["raw"], "no settings: no DST"),
+        (["raw"], "no settings: no --in DST, no --config"),
         (["raw", "--in", "rows"], "raw is a folder -> expected a file, an output file, a rejects file or a manifest;"),
         (["rows/none/", "--in", "rows"], "rows/none/ is a folder -> expected"),
     ],
@@ -192,3 +192,25 @@ def test_what_a_destination_has_for_good(home: Path, option: tuple[str, str]) ->
     assert result.stderr.startswith(f"compactor: {' '.join(option)}: {home}/rows has ")
     assert (home / "rows.compactor/compactor.toml").read_bytes() == kept
     assert call("compact", "raw", "rows", "--names", "safe").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["erase"], "No such command 'erase'. Did you mean `compactor data erase`?"),
+        (["check"], "Did you mean `compactor job check` or `compactor table check`?"),
+        (["help"], "Did you mean `compactor --help`?"),
+        (["table", "erase"], "Did you mean `compactor data erase`?"),
+    ],
+)
+def test_a_verb_without_its_group(words: list[str], expected: str) -> None:
+    """The message names the whole command."""
+    result = call(*words)
+    assert (result.exit_code, result.stderr.count(expected), result.stderr.count("Did you mean")) == (2, 1, 1)
+
+
+@pytest.mark.usefixtures("home")
+def test_swapped_arguments() -> None:
+    """The output of an earlier call is refused as input."""
+    refused = call("compact", "rows", "raw")
+    assert (refused.exit_code, "rows is the output of an earlier `compactor compact`" in refused.stderr) == (2, True)
