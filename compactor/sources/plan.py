@@ -43,7 +43,7 @@ class LeftOut:
     """A file or folder that was left out and needs attention."""
 
     uri: str
-    # replaced, unfinished, forbidden, unsettled, undecided, changed, bad_name, or why a link was not followed
+    # replaced, compressed, unfinished, forbidden, unsettled, undecided, changed, bad_name, or why a link was skipped
     reason: str
     detail: str  # what was found, and what was expected
     manifest_id: str = ""  # for a replaced file, the manifest with rows of the earlier version

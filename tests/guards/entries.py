@@ -212,6 +212,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a version whose file grew in its place is not that of a copy": "True",
         "a version that was continued is not continued again": "False",
         "a file with the bytes of one that was removed is a new one": "True",
+        "a log that was compressed after its rotation is no new file": "yield from ()",
         "a line that goes on is not taken in two": "False",
         "two ranges that begin at the same byte are the same lines": "(part := None)",
     },

@@ -52,6 +52,7 @@ class Cause(StrEnum):
     CHANGED = "changed", "", "deliver"
     UNDECIDED = "undecided", "wait until its manifest is done", "deliver"
     UNFINISHED = "unfinished", "wait until its last line is complete, or add the missing line feed", "deliver"
+    COMPRESSED = "compressed", "decompress it, so that only its new lines are taken", "deliver"
     UNSETTLED = "unsettled", "wait until it is complete", "deliver"
     LINKED_FOLDER = "linked_folder", "add the folder that the link points to as another SRC", "deliver"
     DANGLING_LINK = "dangling_link", "restore the target of the link, or remove the link", "deliver"
@@ -65,6 +66,7 @@ _OF_REASON = {
     "changed": Cause.CHANGED,
     "undecided": Cause.UNDECIDED,
     "unfinished": Cause.UNFINISHED,
+    "compressed": Cause.COMPRESSED,
     "unsettled": Cause.UNSETTLED,
     "linked_folder": Cause.LINKED_FOLDER,
     "outside_link": Cause.LINKED_FOLDER,

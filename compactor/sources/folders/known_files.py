@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import FileReport
-from compactor.core.errors import AccessError, TryAgainError
+from compactor.core.errors import AccessError, FileError, TryAgainError
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, is_s3
 from compactor.core.map_ordered import map_ordered
@@ -17,7 +17,7 @@ from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.ledger.state import State
 from compactor.sources.file_search import FileSearch, Naming
 from compactor.sources.folders.history import HistorySearch, Shorter, SummarisedFiles
-from compactor.sources.folders.matching import Matches, Matching, is_of
+from compactor.sources.folders.matching import Matches, Matching, is_of, uncompressed_name
 from compactor.sources.spill import FileSpill, SpilledFile
 
 Version = tuple[str, str]
@@ -33,6 +33,9 @@ class SeenFiles(Protocol):
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
         """The remembered versions of files, by canonical URI."""
 
+    def names(self, etag: str) -> list[str]:
+        """The URIs of the files that were remembered with this version."""
+
     def digest(self, file: ObjectInfo) -> str:
         """The digest of a file's bytes, as in `FileReport.digest`; empty where the store has other means.
 
@@ -41,8 +44,14 @@ class SeenFiles(Protocol):
             AccessError: Access to the file is denied.
         """
 
+    def content(self, file: ObjectInfo, most_bytes: int) -> Beginning | None:
+        """The length and digest of a compressed file's content; None if it is not compressed.
+
+        The digest of a content longer than this is empty. Raises as `digest`.
+        """
+
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
-        """The given beginnings that a file has; none where the store has other means. Raises as `digest`."""
+        """The given beginnings that a file's content has; none where the store has other means. Raises as `digest`."""
 
     def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
         """A file's beginning up to the end of its last complete line; None if no line starts at byte `start`.
@@ -61,6 +70,13 @@ class SeenFiles(Protocol):
 
 
 _NAMINGS_AT_ONCE = 10_000
+_ANY_BYTES = 1 << 62
+
+
+def _most_bytes(file: ManifestFile | ObjectInfo) -> int:
+    """The most bytes that a file's content may have."""
+    is_plain = uncompressed_name(file.uri) == file.uri
+    return file.size_bytes or 0 if is_plain else _ANY_BYTES
 
 
 class Listed(NamedTuple):
@@ -100,8 +116,8 @@ class KnownFiles:
         versions = {each.listed.etag for each in files.values() if each.listed.stamp}
         versions |= set(earlier)
         by_uri = {uri: each.file for uri, each in files.items()}
-        # Beginnings of files on S3 are not read.
-        longest = max((file.size_bytes or 0 for uri, file in by_uri.items() if not is_s3(uri)), default=0)
+        # Beginnings of files on S3 are not read. A compressed one may contain any of the versions.
+        longest = max((_most_bytes(file) for uri, file in by_uri.items() if not is_s3(uri)), default=0)
         may_be_gone = partial(self._may_be_gone, longest)
         search = FileSearch(
             state=self.state,
@@ -152,6 +168,12 @@ class KnownFiles:
         except (TryAgainError, AccessError):
             return ""
 
+    def content_of(self, file: ManifestFile, most_bytes: int) -> Beginning | None:
+        try:
+            return self.seen.content(self._info(file), most_bytes)
+        except (TryAgainError, AccessError, FileError):
+            return None
+
     def _info(self, file: ManifestFile) -> ObjectInfo:
         listed = self.listed.get(canonical(file.uri))
         if listed is None:
@@ -162,10 +184,10 @@ class KnownFiles:
         def of(uri: str) -> set[Beginning]:
             try:
                 info = self._info_at(uri)
-                size_bytes = info.size_bytes if info else 0
+                size_bytes = _most_bytes(info) if info else 0
                 shorter = {length: digests for length, digests in asked.items() if length < size_bytes}
                 return self.seen.beginnings(info, shorter) if info and shorter else set()
-            except (TryAgainError, AccessError):
+            except (TryAgainError, AccessError, FileError):
                 self.unread.append(uri)
                 return set()
 
@@ -196,6 +218,9 @@ class KnownFiles:
         except AccessError:
             return None
         return info.etag if info else None
+
+    def names_of(self, version: Naming) -> Iterable[str]:
+        return self.seen.names(version.etag or "")
 
     def _info_at(self, uri: str) -> ObjectInfo | None:
         """The object at a place: as listed, or as it is now if it is in no source."""

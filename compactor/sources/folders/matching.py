@@ -3,6 +3,7 @@
 A file's version is its length and time. If the time or the name changed, the digest of its bytes decides.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Protocol
 
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.inputs.source_places import SourcePlace
-from compactor.core.layout import canonical, is_within
+from compactor.core.layout import canonical, is_s3, is_within
 from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.sources.file_search import Naming
 from compactor.sources.plan import Replacement
@@ -31,11 +32,29 @@ class FilesNow(Protocol):
     def version_at(self, uri: str) -> str | None:
         """The version at a place; None if there is no file."""
 
+    def names_of(self, version: Naming) -> Iterable[str]:
+        """The names under which a version was last seen."""
+
+    def content_of(self, file: ManifestFile, most_bytes: int) -> Beginning | None:
+        """The length and digest of a compressed file's content; None if it is not compressed, or cannot be read.
+
+        A content longer than this has an unknown digest.
+        """
+
     def beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterable[set[Beginning]]:
-        """The given beginnings that each file has; none for an unreadable file."""
+        """The given beginnings that each file's content has; none for an unreadable file."""
 
     def range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
         """The complete lines after a version's bytes in a file that begins with it, or a fault."""
+
+
+_COMPRESSED = re.compile(r"\.(?:gz|bz2|xz|zst)$")
+_ROTATED = re.compile(r"[.-][0-9-]+$")  # what logrotate appends: a number or a date
+
+
+def uncompressed_name(uri: str) -> str:
+    """A file's name without the ending that a compressor appends."""
+    return _COMPRESSED.sub("", uri)
 
 
 def is_of(sources: Sequence[SourcePlace], uri: str) -> bool:
@@ -54,6 +73,7 @@ class Matches:
         grown: Begin with all bytes of a version with rows; with the complete lines after these.
         unfinished: Known, grown or one-line files that end inside a line; with the offset of that line.
         replaced: Rows of a different version exist.
+        compressed: Compressed files that begin with all bytes of a version with rows, and go on.
         undecided: An unfinished manifest may have it under an earlier name that no longer exists.
         passed: Versions that no longer exist, and that no file has or begins with.
     """
@@ -64,6 +84,7 @@ class Matches:
     grown: dict[str, FileRange] = field(default_factory=dict)
     unfinished: dict[str, int] = field(default_factory=dict)
     replaced: dict[str, Replacement] = field(default_factory=dict)
+    compressed: dict[str, Naming] = field(default_factory=dict)
     undecided: dict[str, Naming] = field(default_factory=dict)
     passed: list[Naming] = field(default_factory=list)
 
@@ -77,7 +98,7 @@ class Matches:
 
     def has_begun(self, uri: str) -> bool:
         """Whether rows of a different version of a file exist."""
-        return uri in self.grown or uri in self.unfinished or uri in self.replaced
+        return uri in self.grown or uri in self.unfinished or uri in self.replaced or uri in self.compressed
 
 
 class Matching:
@@ -123,6 +144,8 @@ class Matching:
         self._beginnings: dict[Beginning, list[Naming]] = {}
         self._of_length: dict[int, list[Naming]] = {}
         self._begins_with: dict[str, set[Beginning]] = {}
+        self._contents: dict[str, Beginning | None] = {}
+        self._longest_text = max((each.size_bytes for each in self._gone if each.is_text), default=0)
 
     def matches(self) -> Matches:
         found = self._found
@@ -217,8 +240,11 @@ class Matching:
 
     def _may_begin(self, uri: str, shortest_first: Sequence[Beginning], own: Collection[Naming]) -> bool:
         """Whether a file may begin with one of the versions."""
+        if not shortest_first:
+            return False
+        length = self._length(uri)
         for beginning in shortest_first:
-            if beginning[0] >= self._size(uri):
+            if beginning[0] >= length:
                 return False
             for each in self._beginnings[beginning]:
                 if each not in self._used and (each in own or (each.uri != uri and each in self._gone)):
@@ -251,19 +277,29 @@ class Matching:
     def _same(self, uri: str) -> Iterator[Naming]:
         """The versions with a file's bytes. If the other file was removed, this may still be a new one."""
         file = self._files[uri]
+        if (content := self._content(uri)) is not None:
+            # guard: a log that was compressed after its rotation is no new file
+            yield from (each for each in self._beginnings.get(content, ()) if each.is_text and self._was(uri, each))
+            return
         for version in self._of_length.get(self._size(uri), ()):
-            # guard: a file with the bytes of one that was removed is a new one
-            is_cut = self._now.version_at(version.uri) is not None
             # It was touched and then renamed; or an earlier call matched it with that version, which it still is.
             was_it = (file.etag or "") in {self._remembered.get(version.uri), self._remembered.get(uri)}
-            if (is_cut or was_it) and self._now.digest_of(file) == version.digest:
+            if (self._was(uri, version) or was_it) and self._now.digest_of(file) == version.digest:
                 yield version
+
+    def _was(self, uri: str, version: Naming) -> bool:
+        """Whether a file with a version's bytes is not just a new one like it."""
+        names = {version.uri, *self._now.names_of(version)}
+        # guard: a file with the bytes of one that was removed is a new one
+        is_cut = any(self._now.version_at(name) not in {None, version.etag} for name in names - {uri})
+        name = uncompressed_name(uri)
+        return is_cut or (name != uri and not names.isdisjoint({name, _ROTATED.sub("", name)}))
 
     def _add_begun(self, uri: str, version: Naming, own: Collection[Naming]) -> None:
         """Add a file that is a version, or begins with it."""
         found, file = self._found, self._files[uri]
         self._used.add(version)
-        if version.size_bytes == file.size_bytes:
+        if version.size_bytes == self._length(uri):
             found.renamed[uri] = version.uri
             return
         behind: FileRange | str
@@ -271,6 +307,9 @@ class Matching:
             behind = "no other file has taken that name yet"
         elif version in self._continued:  # guard: a version that was continued is not continued again
             behind = "the lines after the earlier ones are missing"
+        elif self._content(uri) is not None:
+            found.compressed[uri] = version
+            return
         else:
             behind = self._now.range_behind(file, version)
         if isinstance(behind, str):
@@ -284,6 +323,18 @@ class Matching:
 
     def _size(self, uri: str) -> int:
         return self._files[uri].size_bytes or 0
+
+    def _content(self, uri: str) -> Beginning | None:
+        """A compressed file's content, if a version of a log that is gone may be in it."""
+        if uri not in self._contents:
+            is_asked = self._longest_text and not is_s3(uri)
+            self._contents[uri] = self._now.content_of(self._files[uri], self._longest_text) if is_asked else None
+        return self._contents[uri]
+
+    def _length(self, uri: str) -> int:
+        """The length of a file's content."""
+        content = self._content(uri)
+        return content[0] if content is not None else self._size(uri)
 
     def _has_left(self, version: Naming) -> bool:
         return (self._now.version_at(version.uri) or "") != (version.etag or "")

@@ -179,6 +179,9 @@ class _NewFiles(Source):
         for uri, naming in found.undecided.items():
             detail = f"manifest {naming.manifest_id} names it as {naming.uri}, and is not done"
             plan.left_out.append(LeftOut(uri, "undecided", detail))
+        for uri, naming in found.compressed.items():
+            detail = f"begins with the {naming.size_bytes:,} bytes of {naming.uri} in manifest {naming.manifest_id}"
+            plan.left_out.append(LeftOut(uri, "compressed", f"{detail}, and goes on"))
         for uri, end in found.unfinished.items():
             detail = f"its last line, from byte {end:,} on, has no line feed; expected one at its end"
             plan.left_out.append(LeftOut(uri, "unfinished", detail))

@@ -4,6 +4,7 @@ Each line that is ever written has an id of its own. After each call, no id is i
 is there is in a row, unless the call has named the file.
 """
 
+import gzip
 import itertools
 import os
 import shutil
@@ -73,6 +74,7 @@ class FolderLife(RuleBasedStateMachine):
         self.harness.store = DiskAndMemory(self.harness, str(self.raw))
         self.ids, self.times = itertools.count(1), itertools.count(FIRST_NS, 10**9)
         self.earlier: dict[str, list[tuple[bytes, int]]] = {}
+        self.moved = set[str]()  # since the last call, which only a call can tell from new ones once they are copied
 
     def teardown(self) -> None:
         if hasattr(self, "top"):
@@ -142,6 +144,7 @@ class FolderLife(RuleBasedStateMachine):
         if path.exists() and path != target:
             target.parent.mkdir(exist_ok=True)
             path.rename(target)
+            self.moved.add(other)
 
     @rule(name=names, other=names)
     def rotate(self, name: str, other: str) -> None:
@@ -153,11 +156,26 @@ class FolderLife(RuleBasedStateMachine):
     def copy_and_truncate(self, name: str, other: str, number: int, grown: bool = False) -> None:
         """It is copied, perhaps with last lines, and goes on empty."""
         path = self.raw / name
-        if path.exists() and name != other:
+        if path.exists() and name != other and name not in self.moved:
             if grown:
                 self.append(name)
             self._write(other, path.read_bytes(), next(self.times))
             self._write(name, self._lines(number), next(self.times), in_place=True)
+
+    @rule(name=names, grown=st.booleans())
+    def compress(self, name: str, grown: bool = False, goes_on: bool = True) -> None:
+        """It is compressed at its rotation, perhaps with last lines, keeps its time, and a new one begins."""
+        path = self.raw / name
+        if grown:
+            self.append(name)
+        target = path.with_name(f"{path.name}.gz")
+        if path.exists() and not target.exists() and name not in self.moved:
+            time = path.stat().st_mtime_ns
+            target.write_bytes(gzip.compress(path.read_bytes()))
+            os.utime(target, ns=(time, time))
+            path.unlink()
+            if goes_on:
+                self.write(name, 1)
 
     @rule(name=names)
     def remove(self, name: str) -> None:
@@ -174,6 +192,7 @@ class FolderLife(RuleBasedStateMachine):
                 return
         else:
             self._check(self._call(policy, None))
+            self.moved.clear()
 
     def planner(self, policy: OnReplaced, dies: CrashPoint | None = None) -> FolderPlanner:
         app = self.harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
@@ -214,9 +233,10 @@ class FolderLife(RuleBasedStateMachine):
         assert max(found.values(), default=0) <= 1
         verified = self.harness.verification()
         named = {each.uri for each in (*left_out, *verified.quarantined_files)}
-        for path in self.raw.rglob("*.ndjson"):
+        for path in filter(Path.is_file, self.raw.rglob("*")):
             if str(path) not in named:
-                missing = set(ids(path.read_bytes())) - found.keys()
+                content = path.read_bytes()
+                missing = set(ids(gzip.decompress(content) if path.suffix == ".gz" else content)) - found.keys()
                 assert not missing, f"{path}: {missing} nowhere"
         assert (verified.discrepancies, verified.unfinished) == ([], 0)
 
@@ -390,6 +410,7 @@ def test_a_history_of_logs(seed: int) -> None:
         lambda: life.rename(name(), name()): 2,
         lambda: life.rotate(name(), name()): 2,
         lambda: life.copy_and_truncate(name(), name(), random.randint(0, 2), random.random() < 0.5): 4,
+        lambda: life.compress(name(), random.random() < 0.3): 2,
         lambda: life.touch(name()): 1,
         lambda: (life.compact("quarantine", None), life.remove(name())): 1,
     }

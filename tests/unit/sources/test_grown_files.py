@@ -1,5 +1,6 @@
 """Files that were renamed and then appended to: when their beginnings are read, and which version each begins with."""
 
+import gzip
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -185,6 +186,34 @@ def test_a_file_with_the_bytes_of_one_that_was_removed(life: FolderLife) -> None
     life.rename("b.ndjson", "e.ndjson")
     assert asked(life)[1] == []
     assert len(life.rows()) == 6 + 2
+
+
+def test_a_log_that_is_compressed_after_its_rotation(life: FolderLife) -> None:
+    """It has its rows; if it has more lines, it is left out until it is decompressed."""
+    life.rotate("a.ndjson", "a-1.ndjson")
+    life.write("a.ndjson", 1)
+    assert asked(life)[1] == []
+    life.compress("a-1.ndjson", goes_on=False)
+    assert asked(life)[1] == []
+    assert len(life.rows()) == 6 + 1 + 1
+    life.compress("a.ndjson", grown=True)
+    [found] = life._call("append", None)
+    assert (found.reason, Path(found.uri).name) == ("compressed", "a.ndjson.gz")
+    content = gzip.decompress((life.raw / "a.ndjson.gz").read_bytes())
+    life.remove("a.ndjson.gz")
+    life._write("a-2.ndjson", content, next(life.times))
+    assert asked(life)[1] == []
+    assert len(life.rows()) == 6 + 1 + 1 + 1 + 1
+
+
+def test_a_compressed_file_with_the_bytes_of_one_that_was_removed(life: FolderLife) -> None:
+    """Its name shows whether it is that file."""
+    life.write("d.ndjson", 1)
+    life.rename("d.ndjson", "d.ndjson.bak")
+    life.compress("b.ndjson", goes_on=False)
+    (life.raw / "b.ndjson.gz").rename(life.raw / "e.ndjson.gz")
+    assert asked(life)[1] == []
+    assert len(life.rows()) == 6 + 1 + 2
 
 
 def test_an_unfinished_line(life: FolderLife) -> None:

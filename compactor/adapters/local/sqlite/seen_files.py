@@ -5,18 +5,20 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
 from compactor.core.layout import Layout, ManifestKey, canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import AskedBeginnings, Beginning
+from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings, digest_of_first
 from compactor.ndjson.files.object_reading import whole
 from compactor.sources.file_search import Naming
 from compactor.sources.folders.history import Known, Shorter
 from compactor.sources.folders.known_files import Version
+from compactor.sources.folders.matching import uncompressed_name
 
 _VARIABLE = "XDG_CACHE_HOME"
 
@@ -176,6 +178,12 @@ class LocalSeenFiles:
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
         return {uri: etag for uri, etag, _ in self._seen(uris)}
 
+    def names(self, etag: str) -> list[str]:
+        if self.path and Path(self.path).exists():
+            with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
+                return [uri for (uri,) in rows.execute("SELECT uri FROM seen WHERE etag = ?", (etag,))]
+        return []
+
     def digest(self, file: ObjectInfo) -> str:
         if is_s3(file.uri):
             return ""
@@ -185,8 +193,33 @@ class LocalSeenFiles:
             self._fresh[file.uri] = known
         return known[-1]
 
+    def content(self, file: ObjectInfo, most_bytes: int) -> Beginning | None:
+        if uncompressed_name(file.uri) == file.uri or self._codec(file) == "none":
+            return None
+        named = replace(file, uri=f"{file.uri}#content")  # a row of its own in the cache
+        known = self._fresh.get(named.uri) or self._known(named)
+        if known is None or known[1:3] != (file.etag, file.stamp):
+            length, digest = 0, ContentDigest()
+            for piece in digest.passing(self._decoded(file)):
+                length += len(piece)
+                if length > most_bytes:
+                    return length, ""
+            known = (named.uri, file.etag, file.stamp, f"{length} {digest.of_whole(length)}")
+            self._fresh[named.uri] = known
+        length_text, _, found = known[-1].partition(" ")
+        return int(length_text), found
+
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
-        return set() if is_s3(file.uri) else beginnings(whole(self.store, file), asked)
+        if is_s3(file.uri):
+            return set()
+        is_plain = uncompressed_name(file.uri) == file.uri
+        return beginnings(whole(self.store, file) if is_plain else self._decoded(file), asked)
+
+    def _codec(self, file: ObjectInfo) -> str:
+        return sniff(self.store.read_range(file.uri, 0, SNIFF_BYTES, etag=file.etag))
+
+    def _decoded(self, file: ObjectInfo) -> Iterator[bytes]:
+        return decode(self._codec(file), whole(self.store, file))
 
     def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
         # guard: a line that goes on is not taken in two
