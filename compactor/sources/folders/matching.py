@@ -262,7 +262,8 @@ class Matching:
     def _begun(self, uri: str) -> Iterator[Naming]:
         """The versions that are a proper beginning of a file, the longest first."""
         for beginning in sorted(self._begins_with.get(uri, ()), reverse=True):
-            yield from self._beginnings[beginning]
+            if beginning[0] < self._length(uri):
+                yield from self._beginnings[beginning]
 
     def _of_another_name(self, uri: str) -> Naming | None:
         """The version under a different name that a file is or begins with, if that name no longer has it."""

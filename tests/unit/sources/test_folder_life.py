@@ -192,7 +192,6 @@ class FolderLife(RuleBasedStateMachine):
                 return
         else:
             self._check(self._call(policy, None))
-            self.moved.clear()
 
     def planner(self, policy: OnReplaced, dies: CrashPoint | None = None) -> FolderPlanner:
         app = self.harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
@@ -210,6 +209,7 @@ class FolderLife(RuleBasedStateMachine):
         if plan.replacements:
             replaced = rebuilding.replacer(app, lambda _: harness.engine()).replace(plan.replacements)
             left_out += [LeftOut(each.file.uri, "replaced", why) for each, why in replaced.refused]
+        self.moved.clear()
         return left_out
 
     def _work(self, dies: CrashPoint | None) -> list[Commit]:
