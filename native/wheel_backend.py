@@ -4,9 +4,11 @@
 """
 
 import importlib
+import os
 import shutil
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 MATURIN = "maturin==1.16.0"
@@ -25,7 +27,14 @@ def _is_native(config_settings: Settings) -> bool:
 
 
 def _backend(config_settings: Settings) -> Any:
-    return importlib.import_module("maturin" if _is_native(config_settings) else "setuptools.build_meta")
+    return _maturin() if _is_native(config_settings) else importlib.import_module("setuptools.build_meta")
+
+
+def _maturin() -> Any:
+    """maturin, which runs its own program by name. Without build isolation, that is beside Python."""
+    if shutil.which("maturin") is None:
+        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    return importlib.import_module("maturin")
 
 
 def _needed(config_settings: Settings = None) -> list[str]:
@@ -48,7 +57,7 @@ def get_requires_for_build_sdist(_config_settings: Settings = None) -> list[str]
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """Make the archive of the sources; returns its name."""
-    name: str = importlib.import_module("maturin").build_sdist(sdist_directory, config_settings)
+    name: str = _maturin().build_sdist(sdist_directory, config_settings)
     return name
 
 

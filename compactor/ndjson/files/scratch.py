@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import gettempdir, mkdtemp
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, ScratchFull, StoreUnavailable
@@ -48,13 +48,25 @@ def is_left(handle: int) -> bool:
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A new folder for scratch files, which only this user can read, held and then deleted."""
-    with TemporaryDirectory(prefix=TEMPORARY_PREFIX) as folder:
-        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    folder, handle = _held_folder()
+    try:
+        yield folder
+    finally:
+        rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+def _held_folder() -> tuple[Path, int]:
+    while True:
+        folder = Path(mkdtemp(prefix=TEMPORARY_PREFIX))
         try:
-            hold(handle)
-            yield Path(folder)
-        finally:
-            os.close(handle)
+            handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        # An erasure may have taken it for a leftover before it was held.
+        if hold(handle) and os.fstat(handle).st_nlink:
+            return folder, handle
+        os.close(handle)
 
 
 def remove_scratch_folders() -> Iterator[str]:
