@@ -62,6 +62,8 @@ def _close_a_date(app: App) -> None:
 def _compact(app: App) -> None:
     """Plan, work and verify, as `compactor compact` does."""
     [raw] = app.settings.input.allowed_prefixes
+    # Earlier calls left it there.
+    app.seen_file = "" if is_s3(raw) else str(Path(raw).parent / "state" / "seen.sqlite")
     finding.folder_planner(app, [SourcePlace(raw)], planner=planning.planner(app)).plan()
     _start(app)
     operating.verifier(app).verify_all()

@@ -91,6 +91,8 @@ class App:
         if unknown := replacements.keys() - Replacements.__annotations__.keys():
             raise TypeError(f"no port is called {sorted(unknown)}; expected some of {[*Replacements.__annotations__]}")
         self.settings = settings
+        self.listing: Listing | None = None
+        self.seen_file: str | None = None
         self.on_crash_point = on_crash_point
         self.on_result = on_result
         self.leave_others = leave_others
@@ -156,19 +158,6 @@ class App:
     @cached_property
     def store(self) -> ObjectStore:
         return self.store_spec.open()
-
-    @cached_property
-    def listing(self) -> "Listing":
-        from compactor.adapters.source_listing import SourceListing
-
-        return SourceListing(self.store, self.store_spec.confined)
-
-    @cached_property
-    def seen_file(self) -> str:
-        """The SQLite file that remembers local files; empty for none."""
-        from compactor.adapters.local.sqlite.seen_files import seen_file
-
-        return seen_file(self.layout)
 
     @cached_property
     def ledger(self) -> Ledger:

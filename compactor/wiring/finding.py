@@ -18,6 +18,7 @@ from compactor.wiring.planning import planner
 if TYPE_CHECKING:
     from compactor.sources.folders.history import SummarisedFiles
     from compactor.sources.folders.planning import FolderPlanner, OnReplaced
+    from compactor.sources.input_files import Listing
     from compactor.sources.spill import SpilledFile
 
 # Functions plan no folders, and have no SQLite.
@@ -58,7 +59,7 @@ def plan(
         return found
 
     def listed(plan: Plan) -> "Iterator[SpilledFile]":
-        files = source_files(app.listing, sources, plan, skips=_skips(app), with_hidden=scope.hidden)
+        files = source_files(_listing(app), sources, plan, skips=_skips(app), with_hidden=scope.hidden)
         return dated_files(files, scope, plan, app.clock.now())
 
     with unplanned(app, made, listed) as files:
@@ -94,32 +95,34 @@ def folder_planner(
     planner: Planner,
 ) -> "FolderPlanner":
     """The planner of sources whose files may be touched, renamed or appended to."""
-    from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+    from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles, LocalSummarisedFiles, seen_file
     from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
     from compactor.sources.folders.planning import FolderPlanner
+    from compactor.sources.folders.stored_history import StoredSummarisedFiles
 
+    seen = seen_file(app.layout) if app.seen_file is None else app.seen_file
+    # Local files may be renamed, and appended to, so an index by name, as for S3, is not enough.
+    summarised: SummarisedFiles | None = LocalSummarisedFiles(seen) if seen else None
+    if is_s3(app.layout.state) and all(is_s3(place.folder) for place in sources):
+        summarised = StoredSummarisedFiles(app.store, app.layout)
     return FolderPlanner(
         planner=planner,
         allowed_prefixes=app.settings.input.allowed_prefixes,
-        listing=app.listing,
+        listing=_listing(app),
         skips=_skips(app),
         sources=sources,
-        seen=LocalSeenFiles(app.store, app.seen_file),
-        summarised=_summarised(app, sources),
+        seen=LocalSeenFiles(app.store, seen),
+        summarised=summarised,
         new_spill=SqliteSpill,
         scope=scope,
         on_replaced=on_replaced,
     )
 
 
-def _summarised(app: App, sources: Sequence[SourcePlace]) -> "SummarisedFiles | None":
-    from compactor.adapters.local.sqlite.seen_files import LocalSummarisedFiles
-    from compactor.sources.folders.stored_history import StoredSummarisedFiles
+def _listing(app: App) -> "Listing":
+    from compactor.adapters.source_listing import SourceListing
 
-    # Local files may be renamed, and appended to, so an index by name, as for S3, is not enough.
-    if is_s3(app.layout.state) and all(is_s3(place.folder) for place in sources):
-        return StoredSummarisedFiles(app.store, app.layout)
-    return LocalSummarisedFiles(app.seen_file) if app.seen_file else None
+    return app.listing or SourceListing(app.store, app.store_spec.confined)
 
 
 def _skips(app: App) -> Callable[[str], str]:

@@ -159,9 +159,9 @@ class Feeder:
         """Run the planner over its part of the files; whether none is left for a later run."""
         place = f"{self._input}/planned"
         try:
-            plan = finding.plan(self._new_planner(), place, FileScope(hidden=True))
+            plan = finding.plan(self._new_planner(), place, FileScope(hidden=True), on_replaced="append")
         except StuckError:  # a manifest that the job may not read may name the same files; an operator may read it
-            plan = finding.plan(self._app, place, FileScope(hidden=True))
+            plan = finding.plan(self._app, place, FileScope(hidden=True), on_replaced="append")
         except CompactorError:
             return False
         self.record.events["plan runs"] += 1

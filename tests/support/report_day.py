@@ -160,7 +160,7 @@ class ReportDay:
 
     def _rejects(self, manifest_id: str, reports: list[FileReport]) -> list[StagedFile]:
         rows = [
-            (manifest_id, report.uri, 7 + number, 0, reason, RAW.get(reason, b"what cannot be read"))
+            (manifest_id, report.uri, 7 + number, 0, reason, RAW.get(reason, b"what cannot be read"), None)
             for report in reports
             for reason, lines in report.rejects.items()
             for number in range(min(lines, 5))

@@ -79,11 +79,6 @@ ReadFile = Callable[[OpenedFile, Callable[[Reject], None]], tuple[LineCounts, T]
 """Reads one file to its end and passes its rejects to the given function. May raise `FileError` and store errors."""
 
 
-MAX_EXPANSION = 100
-"""Files of a task that decode to more than so many times their bytes, and more than the largest file, are held back.
-Measured logs expand by 5 to 30, and a bomb by 1,000 (gzip) to 1,000,000 (bzip2)."""
-
-
 class FileWalk:
     """Reads the files of one task. A context manager.
 
@@ -119,8 +114,6 @@ class FileWalk:
         self._counted_bytes = counted_bytes
         self._disk = DiskWaits()
         self.stored_bytes_read = 0
-        self._max_decoded_bytes = limits.max_decompressed_bytes
-        self._decoded_bytes = self._walked_bytes = 0
 
     def __enter__(self) -> Self:
         self.folder = self._stack.enter_context(scratch_folder())
@@ -168,9 +161,7 @@ class FileWalk:
         digest = file.opened.digest
         with closing(read_ranges(self._input, file.opened, self._pool)) as stored:
             try:
-                for piece in decode(file.codec, self._counted(digest.passing(stored) if digest else stored)):
-                    self._decoded_bytes += len(piece)
-                    yield piece
+                yield from decode(file.codec, self._counted(digest.passing(stored) if digest else stored))
             except AccessError as exc:  # concerns this file, not one of the job's places
                 raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
@@ -230,7 +221,6 @@ class FileWalk:
         codec = "none" if file.grown else sniff(opened.first[:SNIFF_BYTES])
         spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
-            self._check_expansion(opened)
             path_values = PathValues(file.path_columns) if file.path_columns else None
             opened_file = OpenedFile(index, file.uri, file.origin_uri, opened, codec, path_values)
             counts, found = read(opened_file, in_whole_file(file.grown, spool.add))
@@ -248,20 +238,6 @@ class FileWalk:
             spool.close()
         self.scratch.kept_bytes = self._rejects.size_bytes
         return walked
-
-    def _check_expansion(self, opened: Opened) -> None:
-        """Quarantine a file if those before it decoded to so much that the manifest may be made of such files.
-
-        A redrive reads it first, or after fewer others. Files that were compacted before are always read again.
-        """
-        self._walked_bytes += opened.size_bytes
-        most = self._max_decoded_bytes + MAX_EXPANSION * self._walked_bytes
-        if self._formats.recognises and self._decoded_bytes > most:
-            raise FileError(
-                FileStatus.TOO_LARGE,
-                f"the files before it decode to {self._decoded_bytes:,} bytes; expected at most {most:,}, by "
-                f"max_decompressed_bytes and {MAX_EXPANSION} times the stored bytes",
-            )
 
     def _check_kind(self, file: ManifestFile, counts: LineCounts, spool: RejectSpool) -> None:
         """Quarantine a file without records if its rejects show that it is of a different kind.

@@ -33,7 +33,17 @@ from tests.support.terminals import call
 DOCS = Path(__file__).parents[3] / "docs"
 DISMISS = "compactor dismiss --in rows"
 FOLDER = Suggestions("rows", "compactor compact SRC rows")
-LEFT_OUT = ("replaced", "forbidden", "changed", "undecided", "unfinished", "unsettled", "bad_name", *LINKS)
+LEFT_OUT = (
+    "replaced",
+    "compressed",
+    "forbidden",
+    "changed",
+    "undecided",
+    "unfinished",
+    "unsettled",
+    "bad_name",
+    *LINKS,
+)
 OF_FILES = [*(Cause(str(status)) for status in sorted(NEEDS_OPERATOR)), Cause.JSON, Cause.RANGE]  # type: ignore[call-arg]
 ROWS = b"".join(b'{"id": %d}\n' % number for number in range(400))
 

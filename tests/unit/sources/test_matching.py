@@ -76,6 +76,12 @@ class Now:
     def version_at(self, uri: str) -> str | None:
         return self._versions.get(uri)
 
+    def names_of(self, _: Naming) -> list[str]:
+        return []
+
+    def content_of(self, _file: ManifestFile, _most_bytes: int) -> Beginning | None:
+        return None
+
     def beginnings_of(self, uris: Sequence[str], _: AskedBeginnings) -> list[set[Beginning]]:
         return [set() for _ in uris]
 
