@@ -73,6 +73,7 @@ _OF_REASON = {
     "dangling_link": Cause.DANGLING_LINK,
     "bad_name": Cause.BAD_NAME,
 }
+_LEFT_OUT = frozenset(_OF_REASON.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,8 @@ def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> Next
     """What to do about a cause; for one manifest if its id is given."""
     redrive = suggest.call("redrive files", *(["--manifest", manifest_id] if manifest_id else []))
     again = suggest.again_with()
-    if not again and cause is Cause.REPLACED:
-        prefix = [suggest.prefix] if suggest.prefix else []
-        blanks = " ".join([*([] if prefix else ["<PREFIX>"]), "--on-replaced rebuild"])
-        return NextStep(cause.fix, (suggest.call("plan", *prefix, blanks=blanks),))
+    if not again and cause in _LEFT_OUT:
+        return _planned_again(cause, suggest)
     if not again:
         stop = [suggest.call("stop")] if cause.how == "restart" else []
         return NextStep(cause.fix, (*stop, redrive))
@@ -121,6 +120,16 @@ def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> Next
     if cause is Cause.REPLACED:
         return NextStep(cause.fix, (suggest.again_with("--on-replaced rebuild"),))
     return NextStep(cause.fix, (again,) if cause.how == "deliver" else (redrive, again))
+
+
+def _planned_again(cause: Cause, suggest: Suggestions) -> NextStep:
+    """What to do in a job about input that a plan left out. A plan rebuilds no rows, unlike `compact`."""
+    prefix = [suggest.prefix] if suggest.prefix else []
+    blanks = [] if prefix else ["<PREFIX>"]
+    if cause is not Cause.REPLACED:
+        return NextStep(cause.fix, (suggest.call("plan", *prefix, blanks=" ".join(blanks)),))
+    again = suggest.call("plan", *prefix, blanks=" ".join([*blanks, "--on-replaced append"]))
+    return NextStep("decide to keep the rows of both versions", (again,))
 
 
 _WHY = "--why <TEXT>"

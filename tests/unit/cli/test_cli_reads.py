@@ -62,7 +62,9 @@ def test_plan_of_files_that_changed(workspace: Workspace) -> None:
     assert [document[name] for name in ("touched", "renamed", "grown", "planned_before")] == [1, 1, 1, 4]
     assert ([each["reason"] for each in document["left_out"]], code) == (["replaced"], 3)
     shown = workspace.call("plan", str(raw))
-    assert f"compactor plan {raw} --on-replaced append" in shown.stdout
+    again = f"compactor plan {raw} --on-replaced append"
+    assert again in shown.stdout
+    assert again in workspace.call("verify").stdout
     document, code = workspace.json("plan", str(raw), "--on-replaced", "append")
     assert (sum(each["files"] for each in document["manifests"]), code) == (1, 0)
 

@@ -164,6 +164,9 @@ def test_each_step_names_a_command(cause: Cause, suggest: Suggestions) -> None:
         assert suggest.again_with() in move.commands[-1]
     elif suggest is FOLDER:
         assert all(command.startswith(FOLDER.again) for command in move.commands)
+    else:
+        option = " --on-replaced append" if cause is Cause.REPLACED else ""
+        assert move.commands == (f"compactor plan <PREFIX>{option}",)
 
 
 @pytest.mark.parametrize("suggest", [FOLDER, Suggestions(failed="/w/failed/")], ids=["folder", "job"])

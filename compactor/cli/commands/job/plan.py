@@ -24,7 +24,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.errors import ExitCode
 from compactor.core.logs.names import LogName, is_log
 from compactor.core.text.formatting import count, size
-from compactor.core.text.safe_text import Suggestions, quoted
+from compactor.core.text.safe_text import Suggestions
 from compactor.settings.places import parse_place
 from compactor.sources.candidates import SKIP_REASONS
 from compactor.sources.folders.planning import OnReplaced
@@ -144,7 +144,7 @@ def plan(
         if of_inventory is not None:
             show_end(of_inventory, dry_run=dry_run)
         if made.left_out:
-            _show_left_out(made, replace(app.settings.suggestions, again=f"compactor plan {quoted(prefix or '')}"))
+            _show_left_out(made, replace(app.settings.suggestions, prefix=prefix or ""))
     needs_operator = made.stalled or bool(made.left_out) or (of_log is not None and _needs_operator(of_log))
     return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
 
@@ -197,11 +197,5 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
 def _show_left_out(made: Plan, suggest: Suggestions) -> None:
     """Print the files that need an operator, and what to do about them."""
     print_fields(left_out_fields(made.left_out))
-    others = [each for each in made.left_out if each.reason != "replaced"]
-    moves = left_out_moves(others, suggest)
-    if len(others) < len(made.left_out):
-        moves.append(
-            f"to add all lines of replaced files to the earlier rows: {suggest.again_with('--on-replaced append')}"
-        )
-    for move in moves:
+    for move in left_out_moves(made.left_out, suggest):
         echo(f"next        {move}")
