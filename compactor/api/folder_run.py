@@ -241,8 +241,7 @@ class FolderRun:
         result = replace(result, envelopes=tuple(find_envelopes(app.store, self._longest_rows)))
         if result.is_unfinished:
             return result
-        sources = self.folder.paths.sources
-        finding.note_replaced(app, result.plan, sources)
+        finding.note_replaced(app, result.plan, self.folder.paths.sources)
         streaming.publisher(app).cover_columns(app.registry.latest().version)  # if it was deleted
         verified = self._verified(app)
         settled = {(each.manifest_id, each.uri): each for each in self._settled(app, verified)}

@@ -159,7 +159,8 @@ class _NewFiles(Source):
             for key, each in zip(keys, page, strict=True):
                 if state_of(claimed, key) == "free" or each.uri in suspects:
                     open_ones[each.uri] = Listed(each, self.of.state.rules.with_path_columns(each.as_named()))
-                    released |= {each.uri} if key in claimed else set()
+                    if key in claimed:
+                        released.add(each.uri)
         return open_ones, suspects, released
 
     def _known(self, *, may_learn: bool) -> KnownFiles:

@@ -187,39 +187,44 @@ class LocalSeenFiles:
     def digest(self, file: ObjectInfo) -> str:
         if is_s3(file.uri):
             return ""
-        known = self._fresh.get(file.uri) or self._known(file)
-        if known is None or known[1:3] != (file.etag, file.stamp):
-            known = (file.uri, file.etag, file.stamp, self._read(file))
-            self._fresh[file.uri] = known
-        return known[-1]
+        found = self._noted(file)
+        return self._note(file, self._read(file)) if found is None else found
 
     def content(self, file: ObjectInfo, most_bytes: int) -> Beginning | None:
-        if uncompressed_name(file.uri) == file.uri or self._codec(file) == "none":
+        codec = self._codec(file)
+        if codec == "none":
             return None
         named = replace(file, uri=f"{file.uri}#content")  # a row of its own in the cache
-        known = self._fresh.get(named.uri) or self._known(named)
-        if known is None or known[1:3] != (file.etag, file.stamp):
+        found = self._noted(named)
+        if found is None:
             length, digest = 0, ContentDigest()
-            for piece in digest.passing(self._decoded(file)):
+            for piece in digest.passing(decode(codec, whole(self.store, file))):
                 length += len(piece)
                 if length > most_bytes:
                     return length, ""
-            known = (named.uri, file.etag, file.stamp, f"{length} {digest.of_whole(length)}")
-            self._fresh[named.uri] = known
-        length_text, _, found = known[-1].partition(" ")
-        return int(length_text), found
+            found = self._note(named, f"{length} {digest.of_whole(length)}")
+        length_text, _, of_all = found.partition(" ")
+        return int(length_text), of_all
 
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
         if is_s3(file.uri):
             return set()
-        is_plain = uncompressed_name(file.uri) == file.uri
-        return beginnings(whole(self.store, file) if is_plain else self._decoded(file), asked)
+        return beginnings(decode(self._codec(file), whole(self.store, file)), asked)
 
     def _codec(self, file: ObjectInfo) -> str:
+        """The codec of a file whose name says that it is compressed; `none` for any other one."""
+        if uncompressed_name(file.uri) == file.uri:
+            return "none"
         return sniff(self.store.read_range(file.uri, 0, SNIFF_BYTES, etag=file.etag))
 
-    def _decoded(self, file: ObjectInfo) -> Iterator[bytes]:
-        return decode(self._codec(file), whole(self.store, file))
+    def _noted(self, file: ObjectInfo) -> str | None:
+        """What was noted of this version of a file."""
+        known = self._fresh.get(file.uri) or self._known(file)
+        return known[-1] if known is not None and known[1:3] == (file.etag, file.stamp) else None
+
+    def _note(self, file: ObjectInfo, value: str) -> str:
+        self._fresh[file.uri] = (file.uri, file.etag, file.stamp, value)
+        return value
 
     def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
         # guard: a line that goes on is not taken in two
