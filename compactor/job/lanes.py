@@ -38,26 +38,12 @@ class FairQueue(Generic[T]):
         sources.setdefault(share.source, deque()).append(item)
         self._count += 1
 
-    def pop(self) -> T:
-        """Take the first item of the share whose turn it is.
-
-        Raises:
-            IndexError: It is empty.
-        """
-        if (found := self._first()) is None:
-            raise IndexError
-        return self._taken(*found)
-
-    def pop_other(self, sources: Collection[str]) -> T | None:
-        """Take the first item of a share of another source; None if there is none."""
-        found = self._first(sources)
-        return None if found is None else self._taken(*found)
-
-    def _first(self, but: Collection[str] = ()) -> tuple[int, str] | None:
+    def pop(self, but: Collection[str] = ()) -> T | None:
+        """Take the first item of the share whose turn it is, except of some sources; None if there is none."""
         # At most the excluded ones are passed over in each class.
-        return next(
-            ((size, source) for size, sources in self._classes.items() for source in sources if source not in but), None
-        )
+        shares = ((size, source) for size, sources in self._classes.items() for source in sources if source not in but)
+        found = next(shares, None)
+        return None if found is None else self._taken(*found)
 
     def _taken(self, size_class: int, source: str) -> T:
         sources = self._classes[size_class]
@@ -155,7 +141,8 @@ class WorkQueue:
         """
         if self.slots == 1 or self._trusted < self.slots or any(each.alone for each in self.in_flight.values()):
             return None
-        begun = self._fresh.pop_other({each.share.source for each in self.in_flight.values()})
+        # guard: the spare slot is for a source that has none in flight
+        begun = self._fresh.pop({each.share.source for each in self.in_flight.values()})
         return None if begun is None else self._begun(replace(begun, alone=False))
 
     def next(self, others: int = 0) -> Delivery | None:
@@ -171,8 +158,8 @@ class WorkQueue:
             begun = replace(self._again.popleft(), lane=Lane.AGAIN)
             # So many share one cause: they get every second turn, or their number would grow without limit.
             self._fresh_until_again = 1 if len(self._again) > self.slots * OTHERS_FIRST else FRESH_BEFORE_AGAIN
-        elif self._fresh:
-            begun = self._fresh.pop()
+        elif (fresh := self._fresh.pop()) is not None:
+            begun = fresh
             self._fresh_until_again -= 1
         else:
             return None
@@ -282,7 +269,7 @@ class SharedSlots:
         with self.lock:
             while self._slots_taken < self.slots and not self.is_alone and self._begin_one():
                 pass
-            if self._slots_taken == self.slots and not self.is_alone:
+            if self._slots_taken == self.slots and not self.is_alone:  # guard: no source holds all slots
                 self._begin_spare()
 
     @property

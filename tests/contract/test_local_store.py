@@ -17,6 +17,7 @@ import pytest
 from compactor.adapters.local.durable import remove_temporaries
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.ndjson.files.scratch import hold
 
 STORE = LocalStore()
 
@@ -115,6 +116,19 @@ def test_temporary_files_go_with_their_writers(tmp_path: Path) -> None:
     assert STORE.read(f"{tmp_path}/below/a") == b"1"
     assert list(remove_temporaries(str(tmp_path))) == []
     assert inside(tmp_path) == ["below"]
+
+
+def test_a_temporary_file_that_was_deleted_before_it_was_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An erasure takes it for a leftover: the write goes to a different one, and nothing is lost."""
+
+    def erased_first(handle: int) -> bool:
+        monkeypatch.undo()
+        assert list(remove_temporaries(str(tmp_path))) == []
+        return hold(handle)
+
+    monkeypatch.setattr("compactor.adapters.local.durable.hold", erased_first)
+    STORE.put(f"{tmp_path}/a", b"1")
+    assert (STORE.read(f"{tmp_path}/a"), inside(tmp_path)) == (b"1", ["a"])
 
 
 def test_writing_leaves_only_what_was_written(tmp_path: Path) -> None:

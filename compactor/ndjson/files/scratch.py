@@ -28,7 +28,7 @@ def hold(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
     The kernel unlocks it once all processes that hold it are dead.
     """
     try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)  # guard: the kernel tells whether the writer of a temporary lives
     except OSError as exc:  # others than this one: the file system has no locks
         return not isinstance(exc, BlockingIOError)
     return True
@@ -39,7 +39,7 @@ def is_left(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return False
+        return False  # guard: what a living process holds is no leftover
     except OSError:  # ctime, because a hard-linked copy keeps the mtime of its source
         return time.time() - os.fstat(handle).st_ctime > LEFTOVER_AGE_SECONDS
     return True
@@ -64,7 +64,7 @@ def _held_folder() -> tuple[Path, int]:
         except FileNotFoundError:
             continue
         # An erasure may have taken it for a leftover before it was held.
-        if hold(handle) and os.fstat(handle).st_nlink:
+        if hold(handle) and os.fstat(handle).st_nlink:  # guard: no scratch folder is used that was deleted
             return folder, handle
         os.close(handle)
 

@@ -33,6 +33,7 @@ class Waiting:
 
     sizes: deque[tuple[int, bool]] = field(default_factory=deque)
     begun: list[int] = field(default_factory=list)
+    spare: deque[int] = field(default_factory=deque)
 
     def begin_one(self, others: int) -> Delivery | None:
         if not self.sizes or (self.sizes[0][1] and others + len(self.begun) > 0):
@@ -42,7 +43,7 @@ class Waiting:
         return manifest(size, alone=alone)
 
     def begin_spare(self) -> Delivery | None:
-        return None
+        return manifest(self.spare.popleft(), alone=False) if self.spare else None
 
     def needs_all(self) -> bool:
         return bool(self.sizes) and self.sizes[0][1]
@@ -87,6 +88,20 @@ def test_a_stream_without_work_lends_its_share_and_saves_nothing() -> None:
     waiting["b"].sizes.extend([(GIB, False)] * 200)
     served = dealt(shared, waiting, 50)
     assert abs(served["a"] - served["b"]) <= 2 * GIB
+
+
+def test_one_more_manifest_starts_beside_full_slots() -> None:
+    """While all slots are taken, a stream starts one manifest that may have the spare slot, and not a second one."""
+    shared = SharedSlots(2, {"a": 1, "b": 1})
+    waiting = joined(shared, "a", "b")
+    waiting["b"].spare.extend([MIB, MIB])
+    waiting["a"].sizes.append((GIB, False))
+    shared.deal()
+    assert len(waiting["b"].spare) == 2  # a slot is free
+    waiting["a"].sizes.extend([(GIB, False)] * 2)
+    shared.deal()
+    shared.deal()
+    assert (waiting["a"].begun, len(waiting["b"].spare)) == ([GIB, GIB], 1)
 
 
 def test_one_that_needs_the_job_for_itself_gets_it_in_the_end() -> None:

@@ -60,7 +60,7 @@ class FairThreads:
 
     def _startable(self) -> list[Owner]:
         running = self._running.total()
-        if running == self.threads and self.threads > 1:
+        if running == self.threads and self.threads > 1:  # guard: no source holds all threads
             return [owner for owner in self._waiting if not self._of_sources[owner[:2]]]
         return list(self._waiting) if running < self.threads else []
 
