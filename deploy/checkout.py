@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, load_settings
 from deploy.artefacts import Artefact, artefacts
+from deploy.dashboard import with_alarms
 from deploy.locks import job_modules
+from deploy.order import with_calls_last
 from deploy.parameters_file import read_parameters
 from deploy.shards import with_shards
 from deploy.stack_parameters import settings_parameters, stack_parameters, with_names
@@ -54,13 +58,13 @@ def read_checkout(environment: str, new_session: NewSession, root: Path) -> Chec
     file = _settings_file(environment, root)
     files = artefacts(settings.metrics.environment, file, given.get("GlueVersion", ""), root / "dist")
     template = with_modules(load_template(), _modules(files, given))
-    template = with_shards(with_streams(template, settings), settings)
+    template = with_alarms(with_shards(with_streams(template, settings), settings))
     keys = {each.parameter: each.key for each in files if each.parameter}
     parameters = stack_parameters(template, settings_parameters(settings), keys, given, settings=settings)
     return Checkout(
         settings=settings,
         session=session,
-        template=with_names(template, parameters),
+        template=with_calls_last(with_names(template, parameters), parameters),
         parameters=parameters,
         files=files,
         tags=tags,
@@ -99,6 +103,9 @@ def _is_uploaded(s3: Any, bucket: str, key: str) -> bool:
     try:
         return bool(s3.list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)["KeyCount"])
     except s3.exceptions.NoSuchBucket as exc:
+        make = f"aws s3 mb s3://{bucket} --region {s3.meta.region_name}"
+        raise SettingsError([f"ArtefactBucketName: bucket {bucket} does not exist -> create it: {make}"]) from exc
+    except ClientError as exc:
         raise SettingsError(
-            [f"ArtefactBucketName: bucket {bucket} does not exist -> create it: aws s3 mb s3://{bucket}"]
+            [f"ArtefactBucketName: bucket {bucket} -> expected one of this account that you may list: {exc}"]
         ) from exc

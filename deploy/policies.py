@@ -11,14 +11,12 @@ from compactor.core.errors import SettingsError
 from compactor.settings.settings import load_settings
 from deploy import ROOT
 from deploy.parameters_file import read_parameters
+from deploy.policy_size import MANAGED_CHARACTERS, characters
 from deploy.resolved import Document, Resolver, pseudo_parameters
 from deploy.rights.check import check_statements
 from deploy.rights.deployer import deployer_statements
 from deploy.stack_parameters import settings_parameters
 from deploy.template_file import load_template
-
-POLICY_CHARACTERS = 6144
-"""The most characters of a managed policy, white space not counted [IAM quotas]."""
 
 
 @click.command()
@@ -74,7 +72,7 @@ def _packed(statements: Iterable[Document]) -> Iterator[Document]:
     policy: Document = _policy([])
     for each in statements:
         longer = _policy([*policy["Statement"], each])
-        if policy["Statement"] and _characters(longer) > POLICY_CHARACTERS:
+        if policy["Statement"] and characters(longer) > MANAGED_CHARACTERS:
             yield policy
             longer = _policy([each])
         policy = longer
@@ -83,10 +81,6 @@ def _packed(statements: Iterable[Document]) -> Iterator[Document]:
 
 def _policy(statements: list[Document]) -> Document:
     return {"Version": "2012-10-17", "Statement": statements}
-
-
-def _characters(policy: Document) -> int:
-    return len("".join(json.dumps(policy).split()))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from deploy.artefacts import Artefact
 from deploy.existing_names import Client, is_taken, planned_names
 from deploy.job_wheels import wheel_faults
 from deploy.pip import PackagingError
+from deploy.policy_size import policy_faults
 from deploy.resolved import pseudo_parameters
 from deploy.wheel import glibc_line
 
@@ -67,6 +68,9 @@ class Preflight:
             "artefact bucket": self._artefact_bucket,
             "input bucket": self._input_bucket,
             "names": self._names,
+            "policies": self._policies,
+            "alarms": self._alarms,
+            "Lake Formation": self._lake_formation,
             "Lambda quota": self._lambda_quota,
             "Glue quota": self._glue_quota,
             "region": self._region,
@@ -122,7 +126,10 @@ class Preflight:
         except ClientError as exc:
             code = exc.response.get("Error", {}).get("Code", "")
             if code in {"404", "NoSuchBucket"}:
-                return "fault", f"{key}: bucket {name} does not exist: aws s3 mb s3://{name}"
+                return (
+                    "fault",
+                    f"{key}: bucket {name} does not exist: aws s3 mb s3://{name} --region {self.session.region_name}",
+                )
             return "fault", f"{key}: bucket {name} belongs to another account, or these credentials may not list it"
         region = s3.get_bucket_location(Bucket=name).get("LocationConstraint") or "us-east-1"
         if region != self.session.region_name:
@@ -159,6 +166,49 @@ class Preflight:
             elif not is_free:
                 yield "warning", f"{kind} {name} exists and is not this stack's: if the change set adds it, it fails"
         yield "ok", f"{free} of {len(planned)} new names are free" if planned else "the stack keeps its names"
+
+    def _policies(self) -> Iterator[tuple[State, str]]:
+        known = {**pseudo_parameters(self.session.region_name, self.account), **self.parameters}
+        faults = list(policy_faults(self.template, known))
+        yield from (("fault", fault) for fault in faults)
+        if not faults:
+            yield "ok", "no role or policy is longer than IAM allows"
+
+    def _alarms(self) -> Iterator[tuple[State, str]]:
+        """Whether alarms reach a person."""
+        address, job = self.parameters["AlarmEmail"], self.parameters["JobName"]
+        topic = f"{job}-alarms"
+        confirmed, waiting = ([], []) if self.is_new else self._subscriptions(topic)
+        if address and self.is_new:
+            yield "ok", f"AWS sends {address} a mail; alarms reach it once the link in it was opened"
+        elif address in waiting:
+            yield "warning", f"{address} has not confirmed its subscription: open the link in the mail from AWS"
+        elif not confirmed:
+            yield "warning", f"alarms reach no person: set AlarmEmail, or subscribe to the topic {topic}"
+        else:
+            yield "ok", f"{len(confirmed)} confirmed subscriptions of the topic {topic}"
+
+    def _subscriptions(self, topic: str) -> tuple[list[str], list[str]]:
+        """The endpoints that confirmed their subscription of the topic, and those that did not."""
+        region = self.session.region_name
+        partition = pseudo_parameters(region, self.account)["AWS::Partition"]
+        arn = f"arn:{partition}:sns:{region}:{self.account}:{topic}"
+        pages = self.client("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=arn)
+        by_state: dict[bool, list[str]] = {True: [], False: []}
+        for each in (each for page in pages for each in page["Subscriptions"]):
+            by_state[each["SubscriptionArn"] != "PendingConfirmation"].append(each["Endpoint"])
+        return by_state[True], by_state[False]
+
+    def _lake_formation(self) -> Iterator[tuple[State, str]]:
+        """Whether Lake Formation decides who may create and query tables; by default IAM does."""
+        found = self.client("lakeformation").get_data_lake_settings()["DataLakeSettings"]
+        names = ("CreateDatabaseDefaultPermissions", "CreateTableDefaultPermissions")
+        if all(found.get(name) for name in names):
+            yield "ok", "IAM decides who may create and query tables"
+        else:
+            database = self.parameters["DatabaseName"]
+            rights = "CREATE_DATABASE for you, ALTER for the job's role and SELECT for who queries"
+            yield "warning", f"it decides here: {database} needs {rights}: see deploy/README.md"
 
     def _owned(self) -> dict[str, str]:
         """The resources of the stack: their names, URLs or ARNs by their names in the template."""

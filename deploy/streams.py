@@ -11,7 +11,7 @@ from typing import Any
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_within
 from compactor.settings.settings import Settings
-from deploy.stream_widgets import with_stream_widgets
+from deploy.dashboard import with_stream_widgets
 
 Document = dict[str, Any]
 

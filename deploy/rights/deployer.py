@@ -29,7 +29,14 @@ OWN = {
         ),
         (_STACK,),
     ),
-    "Quotas": (("lambda:GetAccountSettings", "servicequotas:ListServiceQuotas"), ("*",)),
+    "Quotas": (
+        ("lakeformation:GetDataLakeSettings", "lambda:GetAccountSettings", "servicequotas:ListServiceQuotas"),
+        ("*",),
+    ),
+    "Subscriptions": (
+        ("sns:ListSubscriptionsByTopic",),
+        ("arn:${AWS::Partition}:sns:${AWS::Region}:${AWS::AccountId}:${JobName}-*",),
+    ),
     "LocateInput": (("s3:GetBucketLocation",), (_INPUT,)),
     "ListArtefacts": (("s3:GetBucketLocation", "s3:ListBucket"), (_ARTEFACTS,)),
     "Artefacts": (

@@ -31,15 +31,14 @@ _READ_STREAMS = (
     Grant(
         "ReadStreams",
         (
+            "kinesis:DescribeStreamConsumer",
             "kinesis:DescribeStreamSummary",
-            "kinesis:ListShards",
-            "kinesis:GetShardIterator",
             "kinesis:GetRecords",
+            "kinesis:GetShardIterator",
+            "kinesis:ListShards",
+            "kinesis:SubscribeToShard",
         ),
-        ("streams",),
-    ),
-    Grant(
-        "SubscribeToStreams", ("kinesis:DescribeStreamConsumer", "kinesis:SubscribeToShard"), ("streams", "consumers")
+        ("streams", "consumers"),
     ),
 )
 """What landing a Kinesis stream takes, beside the rights on manifests and state."""
@@ -208,8 +207,8 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         *_ENTER_NETWORK,
     ),
     "ReadOnlyPolicy": _READ_ONLY,
+    # Beside the policy for reading, because a policy may not be longer.
     "OperatorPolicy": (
-        *_READ_ONLY,
         Grant("Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "pending", "state", "rows")),
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending", "state")),
         Grant("RemoveRows", ("s3:DeleteObject",), ("rows",)),  # `compactor data expire`, `rebuild` and `data erase`

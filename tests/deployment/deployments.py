@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from deploy.order import with_calls_last
 from deploy.resolved import Document
 from deploy.stack import Stack
 from tests.deployment.resolving import parameters_of, template
@@ -40,10 +41,11 @@ class Deployment:
 
     def deploy(self, document: Document | None = None, parameters: Mapping[str, str] | None = None) -> None:
         """Deploy a template, today's by default; a `DeploymentError` if it is refused, as in `make deploy`."""
-        self.cloudformation.templates["url"] = document or template()
+        given = {**parameters_of("dev"), **(parameters or {})}
+        self.cloudformation.templates["url"] = document or with_calls_last(template(), given)
         stack = Stack(self.cloudformation, NAME, FAST)
         change_set = f"c{len(self.cloudformation.plans)}"
-        stack.propose(change_set, "url", {**parameters_of("dev"), **(parameters or {})})
+        stack.propose(change_set, "url", given)
         stack.execute(change_set)
 
     def delete(self) -> None:

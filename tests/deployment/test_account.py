@@ -11,11 +11,14 @@ from typing import Any
 import botocore
 import pytest
 
+from deploy.order import with_calls_last
+from deploy.policy_size import policy_faults
 from deploy.preflight import Preflight, Result, faults_of
 from deploy.resolved import Document
 from deploy.stack import DeploymentError
-from tests.deployment.deployments import NAME, Deployment
-from tests.deployment.resolving import parameters_of, template
+from deploy.stack_parameters import with_names
+from tests.deployment.deployments import LONGEST_BUCKET_NAME, NAME, Deployment
+from tests.deployment.resolving import PSEUDO, parameters_of, template
 from tests.deployment.test_drift import drop, put
 from tests.support.aws_account.account import Account
 from tests.support.aws_account.glue_rules import ignored, not_installed
@@ -37,8 +40,15 @@ def without_owner(document: Document) -> None:
 
 
 def a_long_policy(document: Document) -> None:
-    statements = document["Resources"]["OperatorPolicy"]["Properties"]["PolicyDocument"]["Statement"]
-    statements += [{**statements[0], "Sid": f"More{number}"} for number in range(30)]
+    lengthen(document["Resources"]["OperatorPolicy"]["Properties"]["PolicyDocument"])
+
+
+def long_inline_policies(document: Document) -> None:
+    lengthen(document["Resources"]["JobRole"]["Properties"]["Policies"][0]["PolicyDocument"])
+
+
+def lengthen(policy: Document) -> None:
+    policy["Statement"] += [{**policy["Statement"][0], "Sid": f"More{number}"} for number in range(60)]
 
 
 REFUSED: list[tuple[str, Change, dict[str, str], Account]] = [
@@ -61,6 +71,7 @@ REFUSED: list[tuple[str, Change, dict[str, str], Account]] = [
     ("key of a log group", put("BuilderLogs/Properties/LogGroupName", "/other"), {"KmsKey": "new"}, Account()),
     ("key policy", without_owner, {"KmsKey": "new"}, Account()),
     ("length of a policy", a_long_policy, {}, Account()),
+    ("length of inline policies", long_inline_policies, {}, Account()),
     ("timeout", put("Job/Properties/Timeout", 10080), {}, Account()),
     ("Glue version", lambda _: None, {}, Account(glue_versions=("5.0", "5.1"))),
     ("worker type", put("Job/Properties/WorkerType", "Z.2X"), {}, Account()),
@@ -87,6 +98,7 @@ ELSEWHERE = {
     "replacement of a named resource",
     "capability",
     "state of the stack",
+    "service error",
     "environment",
     "files of Glue",
     "metrics that are not read",
@@ -198,8 +210,78 @@ def test_the_checks_before_an_update_foresee_it() -> None:
     assert deployment.status == "UPDATE_ROLLBACK_COMPLETE"
 
 
-def looked_at(deployment: Deployment, parameters: dict[str, str], *, is_new: bool) -> list[Result]:
-    """What the checks find about names and the quota of Lambda."""
+ALL_NAMES_LONGEST = {
+    "JobName": "j" * 40,
+    **{f"{each}BucketName": each[0].lower() * LONGEST_BUCKET_NAME for each in ("Work", "Lake", "Artefact", "Input")},
+    "KinesisStreams": ",".join(f"{number}".ljust(128, "x") for number in range(4)),
+    "InputBucketIsNew": "no",
+    "InputKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/12345678-1234-1234-1234-123456789012",
+    "KmsKey": "new",
+}
+
+
+def test_the_longest_names_fit_into_policies() -> None:
+    """Four streams, four buckets and a job, each with the longest name that AWS takes."""
+    document = with_names(template(), ALL_NAMES_LONGEST)
+    given = {**parameters_of("dev"), **ALL_NAMES_LONGEST}
+    assert list(policy_faults(document, {**PSEUDO, **given})) == []
+    deployment = Deployment()
+    deployment.account.objects.add(f"{given['ArtefactBucketName']}/{given['FunctionsKey']}")
+    deployment.deploy(with_calls_last(document, given), ALL_NAMES_LONGEST)
+    assert deployment.status == "CREATE_COMPLETE"
+
+
+def test_policies_that_would_be_too_long_are_found_before() -> None:
+    """Each is named with its length, before anything is created; IAM would refuse it amid the deployment."""
+    many = {**ALL_NAMES_LONGEST, "KinesisStreams": ",".join(f"{number}".ljust(128, "x") for number in range(20))}
+    document, given = with_names(template(), many), {**parameters_of("dev"), **many}
+    found = list(policy_faults(document, {**PSEUDO, **given}))
+    assert [each.split()[0] for each in found] == ["JobRole", "ReadOnlyPolicy"]
+    assert all("name fewer streams" in each for each in found)
+    deployment = Deployment()
+    deployment.account.objects.add(f"{given['ArtefactBucketName']}/{given['FunctionsKey']}")
+    with pytest.raises(DeploymentError, match=r"\[length of (a policy|inline policies)\]"):
+        deployment.deploy(with_calls_last(document, given), many)
+
+
+@pytest.mark.parametrize(
+    ("address", "subscriptions", "is_new", "state", "words"),
+    [
+        ("", {}, True, "warning", "alarms reach no person: set AlarmEmail"),
+        ("a@example.com", {}, True, "ok", "once the link in it was opened"),
+        ("a@example.com", {"a@example.com": False}, False, "warning", "has not confirmed its subscription"),
+        ("a@example.com", {"a@example.com": True}, False, "ok", "1 confirmed subscriptions"),
+        ("", {"b@example.com": False}, False, "warning", "alarms reach no person"),
+        ("", {"https://pager.example.com": True}, False, "ok", "1 confirmed subscriptions"),
+    ],
+)
+def test_alarms_that_reach_no_person_are_foreseen(
+    address: str, subscriptions: dict[str, bool], is_new: bool, state: str, words: str
+) -> None:
+    """An empty address, or one that never opened the link in AWS's mail, is a warning of each deployment."""
+    deployment = Deployment(Account(subscriptions=subscriptions))
+    [found] = looked_at(deployment, {"AlarmEmail": address}, is_new=is_new, only=("alarms",))
+    assert found.state == state
+    assert words in found.found
+
+
+@pytest.mark.parametrize(("governs", "state"), [(False, "ok"), (True, "warning")])
+def test_lake_formation_is_foreseen(governs: bool, state: str) -> None:
+    """Where it decides who may create databases, the deployment says which rights are needed."""
+    deployment = Deployment(Account(has_lake_formation=governs))
+    [found] = looked_at(deployment, {}, is_new=True, only=("Lake Formation",))
+    assert found.state == state
+    assert ("CREATE_DATABASE" in found.found) is governs
+
+
+def looked_at(
+    deployment: Deployment,
+    parameters: dict[str, str],
+    *,
+    is_new: bool,
+    only: tuple[str, ...] = ("names", "Lambda quota"),
+) -> list[Result]:
+    """What some checks find."""
     checks = Preflight(
         session=Session(),
         client=deployment.services.client,
@@ -209,7 +291,7 @@ def looked_at(deployment: Deployment, parameters: dict[str, str], *, is_new: boo
         files=(),
         is_new=is_new,
     )
-    return [each for each in checks.results() if each.name in {"names", "Lambda quota"}]
+    return list(checks.results(only))
 
 
 class Session:

@@ -59,6 +59,8 @@ CALLS: dict[str, tuple[str, Arn]] = {
     "dynamodb.DescribeTable": ("dynamodb:DescribeTable", _named(f"arn:aws:dynamodb:{_HERE}table/", "TableName")),
     "lambda.GetFunction": ("lambda:GetFunction", _named(f"arn:aws:lambda:{_HERE}function:", "FunctionName")),
     "lambda.GetAccountSettings": ("lambda:GetAccountSettings", _everything),
+    "lakeformation.GetDataLakeSettings": ("lakeformation:GetDataLakeSettings", _everything),
+    "sns.ListSubscriptionsByTopic": ("sns:ListSubscriptionsByTopic", _named("", "TopicArn")),
     "service-quotas.ListServiceQuotas": ("servicequotas:ListServiceQuotas", _everything),
     "iam.GetRole": ("iam:GetRole", _named(f"arn:aws:iam::{ACCOUNT}:role/", "RoleName")),
     "iam.GetPolicy": ("iam:GetPolicy", _named("", "PolicyArn")),
@@ -111,6 +113,7 @@ CONFIRMED: dict[str, dict[str, str]] = {
     "glue.GetConnection": {"Name": "compactor-dev-brokers"},
     "glue.GetTable": {"DatabaseName": "compactor_dev", "Name": "events"},
     "glue.UpdateTable": {"DatabaseName": "compactor_dev", "Name": "events"},
+    "sns.ListSubscriptionsByTopic": {"TopicArn": f"arn:aws:sns:{REGION}:{ACCOUNT}:compactor-dev-alarms"},
     "s3.GetObject": {"Bucket": "example-compactor-dev", "Key": "state/schemas/1.json"},
 }
 """What calls are given that only a confirmed or a later deployment makes, one in a network, or for others' input."""

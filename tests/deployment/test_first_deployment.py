@@ -3,6 +3,7 @@
 import pytest
 from botocore.exceptions import ClientError
 
+from deploy.order import CALLS
 from deploy.resolved import Document
 from deploy.stack import DeploymentError
 from tests.deployment.deployments import NAME, Deployment
@@ -36,6 +37,49 @@ def test_a_failed_creation_can_be_tried_again() -> None:
     deployment.delete()
     deployment.deploy()
     assert deployment.status == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        "ClaimsTable",
+        "ControlSchedulePermission",
+        "Dashboard",
+        "Database",
+        "InputBucket",
+        "Job",
+        "JobStatePermission",
+        "OperatorPolicy",
+        "RejectsTable",
+        "BuilderEventSource",
+    ],
+)
+def test_wherever_a_first_deployment_fails_it_can_be_tried_again(failing: str) -> None:
+    """Nothing is left that has a name: also not the work bucket, in which no function has written yet."""
+    deployment = Deployment(Account(failing=failing))
+    with pytest.raises(DeploymentError, match=f"{failing}: .*Service unavailable"):
+        deployment.deploy()
+    assert (deployment.status, deployment.account.resources) == ("ROLLBACK_COMPLETE", [])
+    deployment.account.failing = ""
+    deployment.delete()
+    deployment.deploy()
+    assert deployment.status == "CREATE_COMPLETE"
+    assert deployment.bucket("example-compactor-dev").contents == []
+
+
+def test_a_schedule_that_begins_too_early_leaves_its_bucket() -> None:
+    """Without the order, the control plane writes while the job is still created, and the roll-back cannot end."""
+    deployment = Deployment(Account(failing="Job"))
+    with pytest.raises(DeploymentError, match="Service unavailable"):
+        deployment.deploy(template())
+    assert deployment.status == "ROLLBACK_FAILED"
+    assert [each.kind for each in deployment.account.resources] == ["AWS::S3::Bucket"]
+
+
+def test_all_that_calls_a_function_is_in_the_order() -> None:
+    """Permissions and event sources of the template, and no others."""
+    kinds = {"AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping"}
+    assert {name for name, each in template()["Resources"].items() if each["Type"] in kinds} == set(CALLS)
 
 
 def test_retained_names_block_the_second_try() -> None:

@@ -15,7 +15,8 @@ from compactor.core.errors import SettingsError
 from compactor.settings.settings import load_settings
 from deploy import ROOT
 from deploy.parameters_file import read_parameters
-from deploy.policies import POLICY_CHARACTERS, policies
+from deploy.policies import policies
+from deploy.policy_size import MANAGED_CHARACTERS, characters
 from deploy.resolved import Document
 from deploy.rights.deployer import RESOURCES, handler_actions
 from deploy.rights.grants import GRANTS
@@ -228,7 +229,7 @@ def test_policies_of_people_fit(name: str) -> None:
     """With all keys, a policy is shorter than IAM allows, and names no pattern of actions."""
     found = stack(KmsKey="new", InputBucketIsNew="no", InputKeyArn=OWN_KEY)[name]["Properties"]["PolicyDocument"]
     arns = json.dumps(found).replace(".Arn", "x" * 90)  # of names that only AWS resolves
-    assert len("".join(arns.split())) < POLICY_CHARACTERS
+    assert len("".join(arns.split())) < MANAGED_CHARACTERS
     assert not any("*" in action for each in found["Statement"] for action in each["Action"])
     writes = {
         action for each in found["Statement"] for action in each["Action"] if ":Put" in action or ":Delete" in action
@@ -253,9 +254,9 @@ def test_what_deploying_takes(checkout: Path) -> None:
     given.write_text(json.dumps({**json.loads(given.read_text()), "KmsKey": "new", "PermissionsBoundary": boundary}))
     found = policies("dev", ACCOUNT, checkout)
     deployer = [each for name, each in found.items() if name.startswith("deployer-")]
-    assert len("".join(json.dumps(found["check"]).split())) <= POLICY_CHARACTERS
+    assert characters(found["check"]) <= MANAGED_CHARACTERS
     assert "${" not in json.dumps(found["check"])
-    assert all(len("".join(json.dumps(each).split())) <= POLICY_CHARACTERS for each in deployer)
+    assert all(characters(each) <= MANAGED_CHARACTERS for each in deployer)
     listed = [each for policy in deployer for each in policy["Statement"]]
     assert len({each["Sid"] for each in listed}) == len(listed)
     assert [each["Sid"] for each in listed if "${" in json.dumps(each)] == []

@@ -18,8 +18,8 @@ from compactor.telemetry.metrics import (
     ONLY_OF_PARTITIONS,
     ONLY_OF_STREAMS,
 )
+from deploy.dashboard import WIDGETS, with_alarms
 from deploy.stack_parameters import settings_parameters, stack_parameters
-from deploy.stream_widgets import WIDGETS
 from deploy.streams import MAX_RESOURCES, logical_id, with_streams
 from tests.deployment.drift import widgets
 from tests.deployment.permissions import statements
@@ -192,6 +192,23 @@ def test_the_dashboard_has_a_line_for_each_stream() -> None:
     ]
     assert len(cells) == len(set(cells))
     assert max(x for x, _ in cells) == 23
+
+
+def test_the_dashboard_shows_every_alarm() -> None:
+    """Those of streams and shards, too, above all other widgets; a widget has 100 at most."""
+    for names in (("orders",), tuple(f"s{number}" for number in range(35))):
+        found = settings_of(*(entry(name) for name in names))
+        document = with_alarms(with_streams(template(), found))
+        stack = resources(document, parameters(found, document))
+        alarms = [
+            each["Properties"]["AlarmName"] for each in stack.values() if each["Type"] == "AWS::CloudWatch::Alarm"
+        ]
+        boxes = [each for each in widgets(stack) if each["type"] == "alarm"]
+        shown = [arn.rpartition(":alarm:")[2] for each in boxes for arn in each["properties"]["alarms"]]
+        assert shown == alarms
+        assert max(len(each["properties"]["alarms"]) for each in boxes) <= 100
+        others = [each for each in widgets(stack) if each["type"] != "alarm"]
+        assert max(each["y"] + each["height"] for each in boxes) == min(each["y"] for each in others)
 
 
 def test_the_control_plane_reaches_the_jobs_of_single_streams() -> None:

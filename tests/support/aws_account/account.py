@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from tests.support.aws_account import kinds
 from tests.support.aws_account.resource import Resource, has_own_name
 from tests.support.aws_account.rules import Refused
+from tests.support.aws_account.schedules import call_functions
 from tests.support.aws_account.services import SERVICES
 
 
@@ -18,12 +19,18 @@ class Account:
         glue_versions: The versions of Glue that the region has.
         buckets_of_others: Names of buckets that other accounts have.
         objects: Places `bucket/key` in buckets that are no resources here, such as that of the artefacts.
+        has_lake_formation: Whether Lake Formation instead of IAM decides who may create databases and query tables.
+        subscriptions: Whether each address has confirmed its subscription of the topic for alarms.
+        failing: The name in its template of a resource that its service does not create now.
     """
 
     concurrency: int = 1000
     glue_versions: tuple[str, ...] = ("5.0", "5.1", "6.0")
     buckets_of_others: set[str] = field(default_factory=set)
     objects: set[str] = field(default_factory=set)
+    has_lake_formation: bool = False
+    subscriptions: dict[str, bool] = field(default_factory=dict)
+    failing: str = ""
     resources: list[Resource] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> Iterator[Resource]:
@@ -34,8 +41,11 @@ class Account:
         return next((each for each in self.of_kind(kind) if each.name == name), None)
 
     def create(self, new: Resource) -> None:
-        """Create a resource; `Refused` if a service refuses it."""
+        """Create a resource, after schedules have called their functions; `Refused` if a service refuses it."""
+        call_functions(self)
         self.check(new)
+        if new.logical == self.failing:
+            raise Refused("service error", f"{new.logical}: Service unavailable")
         if new.kind == "AWS::S3::Bucket" and new.name in self.buckets_of_others:
             raise Refused("bucket is taken", f"bucket {new.name} is another account's")
         if has_own_name(new) and self.named(new.kind, new.name):

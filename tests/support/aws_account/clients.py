@@ -52,7 +52,7 @@ class CloudFormation:
         self.given[given["ChangeSetName"]] = given
         parameters = {each["ParameterKey"]: each["ParameterValue"] for each in given["Parameters"]}
         try:
-            self.plans[given["ChangeSetName"]] = planned(name, template, parameters)
+            self.plans[given["ChangeSetName"]] = planned(name, template, parameters, self.stacks.account.failing)
         except Refused as exc:
             self.plans[given["ChangeSetName"]] = exc
 
@@ -166,7 +166,8 @@ class Services:
             get_account_settings=self._limits,
             describe_log_groups=self._log_groups,
             describe_alarms=self._alarms,
-            get_paginator=lambda _: SimpleNamespace(paginate=lambda **_: [{"Quotas": [], "Aliases": []}]),
+            get_data_lake_settings=self._lake_settings,
+            get_paginator=lambda _: SimpleNamespace(paginate=lambda **_: [self._listed()]),
         )
 
     def _asked(self, kind: str, key: str) -> Callable[..., dict[str, bool]]:
@@ -188,6 +189,18 @@ class Services:
     def _log_groups(self, logGroupNamePrefix: str) -> dict[str, Any]:  # noqa: N803
         found = [each.name for each in self.account.of_kind("AWS::Logs::LogGroup")]
         return {"logGroups": [{"logGroupName": name} for name in found if name.startswith(logGroupNamePrefix)]}
+
+    def _listed(self) -> dict[str, Any]:
+        found = [
+            {"Endpoint": address, "SubscriptionArn": "arn" if confirmed else "PendingConfirmation"}
+            for address, confirmed in self.account.subscriptions.items()
+        ]
+        return {"Quotas": [], "Aliases": [], "Subscriptions": found}
+
+    def _lake_settings(self) -> dict[str, Any]:
+        default = [] if self.account.has_lake_formation else [{"Permissions": ["ALL"]}]
+        names = ("CreateDatabaseDefaultPermissions", "CreateTableDefaultPermissions")
+        return {"DataLakeSettings": dict.fromkeys(names, default)}
 
     def _alarms(self, AlarmNames: list[str]) -> dict[str, Any]:  # noqa: N803
         return {"MetricAlarms": [name for name in AlarmNames if self.account.named("AWS::CloudWatch::Alarm", name)]}

@@ -7,8 +7,10 @@ from deploy.resolved import Resolver
 from tests.support.aws_account.rules import Refused
 
 
-def created_in_order(template: Mapping[str, Any], resolver: Resolver) -> list[str]:
+def created_in_order(template: Mapping[str, Any], resolver: Resolver, late: str = "") -> list[str]:
     """The resources that the conditions let be, each after those that it refers to.
+
+    `late` comes after all that does not need it, as a creation that takes long.
 
     Raises:
         Refused: They refer to each other in a circle, or to one that is not created.
@@ -24,6 +26,7 @@ def created_in_order(template: Mapping[str, Any], resolver: Resolver) -> list[st
         if missing := {(name, each) for name, others in needs.items() for each in others - there.keys()}:
             raise Refused("dependency", f"unresolved resource dependencies {sorted(missing)}")
         free = [name for name, others in needs.items() if others <= set(ordered)]
+        free = [name for name in free if name != late] or free
         if not free:
             raise Refused("dependency", f"circular dependency between resources {sorted(needs)}")
         ordered += free

@@ -119,6 +119,12 @@ RULES = {
     "length of a policy": Rule(
         "IAM user guide, IAM and AWS STS quotas", "The size of each managed policy cannot exceed 6,144 characters."
     ),
+    "length of inline policies": Rule(
+        "IAM user guide, IAM and AWS STS quotas", "Role policy size can't exceed 10,240 characters."
+    ),
+    "service error": Rule(
+        "CloudFormation user guide, Troubleshooting CloudFormation", "Service unavailable, as any call may be answered"
+    ),
     # ----------------------------------------------------------------------------------------- Glue, when it is created
     "timeout": Rule(
         "Glue API, CreateJob, Timeout",

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from tests.support.aws_account import glue_rules
 from tests.support.aws_account.resource import Resource
 
-POLICY_CHARACTERS = 6144
+POLICY_CHARACTERS, INLINE_CHARACTERS = 6144, 10_240
 KEPT_UNRESERVED = 100
 
 
@@ -101,8 +101,18 @@ def _key(_: Region, new: Resource) -> Said:
         yield "key policy", "no one could change it later"
 
 
+def _role(_: Region, new: Resource) -> Said:
+    length = sum(_characters(each["PolicyDocument"]) for each in new.properties.get("Policies", ()))
+    if length > INLINE_CHARACTERS:
+        yield "length of inline policies", f"{length} characters, more than {INLINE_CHARACTERS}"
+
+
+def _characters(document: object) -> int:
+    return len("".join(json.dumps(document).split()))
+
+
 def _policy(_: Region, new: Resource) -> Said:
-    length = len("".join(json.dumps(new.properties["PolicyDocument"]).split()))
+    length = _characters(new.properties["PolicyDocument"])
     if length > POLICY_CHARACTERS:
         yield "length of a policy", f"{length} characters, more than {POLICY_CHARACTERS}"
 
@@ -114,6 +124,7 @@ def _job(account: Region, new: Resource) -> Said:
 SERVICES: dict[str, Callable[[Region, Resource], Said]] = {
     "AWS::Glue::Job": _job,
     "AWS::IAM::ManagedPolicy": _policy,
+    "AWS::IAM::Role": _role,
     "AWS::KMS::Key": _key,
     "AWS::Lambda::EventSourceMapping": _mapping,
     "AWS::Lambda::Function": _function,

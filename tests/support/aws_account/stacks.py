@@ -39,8 +39,8 @@ class Plan:
     resources: dict[str, Resource]  # in the order of their creation
 
 
-def planned(stack: str, template: Mapping[str, Any], parameters: Mapping[str, str]) -> Plan:
-    """The resources of a template; `Refused` if it cannot be filled in."""
+def planned(stack: str, template: Mapping[str, Any], parameters: Mapping[str, str], late: str = "") -> Plan:
+    """The resources of a template, `late` after all that does not need it; `Refused` if it cannot be filled in."""
     if len(json.dumps(template).encode()) > MAX_TEMPLATE_BYTES:
         raise Refused("size of the template", f"the template is larger than {MAX_TEMPLATE_BYTES} bytes")
     for name, given in parameters.items():
@@ -57,7 +57,7 @@ def planned(stack: str, template: Mapping[str, Any], parameters: Mapping[str, st
         raise Refused("parameter", f"parameter {name}: the template has none")
     resolver = Resolver(template, {**pseudo_parameters(REGION, NUMBER), **parameters})
     made = {}
-    for logical in created_in_order(template, resolver):
+    for logical in created_in_order(template, resolver, late):
         kind = template["Resources"][logical]["Type"]
         properties = resolver.value(template["Resources"][logical].get("Properties", {}))
         name = name_of(kind, properties) or f"{stack}-{logical}"
