@@ -1,6 +1,7 @@
 """The command `compactor`, with the options that all sub-commands share."""
 
 import gc
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -376,6 +377,7 @@ _complete_places(compactor)
 def main() -> None:
     """Run the command line, and end the process with its exit code."""
     open_standard_streams()
+    os.umask(os.umask(0o077) | 0o002)  # guard: libraries write nothing that all users may write
     try:
         compactor.main(prog_name="compactor", standalone_mode=True)
     finally:

@@ -20,6 +20,7 @@ import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner
 
+from compactor import compact
 from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.cli.entry import compactor as command
@@ -480,6 +481,19 @@ def test_who_may_read_what_is_written(raw: Path, out: Path, monkeypatch: pytest.
     }
     redriven = {path.stat().st_mode & 0o777 for path in Path(f"{out}.compactor/state/redriven").rglob("*.ndjson*")}
     assert (modes, redriven) == ({"rows": {0o644}, "rejects": {0o600}}, {0o600})
+
+
+def test_other_users_can_write_nothing(raw: Path, out: Path) -> None:
+    """Also with an umask of 0, of the library: neither the ledger and its databases, nor their folders, nor rows."""
+    write(raw / "a.ndjson", lines(1) + b"bad\n")
+    before = os.umask(0)
+    try:
+        assert compact(raw, out).rows == 1
+    finally:
+        os.umask(before)
+    made = [path for place in (out, f"{out}.compactor") for path in (Path(place), *Path(place).rglob("*"))]
+    assert {"seen.sqlite", "claims.sqlite", "ledger", "state"} <= {path.name for path in made}
+    assert [path for path in made if path.stat().st_mode & 0o002] == []
 
 
 def test_lines_of_text(raw: Path, out: Path) -> None:

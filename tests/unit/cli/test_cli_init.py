@@ -1,5 +1,7 @@
 """Promises of `compactor init`: its file can be used as it is, and it overwrites nothing by accident."""
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,13 @@ ALL_KEYS = [(name, key) for name, model in SECTIONS.items() for key in model.mod
 
 def call(*arguments: str, text: str | None = None) -> Result:
     return CliRunner().invoke(command, ["init", *arguments], input=text, env={"COMPACTOR_CONFIG": None})
+
+
+def test_a_process_writes_nothing_for_all_users(tmp_path: Path) -> None:
+    """Also with an umask of 0: neither this file, which a command would then refuse, nor what its libraries write."""
+    words = ["init", "settings.toml", *flags(PLACES["local"])]
+    subprocess.run([sys.executable, "-m", "compactor", *words], cwd=tmp_path, umask=0, check=True, capture_output=True)
+    assert (tmp_path / "settings.toml").stat().st_mode & 0o777 == 0o664
 
 
 def flags(places: tuple[str, str, str]) -> list[str]:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
 
+from compactor.adapters.local.durable import make_folders
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.layout import canonical
 from compactor.core.ports import Claim
@@ -73,7 +74,7 @@ class SqliteClaims:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection with an exclusive transaction, committed if the block ends without an error."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folders(str(self._path.parent))
             # SQLite's own lock sleeps between tries, so threads that wait for it mostly sleep.
             with (
                 self._locks.setdefault(os.getpid(), Lock()),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
+from compactor.adapters.local.durable import make_folders
 from compactor.core.layout import Layout, ManifestKey, canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import AskedBeginnings, Beginning
@@ -289,7 +290,7 @@ class LocalSeenFiles:
 @contextmanager
 def seen_rows(path: str) -> Iterator[sqlite3.Connection]:
     """A connection with a transaction. Callers ignore its errors: without the cache, files are reread."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    make_folders(str(Path(path).parent))
     with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for table in _TABLES:
