@@ -128,15 +128,6 @@ def folder_run(
 ) -> FolderRun:
     """Make a call from its caller's arguments.
 
-    Args:
-        sources: Each SRC.
-        destination: DST.
-        state: The place of the state; None for the default next to DST.
-        options: The options that are settings.
-        display: Shows the call.
-        stopping: Opens the source of stop requests.
-        choices: Further fields of `FolderRun`.
-
     Raises:
         SettingsError: With every fault of the places, or of the settings.
         AccessError: The settings of DST may not be read.

@@ -22,6 +22,7 @@ from compactor.job.report import ManifestsUnfinished, RunReport
 from compactor.job.results import Result
 from compactor.job.service import Service
 from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.reading import account_of
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
 from compactor.ops.rebuild.rebuilder import Rebuilt
@@ -84,10 +85,10 @@ class FolderTypes:
             job_registry(app).check_declared()  # set by a variable, so it is not copied
         else:
             self._given = self._read(app)
-        version = app.registry.latest().version if self.need_data else 0
-        if version and app.store.stat(paths.schema_file) is None:  # a column never changes its type
+        has_columns = self.need_data and app.registry.latest().version > 0
+        if has_columns and app.store.stat(paths.schema_file) is None:
             raise SettingsError(
-                [f"--types: {paths.output} has columns since schema version {version} -> expected a new DST"]
+                [f"--types: {paths.output} already has columns, whose types never change -> expected a new DST"]
             )
 
     def _read(self, app: App) -> bytes | None:
@@ -112,10 +113,6 @@ class FolderTypes:
 
     def keep(self, app: App, files: Iterable[ObjectInfo]) -> None:
         """Store the schema file next to the state, before the settings refer to it.
-
-        Args:
-            app: The ports.
-            files: The input, for inferred types.
 
         Raises:
             SettingsError: No record has a key, or the file of a faster call has faults.
@@ -254,13 +251,20 @@ class FolderRun:
         by = person()
         excludes, ended, sources = app.state.rules.excludes, {key.id for key in self._ended}, self.folder.paths.sources
         excluded = [each for each in report.open_files if excludes(each.uri)]
-        left = [each for each in report.open_files if not excludes(each.uri) and is_of(sources, each.uri)]
+        others = [each for each in report.open_files if not excludes(each.uri)]
+        left = [each for each in others if is_of(sources, each.uri) or self._was_moved(app, each)]
         # A file that was deleted before this call could read it is reported by this call.
         gone = (each for each in left if each.manifest_id not in ended)
         return [
             *given_up(app.state, excluded, "excluded", "it matches input.exclude", by=by),
             *given_up_if_gone(app.state, gone, self.folder_planner(app).with_rows, by=by),
         ]
+
+    def _was_moved(self, app: App, file: QuarantinedFile) -> bool:
+        """Whether this call has the same version of a quarantined file under a different name."""
+        versions = {each.etag for commit in self._commits for each in commit.files}
+        commit = account_of(app.state, file.manifest_id).commit if versions else None
+        return commit is not None and any(each.uri == file.uri and each.etag in versions for each in commit.files)
 
     def _planner(self, app: App) -> PatientPlanner:
         return PatientPlanner(self.folder_planner(app), app.clock, self.sleep, on_wait=self._tell_of_wait)

@@ -20,15 +20,7 @@ def paced(
     least_seconds: float = LEAST_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[None]:
-    """Show a meter's progress while the context is open; the end is always shown, unless texts are rare.
-
-    Args:
-        meter: Counts the work.
-        what: The work, in a word or two.
-        show: Shows a text.
-        least_seconds: The least time before each text.
-        clock: The time in seconds.
-    """
+    """Show a meter's progress while the context is open; the end is always shown, unless texts are rare."""
     began = shown_at = clock()
     number = meter.number
 

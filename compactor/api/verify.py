@@ -61,14 +61,6 @@ def verified(
 ) -> VerifyResult:
     """Verify one manifest, one day, or everything.
 
-    Args:
-        settings: Name the places.
-        step: Shows progress.
-        manifest_id: The manifest.
-        day: As `yyyy-mm-dd`.
-        deep: Whether to compare every value.
-        closed: Whether to read the records of closed dates, too.
-
     Raises:
         SettingsError: Both a manifest and a day are given, or the manifest id is invalid.
         CompactorError: The manifest has no attempt yet, or no record.

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,27 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
+
+
+class HintedChoice(click.Choice):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """A choice whose error says how to get what it does not offer."""
+
+    def __init__(self, choices: Sequence[str], hint: str) -> None:
+        super().__init__(choices)
+        self.hint = hint
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as exc:
+            raise click.BadParameter(f"{exc.message} {self.hint}", ctx, param) from exc
+
+
+FORMATS = HintedChoice(
+    ("ndjson", "json", "grok"),
+    "To convert CSV first: duckdb -c \"COPY (FROM 'a.csv') TO 'a.ndjson' (FORMAT json)\"",
+)
+"""The formats of input files."""
 
 
 def moment(_context: click.Context, _option: click.Parameter, value: str | None) -> datetime | None:

@@ -21,7 +21,7 @@ from compactor.control.snapshot import (
 )
 from compactor.core.documents.document import Document
 from compactor.core.documents.records import RecentCommit
-from compactor.core.errors import CompactorError, ObjectNotFound
+from compactor.core.errors import CompactorError, CredentialsMissing, ObjectNotFound
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.rules.sharding import Shard
 from compactor.ledger.backlog import WaitingManifests, read_started, waiting_manifests
@@ -89,6 +89,8 @@ class Sources:
         def known(source: Source, read: Callable[[], T]) -> T | None:
             try:
                 return read()
+            except CredentialsMissing:
+                raise  # nothing can be known or done
             except CompactorError as exc:
                 unknown[source] = " ".join(str(exc).split())[:_SHOWN_ERROR_CHARACTERS]
                 log_event("control.source_unknown", source=source, error=exc)

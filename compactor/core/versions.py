@@ -15,12 +15,7 @@ AskedBeginnings = Mapping[int, AbstractSet[str]]
 
 
 def local_version(written_ns: int, size_bytes: int) -> str:
-    """The version of a local file: its time and its length, so a copy that preserves both has the same version.
-
-    Args:
-        written_ns: Time of the last write, in nanoseconds.
-        size_bytes: Its length.
-    """
+    """The version of a local file: its time and its length, so a copy that preserves both has the same version."""
     return f"{written_ns & 0xFFFFFFFFFFFFFFFF:x}-{size_bytes:x}"
 
 
@@ -39,4 +34,4 @@ def described_version(uri: str, etag: str | None) -> str:
         written = datetime.fromtimestamp(int(found["ns"], 16) / 1e9, UTC)
     except (ValueError, OverflowError, OSError):  # before 1970, or far in the future
         return f"{int(found['size'], 16):,} bytes"
-    return f"{int(found['size'], 16):,} bytes of {written:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{int(found['size'], 16):,} bytes written {written:%Y-%m-%d %H:%M:%S} UTC"

@@ -53,15 +53,7 @@ def cost_of_plan(settings: Settings, plan: Plan) -> PlanningCost:
 def planning_cost(
     files: int, planned_files: int, manifests: int, *, claim_days: float | None, prices: Mapping[str, Price]
 ) -> PlanningCost:
-    """Price a back-fill.
-
-    Args:
-        files: Files to look up.
-        planned_files: Files to claim.
-        manifests: Manifests to write.
-        claim_days: Days until a claim in DynamoDB expires; None if claims are stored elsewhere.
-        prices: A region's prices.
-    """
+    """Price a back-fill."""
     requests = prices["s3_put"].dollars_for(manifests * (_PUTS + _LISTS)) + prices["s3_get"].dollars_for(
         manifests * _GETS
     )

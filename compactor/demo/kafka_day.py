@@ -28,11 +28,6 @@ _TRACED = 17  # any offset
 def run_kafka_demo(total_bytes: int, jars: Path, echo: Echo) -> bool:
     """Run the demo; return whether the output matches the topic exactly. Leaves no files.
 
-    Args:
-        total_bytes: The size of the values.
-        jars: The folder with a broker's jars.
-        echo: Prints.
-
     Raises:
         SettingsError: There is no Java, or no broker.
         ExtraMissing: The client is not installed.

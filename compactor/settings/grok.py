@@ -62,6 +62,8 @@ def check_grok(source: Source) -> None:
     given = source.values.get("input", {})
     file_format, table = given.get("format", "ndjson"), given.get("grok", {})
     if file_format == "grok" and not table:
-        source.fault("input.grok", table, f'{EXPECTED}, because input.format is "grok"')
+        source.faults.append(
+            f'input.format: "grok" without a pattern -> expected input.grok ({EXPECTED}), or --grok PATTERN'
+        )
     elif table and file_format != "grok":
-        source.fault("input.format", file_format, '"grok", because input.grok has a pattern')
+        source.fault("input.format", file_format, '"grok" (--format grok), because there is a pattern')

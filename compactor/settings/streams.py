@@ -154,12 +154,7 @@ def _named_as_shards(streams: Sequence[Any], common: Any) -> Iterator[str]:
 
 
 def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
-    """Conflicts between streams, and places outside those at the top of the file.
-
-    Args:
-        streams: The settings of each stream.
-        common: The settings at the top of the file.
-    """
+    """Conflicts between streams, and places outside those at the top of the file."""
     for each in streams:
         key = f"streams.{each.name}"
         for index, prefix in enumerate(each.input.allowed_prefixes):

@@ -1,6 +1,5 @@
 """Reads sections of settings from a document and environment variables, and describes each fault in one line."""
 
-import difflib
 import json
 import re
 import typing
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from compactor.core.text.formatting import did_you_mean
 from compactor.core.text.safe_text import visible
 
 ENV_PREFIX = "COMPACTOR_"
@@ -155,8 +155,7 @@ def _name(name: str | int) -> str:
 
 def _one_of(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1)
-    return f"one of {', '.join(names)}" + (f"; did you mean {close[0]}?" if close else "")
+    return f"one of {', '.join(names)}{did_you_mean(word, names)}"
 
 
 def _from_text(text: str, annotation: Any) -> object:

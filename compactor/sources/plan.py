@@ -68,12 +68,11 @@ class Replacement:
     def detail(self) -> str:
         """A description of both versions."""
         was, now = (described_version(self.file.uri, each.etag) for each in (self.earlier, self.file))
-        others = "with different content" if was == now else ""
+        others = " with different content" if was == now else ""
         why = f", and begins with its earlier content: {self.why}" if self.why else ""
         did = "compacted" if self.earlier.state == "compacted" else "planned"
-        name = (
-            "" if self.earlier.uri == canonical(self.file.uri) else (f"as {self.earlier.uri}, which no longer exists")
-        )
+        is_renamed = self.earlier.uri != canonical(self.file.uri)
+        name = f" as {self.earlier.uri}, which no longer exists" if is_renamed else ""
         return f"manifest {self.earlier.manifest_id} has {did} {was}{name}; now it is {now}{others}{why}"
 
 

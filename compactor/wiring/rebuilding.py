@@ -103,15 +103,7 @@ def replacer(app: App, new_engine: NewEngine | None = None) -> Replacer:
 
 
 def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: str) -> Eraser:
-    """Create the eraser of lines with some values. It starts no engine.
-
-    Args:
-        app: The ports.
-        key: The values' key; see `compactor.ops.erase.wanted.path_of`.
-        values: The values.
-        inputs: How to handle input files.
-        by: The requester.
-    """
+    """Create the eraser of lines with some values. It starts no engine."""
     path = path_of(key)
     column = next((each for each in app.registry.latest().columns if each.key == path[0]), None)
     wanted = Wanted(path, values, compared_type(column, path))

@@ -130,7 +130,8 @@ def _of_destination(destination: str, env: Mapping[str, str], hint: str) -> str:
     candidates = _candidates(destination)
     found = _found(candidates, env)
     if found is None:
-        looked = f"DST: {destination}: no settings there; looked for {' and '.join(candidates)}"
+        missing = "" if is_s3(candidates[-1]) or Path(candidates[-1]).parent.exists() else "no such folder; "
+        looked = f"DST: {destination}: {missing}no settings there; looked for {' and '.join(candidates)}"
         raise SettingsError(
             [f"{looked} -> expected the DST of an earlier `compactor compact`, or the place of its --state{hint}"]
         )
@@ -207,10 +208,10 @@ def _is_local_file(path: str) -> bool:
         raise AccessError(f"cannot read {path}: permission denied") from exc
 
 
-def check_sources(sources: Sequence[SourcePlace]) -> None:
-    """Check that local sources exist; a `SettingsError` has the first fault."""
+def check_sources(sources: Sequence[SourcePlace], argument: str = "SRC") -> None:
+    """Check that the local sources of an argument exist; a `SettingsError` has the first fault."""
     for place in sources:
         if not is_s3(place.folder) and not Path(place.folder).is_dir():
             raise SettingsError(
-                [f"SRC: {place.folder} does not exist -> expected a file, or a folder with NDJSON files"]
+                [f"{argument}: {place.folder} does not exist -> expected a file, or a folder with NDJSON files"]
             )

@@ -155,12 +155,7 @@ def table_commits(app: App, publisher: "Publisher", leads: Callable[[], bool] | 
 
 
 def table_tasks(app: App, leads: Callable[[], bool]) -> "list[Task]":
-    """The tasks that maintain and merge the table during a job, as configured; empty without a table sink.
-
-    Args:
-        app: The ports.
-        leads: Returns whether it does so for all shards.
-    """
+    """The tasks that maintain and merge the table during a job, as configured; empty without a table sink."""
     if not app.settings.has_table:
         return []
     from compactor.upkeep.tasks import Task

@@ -66,7 +66,7 @@ def test_every_reason_has_its_next_move() -> None:
         assert {reason: cells[0] for reason, cells in rows.items()} == reasons
         assert all(len(cells) == 2 and cells[1] for cells in rows.values())
     (files,) = re.findall(r"^## Files.*$", OPERATIONS, re.MULTILINE)
-    assert set(table(files)) == set(FileStatus) - {FileStatus.COMPACTED}
+    assert set(table(files)) == {*FileStatus, "replaced"} - {FileStatus.COMPACTED}
     stuck = (StuckError, *StuckError.__subclasses__())
     assert set(table("## Stuck manifests")) == {each.__name__ for each in stuck}
     assert set(table("## Exit codes")) == {str(code.value) for code in ExitCode}

@@ -77,7 +77,6 @@ _NO_CREDENTIALS: tuple[tuple[type[BotoCoreError], str], ...] = (
 _SET_UP_WRONG = (
     exceptions.ConfigNotFound,
     exceptions.ConfigParseError,
-    exceptions.NoRegionError,
     exceptions.InvalidRegionError,
     exceptions.ParamValidationError,
 )
@@ -136,6 +135,8 @@ def own_error(place: str, error: Exception) -> Exception:
         if isinstance(error, kind):
             named = error.kwargs.get("cred_var", error.kwargs.get("profile", ""))
             return CredentialsMissing(f"{place}: {said.format(named)}")
+    if isinstance(error, exceptions.NoRegionError):
+        return AccessError(f"{place}: no AWS region: set aws.region, or AWS_REGION in the environment")
     if isinstance(error, _SET_UP_WRONG):
         return AccessError(f"{place}: {error}")
     if isinstance(error, BotoCoreError | Boto3Error | HTTPError):

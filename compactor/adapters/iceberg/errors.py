@@ -83,12 +83,7 @@ def preparing(where: str) -> Iterator[None]:
 
 
 def refused_or_unknown(error: Exception, where: str) -> CompactorError:
-    """The error for a failed commit. Unless it is a known refusal, the table may have changed.
-
-    Args:
-        error: The commit request's error.
-        where: The table and its catalog.
-    """
+    """The error for a failed commit. Unless it is a known refusal, the table may have changed."""
     status = _status(error)
     if isinstance(error, _CHANGED_BY_ANOTHER) or status in {_CONFLICT, _NOT_FOUND}:
         return TableConflict(f"{where}: the table has changed since it was read ({_said(error)})")

@@ -8,7 +8,7 @@ from compactor.api.compact import folder_run
 from compactor.api.compact_result import CompactResult
 from compactor.cli.folder_watch import FolderWatch
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.parameters import FiniteRange
+from compactor.cli.parameters import FORMATS, FiniteRange, HintedChoice
 from compactor.cli.ui.compact_screen import show
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_result
@@ -48,7 +48,7 @@ MAX_WAIT_SECONDS = 60.0
 )
 @click.option(
     "--format",
-    type=click.Choice(("ndjson", "json", "grok")),
+    type=FORMATS,
     help="Read this format. json: also arrays and multi-line documents. grok: text lines, parsed by --grok.",
 )
 @click.option("--grok", metavar="PATTERN", help="Parse text lines with this pattern, such as '%{COMBINEDAPACHELOG}'.")
@@ -62,7 +62,11 @@ MAX_WAIT_SECONDS = 60.0
     "--keep", metavar="KEYS", help="With --records, add columns for these keys beside the arrays: owner,logGroup."
 )
 @click.option("--schema", metavar="FILE", help="Read column names and types from FILE (TOML), and keep a copy.")
-@click.option("--types", type=click.Choice(("infer",)), help="Infer column types from the input; see `schema suggest`.")
+@click.option(
+    "--types",
+    type=HintedChoice(("infer",), "To choose types, write them to a file: see compactor schema suggest --help."),
+    help="Infer column types from the input of the first call; `schema suggest` shows them first.",
+)
 @click.option(
     "--names",
     type=click.Choice(("safe", "exact")),

@@ -176,6 +176,8 @@ def _show_sum(search: RejectsSearch) -> None:
     total = search.counts.total()
     if not search.shown and not total:
         echo("No rejected lines." if search.query == Query() else "No rejected lines match.")
+        if unknown := search.reader.unknown_file(search.query):
+            say(unknown)
         return
     least = "" if search.is_complete else "at least "
     of = "" if search.shown == total and search.is_complete else f"{search.shown:,} of "

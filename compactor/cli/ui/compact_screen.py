@@ -115,7 +115,7 @@ def _line(files: list[QuarantinedFile]) -> str:
 
 
 _SETTLED = {
-    "removed": "was removed, which settles it: it had no rows",
+    "removed": "is gone, which settles it: it had no rows",
     "excluded": "is excluded, which settles it",
 }
 

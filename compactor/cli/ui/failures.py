@@ -14,14 +14,7 @@ from compactor.telemetry.logs import log_event
 
 
 def not_confirmed(command: str, what: str, *, question: str, done: str) -> ExitCode | None:
-    """Ask for confirmation; returns the exit code if it is refused.
-
-    Args:
-        command: The command that asks.
-        what: What it is about to change.
-        question: The prompt.
-        done: The cancelled action, as a participle.
-    """
+    """Ask for confirmation; returns the exit code if it is refused. `done` is the cancelled action, as a participle."""
     if not is_terminal():
         say(f"{command}: {what} -> expected --yes: there is no terminal for a prompt")
         return ExitCode.WRONG_USAGE

@@ -21,13 +21,7 @@ SHOWN = 20  # per list; --json shows all
 
 
 def show_list(entries: Sequence[tuple[str, ...]], *, title: str = "", spaced: bool = False) -> None:
-    """Print entries, each with its further lines below it.
-
-    Args:
-        entries: The lines of each entry.
-        title: Printed first, if there are entries.
-        spaced: Whether an empty line precedes each.
-    """
+    """Print entries, each with its further lines below it."""
     gap = [""] if spaced else []
     if entries and title:
         echo("", title)

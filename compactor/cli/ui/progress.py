@@ -103,12 +103,7 @@ class LiveLine:
 
 @contextmanager
 def working(what: str, meter: Meter) -> Iterator[None]:
-    """Show progress on stderr while the context is open, unless the work is short or the log is JSON.
-
-    Args:
-        what: The work, in a word or two.
-        meter: Counts the work.
-    """
+    """Show progress on stderr while the context is open, unless the work is short or the log is JSON."""
     if logs_json():
         yield
         return

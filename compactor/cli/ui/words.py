@@ -49,7 +49,11 @@ def log_lines(logs: Iterable[LogSeen]) -> list[str]:
 def misfit_fields(misfits: Mapping[str, int]) -> list[Field]:
     """The misfits field, by column; none if all values fit."""
     values = sum(misfits.values())
-    return [("misfits", [f"{count(values, 'value')} in _rescued_data", by_column(misfits)])] if values else []
+    return (
+        [("misfits", [f"{count(values, 'value')} of a different type, kept in _rescued_data", by_column(misfits)])]
+        if values
+        else []
+    )
 
 
 def by_column(misfits: Mapping[str, int]) -> str:

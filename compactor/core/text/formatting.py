@@ -1,6 +1,7 @@
 """Formats numbers for people: counts, bytes, rates and times. No I/O."""
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 
 _MINUTE_SECONDS = 60
 _HOUR_SECONDS = 3600
@@ -23,6 +24,12 @@ def by_name(counts: Mapping[str, int]) -> str:
     """Counts with their names, the largest first, as in `2 missing, 1 unreadable`."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{number:,} {name}" for name, number in ordered if number)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known word most like an unknown one, as in `; did you mean user?`; empty if none is."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def size(length_bytes: float) -> str:

@@ -78,12 +78,6 @@ def later_rows(
 
     A version is later if the attempt that read it started later: each attempt reads the version that existed when its
     manifest was made, or none. File times do not count, because a restored file may have an earlier one.
-
-    Args:
-        state: Source of the records.
-        versions: The versions without rows.
-        manifests: The manifests to read.
-        known: Earlier findings; new ones are added.
     """
     known = known or KnownRows()
     wanted = frozenset(canonical(each.uri) for each in versions)

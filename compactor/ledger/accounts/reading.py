@@ -94,13 +94,7 @@ def accounts(state: State, scope: Scope) -> Iterator[Account]:
 
 
 def folded(state: State, scope: Scope, of: Callable[[Account], R]) -> Iterator[R]:
-    """Apply a function to each of these accounts, so that a commit with very many files is released at once.
-
-    Args:
-        state: Source of the records.
-        scope: The manifests.
-        of: The function; called from several threads at once.
-    """
+    """Apply a function, in several threads, to each account, so that a commit with many files is released at once."""
     reader = _Reader(state, scope)
     return map_ordered(lambda found: of(reader.read(found)), listed(state, scope))
 

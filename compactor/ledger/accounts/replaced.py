@@ -4,7 +4,8 @@ Plans find and record them, for they compare all files with the manifests. The r
 version, as long as the file is that version and no manifest has its rows.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 from compactor.core.documents.records import ReplacedFile
 from compactor.core.errors import AccessError, RecordUnreadable
@@ -30,9 +31,15 @@ def note_replaced(state: State, found: Iterable[ReplacedFile], is_listed: Callab
             state.store.put(uri, each.to_json())
 
 
-def replaced_files(state: State) -> list[QuarantinedFile]:
-    """The replaced files that still are the version without rows, not considering what may have settled them."""
-    return [found for found in map_ordered(lambda each: _file(state, each), dict(_records(state)).values()) if found]
+def replaced_files(state: State, of: Collection[str] | None = None) -> list[QuarantinedFile]:
+    """The replaced files that still are the version without rows, not considering what may have settled them.
+
+    Args:
+        state: Has the records.
+        of: Only files whose earlier rows are in one of these manifests; None for all.
+    """
+    records = (each for _, each in _records(state) if of is None or each.manifest_id in of)
+    return [found for found in map_ordered(partial(_file, state), records) if found]
 
 
 def _records(state: State) -> Iterable[tuple[str, ReplacedFile]]:

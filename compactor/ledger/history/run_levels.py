@@ -67,11 +67,7 @@ class SortedRun:
     begins_at: int
 
     def parts(self, wanted: Sequence[int]) -> list[Row]:
-        """The pages that may have some digests, in as few parts as possible: first row and number of rows of each.
-
-        Args:
-            wanted: The digests in order.
-        """
+        """The pages that may have some digests, in as few parts as possible: first row and number of rows of each."""
         if not wanted:
             return []
         pages: Iterable[int] = range(self._pages_of(wanted[0]).start, self._pages_of(wanted[-1]).stop)

@@ -29,11 +29,6 @@ def check_given(state: State, manifest: Manifest, uri: str) -> None:
 
     Only a record shows which lines a redrive contains.
 
-    Args:
-        state: Source of the chains.
-        manifest: The manifest.
-        uri: Its place, for the message.
-
     Raises:
         ManifestError: Some landed data is not from a link.
     """

@@ -131,10 +131,6 @@ class FileWalk:
 
         Keeps the rejects of files that were read completely, and samples of the rejects of files with too many.
 
-        Args:
-            files: Index in the manifest, and file.
-            read: Reads one file.
-
         Raises:
             StoreUnavailable: The store failed temporarily.
         """

@@ -59,11 +59,12 @@ def find_unsettled(
     """
     scan = find_redrivable(state, Scope("files", tuple(manifest_ids), date=date))
     asked = {canonical(uri): uri for uri in uris}
-    replaced = [] if date else Settling(state).files(replaced_files(state))
+    of: Collection[str] | None = manifest_ids or None
+    if date:
+        of = [key.id for key in state.ledger.manifests(date) if key.id in (of or [key.id])]
+    replaced = Settling(state).files(replaced_files(state, of))
     files = [file for source in scan.sources for file in source.files]
-    files += [
-        each for each in replaced if not each.is_settled and each.manifest_id in (manifest_ids or [each.manifest_id])
-    ]
+    files += [each for each in replaced if not each.is_settled]
     inputs = [file for file in files if not uris or canonical(file.uri) in asked]
     found = {canonical(file.uri) for file in inputs}
     refused = [Refused("", uri, "it is not quarantined") for name, uri in asked.items() if name not in found]

@@ -11,7 +11,8 @@ from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import without_zeros
 from compactor.core.documents.records import FileReport, RedrivenInput
 from compactor.core.errors import StagingError
-from compactor.core.layout import ManifestKey, canonical
+from compactor.core.layout import ManifestKey, base_name, canonical
+from compactor.core.text.formatting import did_you_mean
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, accounts, redriven_lines
@@ -22,6 +23,7 @@ from compactor.ledger.visible import Visible
 from compactor.ops.redrive.reject_lines import RejectRow, TakenLines, reject_rows
 
 _BEYOND_LIMIT_BYTES = 1024  # shown of an over-long line, after its limit
+_MOST_COMPARED = 10_000  # names, with a misspelt one
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,18 @@ class RejectsReader:
                 rejects = self._of(account, account.commit, query, settling)
                 yield from () if rejects is None else (rejects,)
 
+    def unknown_file(self, query: Query) -> str:
+        """That no file on record is the one of a query, and which may be meant; empty if one is."""
+        names = set[str]()
+        for account in accounts(self.state, Scope()) if query.file else ():
+            for file in account.commit.files if account.commit is not None else ():
+                if query.takes_file(file.origin_uri):
+                    return ""
+                if len(names) < _MOST_COMPARED:
+                    names.add(base_name(file.origin_uri))
+        found = did_you_mean(base_name(query.file or ""), names)
+        return f"no file on record is {query.file}{found}" if query.file else ""
+
     def _of(self, account: Account, commit: Commit, query: Query, settling: Settling) -> "RejectsOf | None":
         has_rejects = any(file.rejects for file in commit.files)
         redriven = redriven_lines(self.state, account).inputs if account.lineage and has_rejects else ()
@@ -154,14 +168,7 @@ def _in_ledger(key: ManifestKey) -> str:
 def rejects_of(
     commit: Commit, query: Query, redriven: Sequence[RedrivenInput], passed: Container[str] = ()
 ) -> RejectsOf | None:
-    """The rejects of a commit that match a query, only by its reports; None if there are none.
-
-    Args:
-        commit: The commit.
-        query: The query.
-        redriven: Lines that were redriven since.
-        passed: Quarantined files that are settled.
-    """
+    """The rejects of a commit that match a query, only by its reports; None if there are none."""
     met = [file for file in commit.files if (file.rejects or file.reject_rows) and query.takes_file(file.origin_uri)]
     files = [file for file in met if file.uri not in passed]
     counts = Counter[str]()

@@ -102,11 +102,6 @@ class FileColumns:
     def of(cls, shape: RowShape, opened: OpenedRows, of_file: SchemaVersion) -> "FileColumns":
         """Find the columns.
 
-        Args:
-            shape: The columns of the commit.
-            opened: The file.
-            of_file: The file's schema version.
-
         Raises:
             StagingError: The file lacks a column of its schema version.
         """

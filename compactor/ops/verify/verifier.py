@@ -59,13 +59,16 @@ class Verifier:
         """
         table = self._table(keys=frozenset(keys))
         of_manifests = self._manifests(Scope(keys=keys), with_source=False, table=table)
-        return self._result(chain(of_manifests, self._surplus_of(keys), _of_table(table)))
+        replaced = VerifyResult(quarantined_files=replaced_files(self.state, {key.id for key in keys}))
+        return self._result(chain(of_manifests, self._surplus_of(keys), _of_table(table), [replaced]))
 
     def verify_date(self, date: str) -> VerifyResult:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
         table = self._table(dates=frozenset({date}))
         of_manifests = self._manifests(Scope(date=date), table=table)
-        return self._result(chain(of_manifests, self._folders(date), _of_table(table)))
+        ids = {key.id for key in self.state.ledger.manifests(date)}
+        replaced = VerifyResult(quarantined_files=replaced_files(self.state, ids))
+        return self._result(chain(of_manifests, self._folders(date), _of_table(table), [replaced]))
 
     def verify_all(self, *, closed: bool = False) -> VerifyResult:
         """Verify everything. Closed dates count by their summaries, except with `closed`, and with `deep`."""

@@ -96,11 +96,6 @@ class MergedFiles:
     def write_part(self, uri: str, source: str, ranges: Sequence[range]) -> tuple[int, int]:
         """Write some rows of one file, and check the number of values per column in the footer.
 
-        Args:
-            uri: The place of the new file.
-            source: The file to read.
-            ranges: The row numbers, in order.
-
         Returns:
             Its number of rows and its size.
 

@@ -67,6 +67,12 @@ def test_a_caller_without_credentials(error: Exception, said: str) -> None:
     assert (type(found), str(found)) == (CredentialsMissing, f"s3://raw/a: {said}")
 
 
+def test_a_caller_without_a_region() -> None:
+    """The message names the setting and the variable."""
+    found = own_error("glue", exceptions.NoRegionError())
+    assert str(found) == "glue: no AWS region: set aws.region, or AWS_REGION in the environment"
+
+
 @pytest.mark.parametrize(
     ("code", "status", "error"),
     [("NoSuchKey", 404, ObjectNotFound), ("SlowDown", 503, StoreUnavailable), ("Odd", 502, StoreUnavailable)],

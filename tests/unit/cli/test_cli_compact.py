@@ -104,8 +104,8 @@ def test_a_replaced_file_is_quarantined(raw: Path, out: Path) -> None:
         result = call(raw, out)
         assert (result.exit_code, ids(out)) == (3, {"1": 1})
         assert f"quarantined  {raw}/2025-12-01.ndjson (replaced: " in result.stdout
-        assert "has compacted 10 bytes of 20" in result.stdout
-        assert "now it is 20 bytes of 20" in result.stdout
+        assert "has compacted 10 bytes written 20" in result.stdout
+        assert "now it is 20 bytes written 20" in result.stdout
     [told] = document(raw, out)[0]["left_out"]
     assert (told["uri"], told["reason"]) == (str(raw / "2025-12-01.ndjson"), "replaced")
     (raw.parent / "kept").rename(raw / "2025-12-01.ndjson")
@@ -516,7 +516,9 @@ def test_lines_of_text(raw: Path, out: Path) -> None:
     ("arguments", "said"),
     [
         (["--grok", "%{NOPE:a}"], "input.grok: there is no pattern NOPE"),
-        (["--format", "grok"], "input.grok: {} -> expected a table with pattern"),
+        (["--format", "grok"], "expected input.grok (a table with pattern"),
+        (["--format", "csv"], "FORMAT json"),
+        (["--types", "long"], "compactor schema suggest --help"),
         (["--format", "json", "--grok", "%{WORD:a}"], 'input.format: "json" -> expected "grok"'),
     ],
 )

@@ -124,6 +124,8 @@ def test_what_is_asked_for_wrongly(lake: Lake) -> None:
     wrong = lake.call("data", "erase", "--key", "id", "--value-file", str(lake.values), "--yes")
     assert (wrong.exit_code, "UTF-8" in wrong.stderr, "secret" in wrong.stderr) == (2, True, False)
     assert lake.erase("", "7", "--yes").exit_code == 2
+    unknown = lake.erase("/usr/id", "ann", "--dry-run")
+    assert "no column has the key usr; did you mean user?" in unknown.stderr
     missing = lake.call("data", "erase", "--key", "id", "--value-file", "no such file", "--yes")
     assert (missing.exit_code, "No such file" in missing.stderr) == (2, True)
     assert len(lake.ids()) == 7

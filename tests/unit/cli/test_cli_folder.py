@@ -14,6 +14,7 @@ import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner
 
+from compactor import verify
 from compactor.adapters.local import store as local_store
 from compactor.api.folder_run import FolderRun
 from compactor.cli.entry import compactor as command
@@ -232,7 +233,9 @@ def test_an_append_between_plan_and_read(
         result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {2: 1})
     assert f"quarantined  {raw}/a.ndjson (changed)" in result.stdout
-    assert re.search(r"after it was listed: found 20 bytes of \S+ \S+ UTC, expected 10 bytes of ", result.stdout)
+    assert re.search(
+        r"after it was listed: found 20 bytes written \S+ \S+ UTC, expected 10 bytes written ", result.stdout
+    )
     if is_restored:
         write(raw / "a.ndjson", 1)
     assert call(raw, out).exit_code == 0
@@ -262,7 +265,10 @@ def test_other_bytes_behind_the_same_time(raw: Path, out: Path) -> None:
     write(raw / "a.ndjson", 2)
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {1: 1})
-    assert "with different content" in result.stdout
+    assert "UTC with different content" in result.stdout
+    [manifest_id] = {each.manifest_id for each in verify(out).open_files}
+    for chosen in ({"manifest_id": manifest_id}, {"date": manifest_id[:10]}):
+        assert [each.status for each in verify(out, **chosen).open_files] == ["replaced"]
     assert call(raw, out, "--on-replaced", "rebuild").exit_code == 0
     assert ids(out) == {2: 1}
 

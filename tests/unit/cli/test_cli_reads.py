@@ -113,7 +113,10 @@ def test_plan_less(workspace: Workspace, option: tuple[str, str], reason: str) -
 
 
 def test_plan_outside(workspace: Workspace) -> None:
-    """A prefix outside the allowed ones is a fault of usage that names them."""
+    """A prefix outside the allowed ones is a fault of usage that names them, and so is a folder that does not exist."""
+    missing = workspace.call("plan", str(workspace.root / "elsewhere"))
+    assert (missing.exit_code, "elsewhere does not exist" in missing.stderr) == (2, True)
+    (workspace.root / "elsewhere").mkdir()
     result = workspace.call("plan", str(workspace.root / "elsewhere"))
     assert result.exit_code == 2
     assert str(workspace.root / "raw") in result.stderr
@@ -136,7 +139,7 @@ def test_status_as_json(workspace: Workspace) -> None:
     waiting = workspace.json("status")[0]
     assert (waiting["state"]["word"], waiting["state"]["next_move"]) == (
         "stopped",
-        "compactor run continues where it stopped",
+        "compactor run (continues where it stopped)",
     )
     assert (waiting["backlog"]["manifests"], waiting["backlog"]["input_bytes"]) == (1, len(GOOD) + len(FLAWED))
     (workspace.root / "m" / "broken.json").write_text("{")

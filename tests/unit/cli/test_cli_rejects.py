@@ -180,3 +180,9 @@ def test_hostile_names(tmp_path: Path) -> None:
     assert r"-\x1b[2J.ndjson:1:1: invalid_json" in result.stdout
     assert "\x1b" not in result.stdout
     assert "\x1b" not in CliRunner().invoke(command, ["--config", str(workspace.config), "rejects", "--json"]).stdout
+
+
+def test_a_misspelt_file(workspace: Workspace) -> None:
+    """A name that no file on record has is reported with the one that is meant; one without rejects is not."""
+    assert f"did you mean {DAY}-bad.ndjson?" in workspace.call("rejects", "--file", f"{DAY}-bd.ndjson").stderr
+    assert workspace.call("rejects", "--file", f"{DAY}-bad.ndjson", "--reason", "too_deep").stderr == ""

@@ -37,7 +37,7 @@ LATER: list[tuple[str, list[str], list[str], str]] = [
     ("names", [], ["--names", "exact"], '--names exact: {out} has schema.names = "safe"'),
     ("names", ["--names", "exact"], ["--names", "exact"], ""),
     ("claims", [], ["--claims", "table"], '--claims table: {out} has builder.claims = ""'),
-    ("types", [], ["--types", "infer"], "--types: {out} has columns since schema version 1"),
+    ("types", [], ["--types", "infer"], "--types: {out} already has columns"),
     ("types", ["--types", "infer"], ["--types", "infer"], ""),
     ("schema", ["--schema", LONG], ["--schema", WITH_X], ""),
     ("schema", ["--schema", LONG], ["--schema", STRING], "type 'string' -> expected 'long'"),

@@ -136,7 +136,7 @@ def test_a_stray_file_that_is_removed(raw: Path) -> None:
     said = call("compact", "raw", "rows")
     assert said.exit_code == 0
     assert re.findall("^settled +(.*)", said.output, re.MULTILINE) == [
-        f"{path} was removed, which settles it: it had no rows"
+        f"{path} is gone, which settles it: it had no rows"
     ]
     assert "settled" not in call("compact", "raw", "rows").output
     assert set(codes(path).values()) == {0}
@@ -153,6 +153,15 @@ def test_a_stray_file_that_is_removed(raw: Path) -> None:
     os.utime(path, ns=times)
     assert call("dismiss", "--in", "rows", str(path), "--why", "not a log").exit_code == 0
     assert set(codes(path).values()) == {0}  # whether the file is there or not
+
+
+def test_a_stray_file_in_a_folder_that_is_renamed(raw: Path) -> None:
+    """It counts once, under its new name."""
+    put(raw / "b.csv", STRAY, days=2)
+    assert compact() == 3
+    raw.rename("moved")
+    assert call("compact", "moved", "rows").exit_code == 3
+    assert [each.uri for each in verify("rows").open_files] == [str(raw.parent / "moved" / "b.csv")]
 
 
 def test_what_is_not_settled_by_itself(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:

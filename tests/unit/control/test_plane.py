@@ -7,7 +7,7 @@ import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.snapshot import JobState, QueueDepth, Source
-from compactor.core.errors import AccessError, SettingsError
+from compactor.core.errors import AccessError, CredentialsMissing, SettingsError
 from compactor.ledger.backlog import WaitingManifests
 from compactor.settings.settings import parse_settings
 from compactor.telemetry.metrics import CATALOGUE
@@ -105,6 +105,18 @@ def test_each_source_fails_alone() -> None:
     [values] = scene.metrics.emitted
     assert values == {"ManifestsPending": 1.0, "OldestManifestAgeSeconds": 0.0, "Restarts": 0.0}
     assert kinds(checked) == ["wait"]
+
+
+def test_no_credentials() -> None:
+    """Nothing can be known then, so the check fails with one message."""
+    scene = Scene()
+
+    def refuse(_since: object) -> None:
+        raise CredentialsMissing("Glue: no AWS credentials")
+
+    scene.glue.list = refuse  # type: ignore[method-assign, assignment]
+    with pytest.raises(CredentialsMissing):
+        scene.check()
 
 
 def test_a_store_that_is_away() -> None:

@@ -39,8 +39,14 @@ def test_a_stream_has_a_pattern_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
-        ({"format": "grok"}, 'input.grok: {} -> expected a table with pattern = "%{NAME:key} ..."'),
-        ({"grok": {"pattern": "x"}}, 'input.format: "ndjson" -> expected "grok", because input.grok has a pattern'),
+        (
+            {"format": "grok"},
+            'input.format: "grok" without a pattern -> expected input.grok (a table with pattern = "%{NAME:key} ..."',
+        ),
+        (
+            {"grok": {"pattern": "x"}},
+            'input.format: "ndjson" -> expected "grok" (--format grok), because there is a pattern',
+        ),
         ({"format": "grok", "grok": {"patern": "x"}}, "pattern, patterns and max_steps, not patern"),
         ({"format": "grok", "grok": {"max_steps": 5_000}}, 'expected pattern = "%{NAME:key} ..." in it'),
         (

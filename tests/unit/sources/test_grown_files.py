@@ -84,7 +84,7 @@ def test_it_is_named_until_a_person_decides(life: FolderLife) -> None:
     for policy in ("quarantine", "rebuild", "quarantine"):
         assert asked(life, policy) == (["d.ndjson"], ["d.ndjson"])
     [found] = life._call("quarantine", None)
-    assert f"as {life.raw}/a.ndjson, which no longer exists; now it is 57 bytes of" in found.detail
+    assert f"UTC as {life.raw}/a.ndjson, which no longer exists; now it is 57 bytes written" in found.detail
     [found] = life._call("rebuild", None)
     assert f"it was {life.raw}/a.ndjson then" in found.detail
     assert asked(life, "append")[1] == []

@@ -138,5 +138,5 @@ def test_a_new_file_with_length_and_time_of_a_renamed_one() -> None:
 def test_versions_in_words() -> None:
     """A person reads the length and the time of a local file, and the ETag of an object."""
     etag = local_version(1_767_225_600 * 10**9, 1234)
-    assert described_version("/w/a", etag) == "1,234 bytes of 2026-01-01 00:00:00 UTC"
+    assert described_version("/w/a", etag) == "1,234 bytes written 2026-01-01 00:00:00 UTC"
     assert described_version("s3://b/a", "e-1") == "version e-1"

@@ -13,9 +13,11 @@ from compactor.cli.ui.words import discrepancy_entries
 from compactor.core.documents.changes import Inputs
 from compactor.core.errors import TryAgainError
 from compactor.core.layout import is_s3
-from compactor.core.text.formatting import count
+from compactor.core.text.formatting import count, did_you_mean
+from compactor.core.text.safe_text import quoted
 from compactor.ops.erase.eraser import EraseReport
 from compactor.ops.erase.scan import EraseScan
+from compactor.ops.erase.wanted import path_of
 from compactor.ops.rebuild.damaged import NotChanged
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.app import App
@@ -105,7 +107,7 @@ def erase(
         print_json(report)
     else:
         _show(report)
-        _warn(app)
+        _warn(app, key, report)
     if report.failed:
         return ExitCode.FAILED
     return ExitCode.NEEDS_OPERATOR if report.left or report.discrepancies else ExitCode.DONE
@@ -118,12 +120,15 @@ def _asked(scan: EraseScan, inputs: Inputs) -> ExitCode | None:
     return not_confirmed("data erase", what, question=f"Erase {what}{also} for good?", done="erased")
 
 
+_DONE = ("Erased", "Deleted", "Kept")
+
+
 def _show(report: EraseReport) -> None:
     rows, lines = (
         sum(each.rows for each in report.erased),
         sum(each.rejected_lines for each in report.erased),
     )
-    would, deleted = ("Would erase", "Would delete") if report.dry_run else ("Erased", "Deleted")
+    would, deleted, keep = ("Would erase", "Would delete", "Would keep") if report.dry_run else _DONE
     found = count(len(report.erased), "manifest")
     echo(f"{would} {count(rows, 'row')} and {count(lines, 'rejected line')} of {found}; {report.searched:,} searched")
     show_list(
@@ -137,9 +142,9 @@ def _show(report: EraseReport) -> None:
         echo(f"{deleted} {count(len(gone), 'input file')}")
         show_list([(each.uri,) for each in gone])
     if held:
-        echo(f"Left: {count(len(held), 'input file')}")
+        echo(f"{keep} {count(len(held), 'input file')}, with a value in each")
         show_list([(each.uri, each.why) for each in held])
-    show_counted("Left", [_line(each) for each in report.refused])
+    show_counted("Not searched or erased", [_line(each) for each in report.refused])
     show_counted("Failed", [_line(each) for each in report.failed])
     show_counted("Discrepancies", discrepancy_entries(report.discrepancies))
     if report.erasure:
@@ -152,8 +157,11 @@ def _line(each: NotChanged) -> tuple[str, ...]:
     return (each.manifest_id, each.why) if each.manifest_id else (each.why,)
 
 
-def _warn(app: App) -> None:
-    """Warn about copies that this command cannot erase."""
+def _warn(app: App, key: str, report: EraseReport) -> None:
+    """Warn about a key that no row has, and about copies that this command cannot erase."""
+    name, columns = path_of(key)[0], app.registry.latest().keys
+    if name not in columns and not any(each.rows for each in report.erased):
+        say(f"no column has the key {quoted(name)}{did_you_mean(name, columns)}")
     if is_s3(app.layout.state) or is_s3(app.layout.output):
         say("buckets with versioning keep erased data in earlier versions until a lifecycle rule deletes them")
     if app.settings.has_table:

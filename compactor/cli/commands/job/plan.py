@@ -22,6 +22,7 @@ from compactor.cli.ui.output import print_fields, print_json
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import ExitCode
+from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.logs.names import LogName, is_log
 from compactor.core.text.formatting import count, size
 from compactor.core.text.safe_text import Suggestions
@@ -35,6 +36,7 @@ from compactor.sources.landing.lander import LandingResult
 from compactor.sources.plan import MAX_MANIFESTS_PER_PLAN, DatedFiles, Plan
 from compactor.wiring import finding
 from compactor.wiring.app import App
+from compactor.wiring.settings_files import check_sources
 
 SHOWN_MANIFESTS = 20
 
@@ -129,6 +131,7 @@ def plan(
         )  # fmt: skip
         made = of_inventory.totals
     else:
+        check_sources([SourcePlace(prefix or "")], "PREFIX")
         with working("planning", app.state.meter):
             made = finding.plan(
                 app, prefix or "", scope, limit=max_manifests or MAX_MANIFESTS_PER_PLAN, dry_run=dry_run,

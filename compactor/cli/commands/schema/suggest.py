@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from compactor.cli.invocation import Invocation, body, stream_option
-from compactor.cli.parameters import destination_option, refuse_destination
+from compactor.cli.parameters import FORMATS, destination_option, refuse_destination
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import write_out
 from compactor.core.logs.names import is_log
@@ -27,7 +27,7 @@ from compactor.wiring.suggesting import suggested_file
 @click.option("--all", "is_all", is_flag=True, help="Read all records of all files.")
 @click.option(
     "--format",
-    type=click.Choice(("ndjson", "json", "grok")),
+    type=FORMATS,
     help="Read this format. json: also arrays. grok: text lines, parsed by --grok.",
 )
 @click.option("--grok", metavar="PATTERN", help="Parse text lines with this pattern.")
