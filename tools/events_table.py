@@ -1,9 +1,10 @@
-"""The tables of log events and errors in `docs/reference-logs.md`."""
+"""The tables of log events, errors and metrics in `docs/reference-logs.md`."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from compactor.core.errors import CompactorError
+from compactor.telemetry import metrics
 from compactor.telemetry.log_events import CATALOGUE, COMMON_FIELDS, LogEvent
 from tools import document_tables
 
@@ -13,7 +14,12 @@ _MANY = 4
 
 def with_tables(document: str) -> str:
     """A document with current tables between their marks; a ValueError if a mark is missing."""
-    tables = {"events": _events_table(), "common fields": _fields_table(), "errors": _errors_table()}
+    tables = {
+        "events": _events_table(),
+        "common fields": _fields_table(),
+        "errors": _errors_table(),
+        "metrics": _metrics_table(),
+    }
     return document_tables.with_tables(document, tables)
 
 
@@ -45,6 +51,11 @@ def _errors_table() -> str:
     """The errors that end commands, and their next actions, in Markdown."""
     rows = (f"| `{kind.__name__}` | {kind.next_move} |" for kind in _kinds(CompactorError))
     return "\n".join(["| error | next action |", "|---|---|", *rows])
+
+
+def _metrics_table() -> str:
+    rows = (f"| {name} | {each.unit} | {each.meaning} | {each.advice} |" for name, each in metrics.CATALOGUE.items())
+    return "\n".join(["| metric | unit | meaning | when it moves |", "|---|---|---|---|", *rows])
 
 
 def _kinds(kind: type[CompactorError]) -> Iterator[type[CompactorError]]:

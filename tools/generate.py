@@ -7,7 +7,7 @@ out of date.
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tools import events_table, json_schemas, metrics_table, settings_reference
+from tools import events_table, json_schemas, settings_reference
 from tools.man_page import man_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,7 +16,6 @@ RENEWED: Mapping[str, Callable[[str], str]] = {
     "config/*.toml": settings_reference.with_comments,
     "docs/compactor.1": lambda _: man_page(),
     "docs/reference-logs.md": events_table.with_tables,
-    "docs/reference-metrics.md": metrics_table.with_table,
     "docs/reference-settings.md": settings_reference.with_reference,
 }
 """The function that makes the text of today from the text of a file, by a pattern of files."""

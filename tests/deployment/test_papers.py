@@ -49,14 +49,14 @@ def test_every_python_of_the_matrix_is_tested() -> None:
     checks, wheel = WORKFLOWS["checks"]["jobs"]["checks"], WORKFLOWS["release"]["jobs"]["wheel"]
     assert checks["strategy"]["matrix"]["python"] == PYTHONS
     assert wheel["strategy"]["matrix"]["image"] == [f"python:{each}-slim" for each in PYTHONS]
-    page = (ROOT / "docs" / "compatibility.md").read_text()
+    page = (ROOT / "docs" / "upgrade.md").read_text()
     assert f"| Python | {', '.join(PYTHONS)} |" in page
     assert PROJECT["requires-python"] == f">={PYTHONS[0]}"
 
 
 def test_the_ranges_of_the_matrix() -> None:
     """The page names the ranges of pyproject.toml."""
-    page = (ROOT / "docs" / "compatibility.md").read_text()
+    page = (ROOT / "docs" / "upgrade.md").read_text()
     extras = PROJECT["optional-dependencies"]
     assert "pyarrow>=18,<24" in PROJECT["dependencies"]
     assert "| Arrow | pyarrow 18 to 23 |" in page

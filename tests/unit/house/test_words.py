@@ -1,4 +1,4 @@
-"""Words that the project has given up for those of the field are in none of its files, and the glossary stays short."""
+"""Words that the project has given up for those of the field are in none of its files."""
 
 import re
 import subprocess
@@ -60,9 +60,6 @@ ALLOWED = {
 }
 """Files with a word, or "" for any of the list, that may hold it, and why."""
 
-GLOSSARY = ROOT / "docs" / "glossary.md"
-MOST_ENTRIES = 20
-
 
 def tracked_files() -> Iterator[Path]:
     """The files of the project that are text."""
@@ -115,9 +112,3 @@ def test_a_retired_word_is_found(text: str) -> None:
 def test_other_words_stay(text: str) -> None:
     """Only whole words count."""
     assert list(uses("here", text)) == []
-
-
-def test_the_glossary_is_short() -> None:
-    """It has an entry for each word that one has to know, twenty at most."""
-    _, _, *entries = [line for line in GLOSSARY.read_text().splitlines() if line.startswith("|")]
-    assert 0 < len(entries) <= MOST_ENTRIES

@@ -19,7 +19,7 @@ from compactor.job.service import FLUSH_SECONDS
 from compactor.telemetry.metrics import CATALOGUE
 from tests.support.fakes import PlainEngine
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness
-from tools.metrics_table import with_table
+from tools.events_table import with_tables
 
 TARGET = 1000
 
@@ -32,7 +32,7 @@ def test_catalogue() -> None:
 def test_a_document_without_the_marks_of_the_table_is_refused() -> None:
     """The generator does not guess where the table belongs."""
     with pytest.raises(ValueError, match="expected a line"):
-        with_table("no marks")
+        with_tables("no marks")
 
 
 def test_functions_can_measure() -> None:
