@@ -2,13 +2,14 @@
 
 python -m tests.faults.plain_job CONFIG [--engine native|plain] [--plan PREFIX] [--die-at POINT | --stop-at POINT]
     [--in-place] [--visit N] [--only ID] [--target-file-bytes N] [--record FILE]
-    [(--erase FILE | --maintain) [--die-at-change N]]
+    [(--erase FILE | --maintain) [--die-at-change N]] [--scratch FOLDER]
 """
 
 import itertools
 import os
 import signal
 import sys
+import tempfile
 import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,7 +67,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--erase", type=Path, help="erase the lines with these values of `user_id`, and such input")
     parser.add_argument("--maintain", action="store_true", help="do the upkeep of the table, and keep one snapshot")
     parser.add_argument("--die-at-change", type=int, default=0, help="end by SIGKILL before this change, from 1")
+    parser.add_argument("--scratch", type=Path, help="the folder of temporary files")
     arguments = parser.parse_args(words)
+    if arguments.scratch:
+        arguments.scratch.mkdir(exist_ok=True)
+        tempfile.tempdir = os.environ["TMPDIR"] = str(arguments.scratch)
     settings = replace(
         load_settings(arguments.config, {}), claim_lease_seconds=LEASE_SECONDS, in_place=arguments.in_place
     )

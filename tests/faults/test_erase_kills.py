@@ -1,4 +1,7 @@
-"""`data erase` killed by SIGKILL before each change of store and catalog, and repeated: no object holds the values."""
+"""`data erase` killed by SIGKILL before each change of store and catalog, and repeated: no file holds the values.
+
+Nor does a temporary file of the job that died before, in the folders or in those of scratch files.
+"""
 
 import gzip
 import shutil
@@ -9,14 +12,27 @@ import pytest
 
 from compactor.adapters.iceberg.opening import open_catalog
 from compactor.adapters.local.store import LocalStore
+from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.ndjson.files.scratch import TEMPORARY_PREFIX
 from compactor.settings.settings import load_settings
 from compactor.wiring import operating
 from compactor.wiring.app import App
 from tests.faults.conftest import DAY, Lake
 from tests.faults.nursery import Nursery
 from tests.support.engines import DEFAULT
-from tests.support.erasing import ALICE, BROKEN, ESCAPED, LISTED, OTHERS, PLAIN, REJECTS, ROWS, holding_in
+from tests.support.erasing import (
+    ALICE,
+    BROKEN,
+    ESCAPED,
+    LISTED,
+    OTHERS,
+    PLAIN,
+    REJECTS,
+    ROWS,
+    holding_below,
+    holding_in,
+)
 from tests.support.iceberg_tables import NAME, sql_place
 
 PERSONS = {"m1": (PLAIN, ESCAPED, LISTED, BROKEN), "m2": tuple(map(gzip.compress, (PLAIN, ESCAPED, LISTED, BROKEN)))}
@@ -33,6 +49,10 @@ def erasable(lake: Lake) -> Lake:
     return lake
 
 
+def scratch(lake: Lake) -> Path:
+    return lake.folder / "scratch"
+
+
 def fill(lake: Lake, nursery: Nursery) -> None:
     """Two manifests with a person in rows and rejects, one of them compressed, and one without, all done."""
     (lake.folder / "input").mkdir(exist_ok=True)
@@ -46,15 +66,20 @@ def fill(lake: Lake, nursery: Nursery) -> None:
         folder = lake.folder / "manifests"
         folder.mkdir(exist_ok=True)
         (folder / f"{name}.json").write_bytes(manifest.to_json())
-    job = nursery.start(lake.config)
-    assert job.wait() == 0, job.printed()
+    for words, code in ((("--die-at", CrashPoint.CONVERTED), -signal.SIGKILL), ((), 0)):
+        job = nursery.start(lake.config, "--scratch", str(scratch(lake)), *words)
+        assert job.wait() == code, job.printed()
+    (scratch(lake) / f"{TEMPORARY_PREFIX}abcd_123").mkdir()
+    for left in (scratch(lake) / f"{TEMPORARY_PREFIX}abcd_123/copy", lake.state / f"{TEMPORARY_PREFIX}{'0' * 32}"):
+        left.write_bytes(PLAIN)  # as a process leaves it that is killed
     assert holding_in(LocalStore(), f"{lake.folder}/")
 
 
 def erase(lake: Lake, nursery: Nursery, die_at: int = 0) -> tuple[int | str, str]:
     values = lake.folder / "values.txt"
     values.write_text(ALICE)
-    job = nursery.start(lake.config, "--erase", str(values), "--die-at-change", str(die_at))
+    words = "--erase", str(values), "--die-at-change", str(die_at), "--scratch", str(scratch(lake))
+    job = nursery.start(lake.config, *words)
     ended = job.wait(), job.printed()
     values.unlink()
     job.output.unlink()
@@ -63,7 +88,8 @@ def erase(lake: Lake, nursery: Nursery, die_at: int = 0) -> tuple[int | str, str
 
 def check(lake: Lake) -> None:
     """Nothing holds the person, all others are there, in files and in the table, and all adds up."""
-    assert holding_in(LocalStore(), f"{lake.folder}/") == []
+    assert (holding_in(LocalStore(), f"{lake.folder}/"), holding_below(lake.folder)) == ([], [])
+    assert list(scratch(lake).iterdir()) == []
     app = App(load_settings(lake.config, {}))
     found = operating.verifier(app).verify_all()
     assert (found.discrepancies, found.erased_lines) == ([], 2 * (ROWS + REJECTS))

@@ -1,13 +1,18 @@
 """What the tests of `data erase` share: lines of persons in every guise, and a search for what is left of them."""
 
+import bz2
 import gzip
 import io
+import lzma
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
@@ -61,12 +66,20 @@ def holding(harness: Harness, value: str = ALICE) -> list[str]:
 
 def holding_in(store: ObjectStore, place: str, value: str = ALICE) -> list[str]:
     """The objects that have a value as a word, however it is encoded; their own names count, too."""
-    word, found = _word(value), list[str]()
+    words, found = _words(value), list[str]()
     for info in store.list(place):
         data = store.read(info.uri)
-        if any(word.search(each) for each in (info.uri.encode(), *_readings(data))) or _is_in_avro(value, data):
+        readings = (info.uri.encode(), unquote(info.uri).encode(), *_readings(data))
+        if any(word.search(each) for each in readings for word in words) or _is_in_avro(value, data):
             found.append(info.uri)
     return found
+
+
+def holding_below(folder: Path, value: str = ALICE) -> list[Path]:
+    """The files below a folder that have a value: also temporary ones, which no store lists, and databases."""
+    words = _words(value)
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return [path for path in files if any(word.search(each) for each in _readings(path.read_bytes()) for word in words)]
 
 
 def others(harness: Harness) -> tuple[Counter[str], Counter[tuple[str, int, bytes]]]:
@@ -87,20 +100,47 @@ def _word(value: str) -> re.Pattern[bytes]:
     return re.compile(rf"(?<!\w){re.escape(value)}(?![\w-])".encode())
 
 
+def _words(value: str) -> list[re.Pattern[bytes]]:
+    """The value as a word in UTF-8; in Latin-1, if that differs; and in UTF-16, which needs no edges to be found."""
+    texts = [value.encode("latin-1")] if not value.isascii() else []
+    wide = [re.compile(re.escape(value.encode(f"utf-16-{end}"))) for end in ("le", "be")]
+    return [_word(value), *(re.compile(re.escape(text)) for text in texts), *wide]
+
+
 def _readings(data: bytes) -> Iterator[bytes]:
     for each in (data, *_decoded(data)):
         yield each
-        yield re.sub(rb"\\u00([0-9a-f]{2})", lambda found: bytes.fromhex(found[1].decode()), each)
+        if b"\\u" in each:
+            yield re.sub(rb"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)).encode(errors="replace"), each)
+
+
+def _unzstd(data: bytes) -> bytes:
+    unzipped: bytes = pa.input_stream(pa.BufferReader(data), "zstd").read()
+    return unzipped
+
+
+_CODECS = (gzip.decompress, bz2.decompress, lzma.decompress, _unzstd)
 
 
 def _decoded(data: bytes) -> Iterator[bytes]:
-    with suppress(OSError):
-        yield gzip.decompress(data)
+    """What compressed bytes are, and of Parquet the footer with its statistics, all values, and all of dictionaries."""
+    for decode in _CODECS:
+        with suppress(OSError, EOFError, lzma.LZMAError):
+            yield decode(data)
     if data.startswith(b"PAR1"):
-        yield pq.ParquetFile(io.BytesIO(data)).metadata.to_dict().__repr__().encode()
-        for column in pq.read_table(io.BytesIO(data)).columns:
-            for value in column.to_pylist():
-                yield value if isinstance(value, bytes) else str(value).encode()
+        found = pq.ParquetFile(io.BytesIO(data))
+        yield found.metadata.to_dict().__repr__().encode()
+        for column in found.read().columns:
+            yield from map(_bytes_of, column.to_pylist())
+        # A page of a dictionary may have values that no row has.
+        texts = [each.name for each in found.schema_arrow if pa.types.is_string(each.type)]
+        for column in pq.read_table(io.BytesIO(data), columns=texts, read_dictionary=texts).columns:
+            for chunk in column.chunks:
+                yield from map(_bytes_of, chunk.dictionary.to_pylist())
+
+
+def _bytes_of(value: object) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
 
 
 def _is_in_avro(value: str, data: bytes) -> bool:

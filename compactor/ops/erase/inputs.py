@@ -4,20 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.changes import (
-    Commit,
-    DeadLetter,
-    GrokRules,
-    Inputs,
-    StagedFile,
-)
+from compactor.core.documents.changes import Commit, DeadLetter, GrokRules, Inputs
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import (
-    NEEDS_OPERATOR,
-    Accepted,
-    FileReport,
-    FileStatus,
-)
+from compactor.core.documents.records import NEEDS_OPERATOR, Accepted, FileReport, FileStatus
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
 from compactor.core.inputs.record_place import RecordPlace
 from compactor.core.layout import Layout, redriven_owner
@@ -122,13 +111,13 @@ def names_value(file: FileReport, wanted: Wanted) -> bool:
     return len(wanted.path) == 1 and file.path_columns.get(wanted.key) in wanted.values
 
 
-def names_partition(commit: Commit, file: StagedFile, wanted: Wanted) -> bool:
-    """Whether the partition of an output file is that of a value."""
-    fields = parse_fields(commit.partition_by)
-    return len(wanted.path) == 1 and any(
-        field.transform == "identity" and field.key == wanted.key and value in wanted.values
-        for field, value in zip(fields, file.partition, strict=False)
-    )
+def named_partitions(commit: Commit, wanted: Wanted) -> set[str]:
+    """The output files whose partition is that of a value."""
+    fields = [(field.transform, field.key) for field in parse_fields(commit.partition_by)]
+    if len(wanted.path) > 1 or ("identity", wanted.key) not in fields:
+        return set()
+    at = fields.index(("identity", wanted.key))
+    return {file.final for file in commit.outputs if wanted.values.intersection(file.partition[at : at + 1])}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from compactor.ops.erase.inputs import (
     candidates_of,
     copy_candidates,
     letter_candidates,
-    names_partition,
+    named_partitions,
     names_value,
 )
 from compactor.ops.erase.search import RowSearch, rejects_found
@@ -182,5 +182,8 @@ class EraseScanner:
         may_be_any = bool(rows or lines or commit.erased or not has_rows)
         layout = self.state.layout
         yield from candidates_of(commit, wanted, layout, may_be_any=may_be_any, may_be_rejected=not has_rejects)
-        if folders := sum(names_partition(commit, file, wanted) for file in commit.outputs):
-            yield NotChanged(commit.manifest_id, f"{folders:,} {_IN_FOLDERS}")
+        # Also those of earlier generations, whose records stay
+        numbers = range(1, commit.generation if commit.partition_by else 1)
+        commits = [commit, *(self.state.ledger.outcome_of(commit.key, number) for number in numbers)]
+        if folders := {name for each in commits if isinstance(each, Commit) for name in named_partitions(each, wanted)}:
+            yield NotChanged(commit.manifest_id, f"{len(folders):,} {_IN_FOLDERS}")
