@@ -17,7 +17,7 @@ from compactor.table.changes import Changes
 from compactor.table.committer import Committer
 from compactor.table.merging.remainders import Remainders
 from compactor.table.merging.writing import MergedFiles
-from compactor.table.named import NamedManifests, Placed
+from compactor.table.named import NamedManifests, Published
 from tests.support.iceberg_tables import client, sql_place, written
 from tests.support.table_catalogs import DATE, version
 
@@ -81,11 +81,11 @@ def carried(folder: Path, manifests: int, at_once: int) -> Carried:
     return Carried(manifests, commits, time.perf_counter() - began, time.process_time() - cpu_began)
 
 
-def _placed(folder: Path, state: State, manifests: int) -> list[Placed]:
+def _placed(folder: Path, state: State, manifests: int) -> list[Published]:
     """Manifests that are decided, with their files in their places."""
     schema, clock = version(COLUMNS), state.clock
     original = written(folder / "file.parquet", schema, [{column.name: "some text" for column in schema.columns}])
-    made = list[Placed]()
+    made = list[Published]()
     for number in range(manifests):
         key = ManifestKey(DATE, f"m{number:06d}")
         outputs = [
@@ -101,5 +101,5 @@ def _placed(folder: Path, state: State, manifests: int) -> list[Placed]:
             started_at=clock.now(), decided_at=clock.now(),
         )  # fmt: skip
         state.ledger.decide(commit)
-        made.append(Placed(key))
+        made.append(Published(key))
     return made

@@ -81,7 +81,7 @@ class ProgressDisplay:
     requested: bool = field(default=False, init=False)
     _caller: int = field(default_factory=get_ident, init=False)
     _now: Progress = field(default_factory=lambda: Progress("waiting", ""), init=False)
-    _told_at: float = field(default=0.0, init=False)
+    _reported_at: float = field(default=0.0, init=False)
     _error: BaseException | None = field(default=None, init=False)
     _stop: Callable[[], None] = field(default_factory=lambda: lambda: None, init=False)
     _lock: RLock = field(default_factory=RLock, init=False)
@@ -126,12 +126,12 @@ class ProgressDisplay:
         """Report bytes read."""
         with self._lock:
             self._now = replace(self._now, bytes_read=self._now.bytes_read + length_bytes)
-            if time.monotonic() - self._told_at >= LEAST_SECONDS:
+            if time.monotonic() - self._reported_at >= LEAST_SECONDS:
                 self._tell(self._now)
 
     def _tell(self, progress: Progress) -> None:
         with self._lock:
-            self._now, self._told_at = progress, time.monotonic()
+            self._now, self._reported_at = progress, time.monotonic()
             if self.callback is not None and self._error is None:
                 try:
                     self.callback(progress)

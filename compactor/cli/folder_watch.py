@@ -48,7 +48,7 @@ class FolderWatch:
     _stopped: Event = field(default_factory=Event, init=False)
     _files: int = field(default=0, init=False)
     _rows: int = field(default=0, init=False)
-    _told: set[str] = field(default_factory=set, init=False)
+    _shown: set[str] = field(default_factory=set, init=False)
 
     def watch(self) -> ExitCode:
         """Watch until a signal; returns how it ended.
@@ -142,9 +142,9 @@ class FolderWatch:
 
     def _tell(self, lines: list[str]) -> None:
         for line in lines:
-            if line not in self._told:
+            if line not in self._shown:
                 say(line)
-        self._told = set(lines)
+        self._shown = set(lines)
 
 
 def _how(planner: FolderPlanner) -> str:

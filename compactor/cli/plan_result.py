@@ -214,8 +214,8 @@ def show_log(made: LandedLog, *, dry_run: bool) -> None:
     behind = "" if made.behind_seconds is None else f", up to {duration(made.behind_seconds)} behind the newest records"
     echo(f"{'Would land' if dry_run else 'Landed'} {count(made.lines, 'line')}{behind}")
     for gap in map(LogGap.parse, made.gaps):
-        is_told = "Records are" if gap.offsets else "Records may be"
-        echo(f"{is_told} lost to retention: partition {gap.partition_id}, {gap.words}")
+        subject = "Records are" if gap.offsets else "Records may be"
+        echo(f"{subject} lost to retention: partition {gap.partition_id}, {gap.words}")
     if made.tombstones:
         echo(f"Without a value, so without a line: {count(made.tombstones, 'record')}")
     if made.closed:

@@ -41,7 +41,7 @@ _SOURCES = {unread(source, "").name: source for source in Source}
 """Each source by the name of the alarm for failing to read it."""
 
 
-class Told(Document):
+class Notified(Document):
     """The alarms already sent, each with its text; the control plane's only memory.
 
     Attributes:
@@ -71,18 +71,18 @@ class Notices:
         if self.notifier is None:
             return
         try:
-            record = self._told()
+            record = self._notified()
         except CompactorError as exc:
             log_event("control.notices_unread", error=exc)
-            record, alarms = Told(alarms={}), {}
-        told = record.alarms
+            record, alarms = Notified(alarms={}), {}
+        notified = record.alarms
         unknown = [about for about in alarms if about in _SOURCES]
-        passing = tuple(about for about in unknown if about not in told and about not in record.passing)
+        passing = tuple(about for about in unknown if about not in notified and about not in record.passing)
         alarms = {about: words for about, words in alarms.items() if about not in passing}
         unseen = {str(condition) for about in unknown for condition in _UNSEEN.get(_SOURCES[about], ())}
-        alarms = {about: words for about, words in told.items() if about in unseen} | alarms
-        new = [words for about, words in alarms.items() if about not in told]
-        over = [words for about, words in told.items() if about not in alarms]
+        alarms = {about: words for about, words in notified.items() if about in unseen} | alarms
+        new = [words for about, words in alarms.items() if about not in notified]
+        over = [words for about, words in notified.items() if about not in alarms]
         try:
             if done or new or over:
                 self.notifier.tell(self._subject(done, new), _text(done, new, over, alarms))
@@ -90,13 +90,13 @@ class Notices:
                 kept = record.model_copy(update={"alarms": dict(alarms), "passing": passing})
                 self.store.put(self.uri, kept.to_json())
         except CompactorError as exc:
-            log_event("control.not_told", error=exc)
+            log_event("control.not_notified", error=exc)
 
-    def _told(self) -> Told:
+    def _notified(self) -> Notified:
         try:
-            return Told.model_validate_json(self.store.read(self.uri))
+            return Notified.model_validate_json(self.store.read(self.uri))
         except (ObjectNotFound, ValidationError):  # without a readable record all alarms are sent once more
-            return Told(alarms={})
+            return Notified(alarms={})
 
     def _subject(self, done: Sequence[str], new: Sequence[str]) -> str:
         first = new[0] if new else done[0] if done else "all is well again"

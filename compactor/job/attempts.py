@@ -124,8 +124,8 @@ class AttemptFailures:
     def _may_be_common(self, manifest_id: str) -> bool:
         """Whether this failure cannot show if the manifest or its environment is the cause."""
         self._failed_since_commit.add(manifest_id)
-        beside = any(each != manifest_id for each in tuple(self.in_flight))
-        return beside or len(self._failed_since_commit) >= COMMON_FAILURES
+        has_others = any(each != manifest_id for each in tuple(self.in_flight))
+        return has_others or len(self._failed_since_commit) >= COMMON_FAILURES
 
 
 def is_passing(error: Exception) -> bool:

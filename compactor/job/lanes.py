@@ -267,13 +267,13 @@ class SharedSlots:
     def deal(self) -> None:
         """Let streams start manifests while there are slots, the one with the slowest clock first."""
         with self.lock:
-            while self._slots_taken < self.slots and not self.is_alone and self._begin_one():
+            while self._slots_in_use < self.slots and not self.is_alone and self._begin_one():
                 pass
-            if self._slots_taken == self.slots and not self.is_alone:  # guard: no source holds all slots
+            if self._slots_in_use == self.slots and not self.is_alone:  # guard: no source holds all slots
                 self._begin_spare()
 
     @property
-    def _slots_taken(self) -> int:
+    def _slots_in_use(self) -> int:
         return sum(each.in_flight for each in self.streams.values())
 
     def _begin_one(self) -> bool:
@@ -281,10 +281,10 @@ class SharedSlots:
         joined = [(each, each.beginner) for each in in_order if each.beginner is not None]
         is_owed = self._begun_since_alone >= self.slots * OTHERS_FIRST
         needing = [each for each in joined if is_owed and each[1].needs_all()]
-        if needing and self._slots_taken:
+        if needing and self._slots_in_use:
             return False  # everything in flight ends first
         for stream, beginner in [*needing, *joined]:
-            begun = beginner.begin_one(self._slots_taken - stream.in_flight)
+            begun = beginner.begin_one(self._slots_in_use - stream.in_flight)
             if begun is not None:
                 self._note(stream, begun)
                 return True

@@ -42,10 +42,10 @@ class Publisher:
         Returns:
             When it was done. From then on, readers see all its files.
         """
-        placed = self.place(accepted, outcome)
-        if self.table is not None and isinstance(placed, Commit):
-            self.table.take_now(placed)
-        return self.finish(accepted, placed)
+        outcome_there = self.place(accepted, outcome)
+        if self.table is not None and isinstance(outcome_there, Commit):
+            self.table.take_now(outcome_there)
+        return self.finish(accepted, outcome_there)
 
     def place(self, accepted: Accepted, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
         """Publish an outcome's files; return it, or that of a later generation that superseded it."""
@@ -112,7 +112,7 @@ class Publisher:
             ) from exc
 
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
-        if self._is_placed(commit, file):
+        if self._has_file(commit, file):
             return True
         if not file.is_in_place:
             with suppress(ObjectNotFound):
@@ -146,7 +146,7 @@ class Publisher:
             )
         return True
 
-    def _is_placed(self, commit: Commit, file: StagedFile) -> bool:
+    def _has_file(self, commit: Commit, file: StagedFile) -> bool:
         """Whether a file is in its final place: written there, or published by a driver.
 
         A file that the table may have by now is not rewritten. Only a manifest's first commit has written under its

@@ -172,7 +172,7 @@ class Intake:
         ):
             self._remove_revoked(uri, record)
             return None
-        return self._refuse_taken_id(uri, manifest, fingerprint, record)
+        return self._refuse_used_id(uri, manifest, fingerprint, record)
 
     def _remove_revoked(self, uri: str, record: Accepted) -> None:
         """Remove a manifest whose builder, sealer or planner wrote it too late and could not remove it.
@@ -248,7 +248,7 @@ class Intake:
             record = self._accept(uri, _duplicate(key, fingerprint), fingerprint, None)
         return Delivery(uri, fingerprint, record, error)
 
-    def _refuse_taken_id(self, uri: str, manifest: Manifest, fingerprint: str, holder: Accepted) -> Delivery:
+    def _refuse_used_id(self, uri: str, manifest: Manifest, fingerprint: str, holder: Accepted) -> Delivery:
         if holder.digest == fingerprint and holder.kind == "refused" and not self.state.ledger.record_names(holder.key):
             died = ManifestError("id_already_used", f"{uri}: refused earlier by a run that died; expected its redrive")
             return Delivery(uri, fingerprint, holder, died)

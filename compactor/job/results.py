@@ -11,7 +11,7 @@ from compactor.core.errors import ManifestError, StuckError
 from compactor.core.rules.attempts import Lane
 from compactor.core.rules.shares import NO_SHARE, Share
 from compactor.ledger.work_time import arrival_seconds
-from compactor.table.named import Placed
+from compactor.table.named import Published
 from compactor.telemetry.logs import log_event
 
 
@@ -65,7 +65,7 @@ class Ending(StrEnum):
     ELSEWHERE = "elsewhere"  # a living run of another shard has it
     DRAFTED = "drafted"  # its outcome is ready to be recorded
     DECIDED = "decided"  # its outcome is recorded
-    PLACED = "placed"  # its files are published; it is done once the table has them
+    PUBLISHED = "published"  # its files are published; it is done once the table has them
     GONE = "gone"  # nothing left to do: its object no longer exists, or belongs to another planner or shard
     NOT_DUE = "not_due"  # it failed before, and its next attempt is due later
     FAILED = "failed"  # a retry may help
@@ -129,9 +129,9 @@ class Result:
         return self.taken_in.accepted
 
     @property
-    def placed(self) -> Placed:
+    def published(self) -> Published:
         """Its identity in the table."""
-        return Placed(self.commit.key, self.commit.generation)
+        return Published(self.commit.key, self.commit.generation)
 
     def done(self, done_at: datetime) -> "Result":
         """The result once the decided manifest is done and readers see all its files."""

@@ -34,7 +34,7 @@ class ManifestCompactor:
         reviewer: Decides whether a manifest is retried.
         self_test: Shows whether a manifest is at fault, or the environment.
         share: Which manifests this run takes, and which other runs are alive.
-        leaves_placed: Whether published manifests wait for a table to list their files.
+        waits_for_table: Whether published manifests wait for a table to list their files.
     """
 
     state: State
@@ -46,7 +46,7 @@ class ManifestCompactor:
     history: SizingHistory
     share: Share = field(default_factory=Share)
     on_crash_point: OnCrashPoint = ignore_crash_point
-    leaves_placed: bool = False
+    waits_for_table: bool = False
 
     def compact(self, delivery: Delivery) -> Result:
         """Bring a delivered manifest to done, or to its final place.
@@ -181,10 +181,10 @@ class ManifestCompactor:
 
     def _published(self, decided: Result) -> Result:
         accepted, outcome = decided.accepted, decided.verdict
-        if not self.leaves_placed or not needs_table(outcome):
+        if not self.waits_for_table or not needs_table(outcome):
             return decided.done(self.publisher.roll_forward(accepted, outcome))
-        placed = self.publisher.place(accepted, outcome)
-        if not isinstance(placed, Commit):
+        published = self.publisher.place(accepted, outcome)
+        if not isinstance(published, Commit):
             raise TypeError(f"manifest {accepted.manifest_id}: a commit was superseded by a dead letter")
         waiting = replace(decided.taken_in, since=self.state.clock.now())
-        return replace(decided, ending=Ending.PLACED, outcome=placed, delivery=waiting)
+        return replace(decided, ending=Ending.PUBLISHED, outcome=published, delivery=waiting)

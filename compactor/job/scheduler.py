@@ -125,11 +125,11 @@ class Scheduler:
         """
         if self._final_error is not None:
             raise self._final_error
-        placed = self.table.take_ended() if self.table is not None else []
-        for result in placed:
+        published = self.table.take_ended() if self.table is not None else []
+        for result in published:
             if result.ending in FINISHED:
                 self.on_result(result)
-        ended = Results((*(self._ended.popleft() for _ in range(len(self._ended))), *placed))
+        ended = Results((*(self._ended.popleft() for _ in range(len(self._ended))), *published))
         self.postponed.add(ended, self._now())
         return ended
 
@@ -294,10 +294,10 @@ class Scheduler:
         if result.ending is Ending.FAILED:
             with suppress(CompactorError):
                 return replace(result, due_at=self.compactor.reviewer.review_of(delivery.accepted).due_at)
-        if result.ending in {Ending.COMMITTED, Ending.PLACED}:
+        if result.ending in {Ending.COMMITTED, Ending.PUBLISHED}:
             with self._changed:
                 self.queue.note_commit()
-        if result.ending is Ending.PLACED and self.table is not None:
+        if result.ending is Ending.PUBLISHED and self.table is not None:
             self.table.take(result)
             return None
         if result.ending in {Ending.COMMITTED, Ending.DEAD_LETTERED}:

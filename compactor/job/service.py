@@ -112,7 +112,7 @@ class Service:
     _consecutive_failures: int = field(default=0, init=False)
     _report: RunReport = field(default_factory=RunReport, init=False)
     _untold: list[Result] = field(default_factory=list, init=False)
-    _told_at: datetime | None = field(default=None, init=False)
+    _reported_at: datetime | None = field(default=None, init=False)
     _listed: deque[str] = field(default_factory=deque, init=False)
 
     def __post_init__(self) -> None:
@@ -200,7 +200,7 @@ class Service:
                     self.tasks.step()
                 if once and self._is_blocked():  # the stream waits for room, and no commit will make any
                     break
-                self._commit_placed()
+                self._commit_published()
                 self.runner.retry()
                 # Only while idle: this thread would report a heartbeat even if all work hangs.
                 if _has_passed(HEARTBEAT_SECONDS, last_heartbeat, now) and self._is_idle():
@@ -219,7 +219,7 @@ class Service:
             self._stream_ended.set()
             self.source.stop()
 
-    def _commit_placed(self, *, at_once: bool = False) -> None:
+    def _commit_published(self, *, at_once: bool = False) -> None:
         if self.runner.table is not None:
             self.runner.table.step(at_once=at_once)
             self.runner.release()
@@ -241,8 +241,8 @@ class Service:
         if not self._has_resumed and any(each.has_deaths for each in opened):
             self._begin_cautiously(Counter(name_kind(each.manifest_id + ".json") for each in opened if each.has_deaths))
         self._has_resumed = True
-        placed = self.runner.table or frozenset[str]()
-        due = [each for each in opened if each.manifest_id not in placed]
+        published = self.runner.table or frozenset[str]()
+        due = [each for each in opened if each.manifest_id not in published]
         due = [each for each in due if each.manifest_id not in self.runner.postponed]
         if due:
             log_event("recovery.started", open_manifests=len(due))
@@ -302,7 +302,7 @@ class Service:
             # Check before the next commit starts: during one, the table has not given up.
             if self._is_blocked() or (is_idle and self.runner.table is not None and self.runner.table.has_given_up()):
                 break
-            self._commit_placed(at_once=is_idle)
+            self._commit_published(at_once=is_idle)
             is_settled = is_idle and (self.runner.table is None or self.runner.table.is_idle())
             if is_settled and not self.runner.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
                 break
@@ -312,11 +312,11 @@ class Service:
         """List hidden, nested, empty and late objects to take in; with `everything`, all in the prefix."""
         folder = self.state.layout.manifests_folder
         late = self.state.clock.now() - timedelta(seconds=LATE_SECONDS)
-        placed = self.runner.table.uris() if self.runner.table is not None else frozenset[str]()
+        published = self.runner.table.uris() if self.runner.table is not None else frozenset[str]()
         unseen = [
             info.uri
             for info in self._waiting()
-            if info.uri not in placed
+            if info.uri not in published
             and (
                 everything
                 or info.modified_at <= late
@@ -334,10 +334,10 @@ class Service:
         if any(each.ending is Ending.COMMITTED for each in found.all):
             self._consecutive_failures = 0  # only progress shows that repeating helps
         self._untold += [each for each in found.all if each.ending in FINISHED or each.error is not None]
-        self._told_at = self._told_at or now
-        if self._untold and (self.runner.is_idle() or _has_passed(TELL_SECONDS, self._told_at, now)):
+        self._reported_at = self._reported_at or now
+        if self._untold and (self.runner.is_idle() or _has_passed(TELL_SECONDS, self._reported_at, now)):
             self._tell(Results(tuple(self._untold)), now)
-            self._untold, self._told_at = [], now
+            self._untold, self._reported_at = [], now
 
     def _tell(self, found: Results, now: datetime) -> None:
         seconds, retrying, target = found.seconds(now), len(self.runner.postponed), self.target_file_bytes

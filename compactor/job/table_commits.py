@@ -20,9 +20,9 @@ from compactor.job.publication import Publisher
 from compactor.job.results import FINISHED, Ending, Result
 from compactor.job.retries import random_pause_seconds
 from compactor.ledger.state import State
-from compactor.ledger.table.progress import ProgressNotes, noted_placed
+from compactor.ledger.table.progress import ProgressNotes, noted_published
 from compactor.table.committer import Committer, Progress
-from compactor.table.named import Placed
+from compactor.table.named import Published
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
@@ -59,17 +59,17 @@ class CommitTurns:
     state: State
     shard: int
     leads: Callable[[], bool]
-    _ended: set[Placed] = field(default_factory=set, init=False)
+    _ended: set[Published] = field(default_factory=set, init=False)
 
-    def noted(self) -> list[Placed]:
+    def noted(self) -> list[Published]:
         """The published manifests of other shards' runs, without those found in the table."""
-        found = [Placed(each.key, each.generation) for each in noted_placed(self.state, but_shard=self.shard)]
+        found = [Published(each.key, each.generation) for each in noted_published(self.state, but_shard=self.shard)]
         self._ended &= set(found)  # what is no longer noted can be dropped
         return [each for each in dict.fromkeys(found) if each not in self._ended]
 
-    def note_ended(self, placed: Collection[Placed]) -> None:
+    def note_ended(self, published: Collection[Published]) -> None:
         """Note what the next commits may skip: what the table has or will not get."""
-        self._ended.update(placed)
+        self._ended.update(published)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,13 +107,13 @@ class TableCommits:
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="table"), init=False
     )
 
-    def take(self, placed: Result) -> None:
+    def take(self, published: Result) -> None:
         """Hold a published manifest. Called from several threads."""
         with self._lock:
             if not self._waiting and not self._failures and self.turns is None:
                 self._due = self.monotonic() + self.commit_seconds
-            self._waiting[placed.manifest_id] = placed
-            self._files += len(placed.commit.files)
+            self._waiting[published.manifest_id] = published
+            self._files += len(published.commit.files)
 
     def __contains__(self, manifest_id: str) -> bool:
         return manifest_id in self._waiting
@@ -182,15 +182,15 @@ class TableCommits:
             is_mine = self.turns is None or is_wanted or self._has_waited() or self.turns.leads()
             noted = dict.fromkeys(self.turns.noted() if self.turns is not None and is_mine else ())
             with self._lock:
-                begun = frozenset(each.placed for each in self._waiting.values())
+                begun = frozenset(each.published for each in self._waiting.values())
             while self._take_turn(begun, noted, is_mine=is_mine):
                 pass
             pause = self.commit_seconds if is_mine else self.commit_seconds / LOOKS_PER_INTERVAL
             self._due = self.monotonic() + pause
-        except Exception as exc:  # noqa: BLE001 - whatever it is, what is placed waits for the next try
+        except Exception as exc:  # noqa: BLE001 - whatever it is, published manifests wait for the next try
             self._fail(exc)
 
-    def _take_turn(self, begun: Collection[Placed], noted: dict[Placed, None], *, is_mine: bool) -> bool:
+    def _take_turn(self, begun: Collection[Published], noted: dict[Published, None], *, is_mine: bool) -> bool:
         """Commit one batch, or check; return whether there may be another one to commit now.
 
         Args:
@@ -199,7 +199,7 @@ class TableCommits:
             is_mine: Whether to commit.
         """
         with self._lock:
-            waiting = {each.placed: each for each in self._waiting.values() if each.placed in begun}
+            waiting = {each.published: each for each in self._waiting.values() if each.published in begun}
         if not waiting and not noted:
             if self._failures and not self._waiting:  # another run has committed what this one failed to
                 self._failures, self._error = 0, None
@@ -208,7 +208,9 @@ class TableCommits:
         if is_mine:
             progress = self._commit_one(dict.fromkeys([*waiting, *noted]))
         else:
-            self.notes.placed(*self._left())  # before the check, which may take long: another run may commit meanwhile
+            self.notes.published(
+                *self._left()
+            )  # before the check, which may take long: another run may commit meanwhile
             progress = self.committer.look(waiting)
         if waiting:
             self._settle(waiting, progress)
@@ -229,9 +231,9 @@ class TableCommits:
         patience = timedelta(seconds=PATIENCE_INTERVALS * self.commit_seconds)
         return since is not None and self.clock.now() - since > patience
 
-    def _commit_one(self, placed: Iterable[Placed]) -> Progress:
+    def _commit_one(self, published: Iterable[Published]) -> Progress:
         began = self.monotonic()
-        progress = self.committer.commit(placed)
+        progress = self.committer.commit(published)
         if (applied := progress.applied) is not None:
             log_event(
                 "table.committed",
@@ -245,34 +247,34 @@ class TableCommits:
             log_event("table.refused", batch=refused.number, manifests=refused.manifests, error=refused.error)
         return progress
 
-    def _settle(self, waiting: Mapping[Placed, Result], progress: Progress) -> None:
+    def _settle(self, waiting: Mapping[Published, Result], progress: Progress) -> None:
         """Bring visible manifests to done, and drop those that will not be committed."""
-        visible = [waiting[placed] for placed in progress.visible if placed in waiting]
+        visible = [waiting[published] for published in progress.visible if published in waiting]
         found = list(map_ordered(self._finished, visible))
         stuck = [
-            replace(waiting[placed], ending=Ending.STUCK, error=error)
-            for placed, error in progress.stuck.items()
-            if placed in waiting
+            replace(waiting[published], ending=Ending.STUCK, error=error)
+            for published, error in progress.stuck.items()
+            if published in waiting
         ]
         done = [each for each in found if each.ending in FINISHED]
         stuck += [each for each in found if each.ending is Ending.STUCK]
         for each in stuck:
             log_event("manifest.stuck", manifest_id=each.manifest_id, error=each.error)
         with self._lock:
-            for placed in (*(each.placed for each in (*done, *stuck)), *progress.superseded):
-                if placed in waiting and waiting[placed] is self._waiting.get(placed.key.id):
-                    self._files -= len(self._waiting.pop(placed.key.id).commit.files)
+            for published in (*(each.published for each in (*done, *stuck)), *progress.superseded):
+                if published in waiting and waiting[published] is self._waiting.get(published.key.id):
+                    self._files -= len(self._waiting.pop(published.key.id).commit.files)
             self._ended += [*done, *stuck]
-        self.committer.named.finish({each.placed for each in done})
+        self.committer.named.finish({each.published for each in done})
         if any(each.ending is Ending.FAILED for each in found):
             raise TryAgainError("some manifests in the table could not be finished")
 
-    def _finished(self, placed: Result) -> Result:
+    def _finished(self, published: Result) -> Result:
         try:
-            return placed.done(self.publisher.finish(placed.accepted, placed.commit))
+            return published.done(self.publisher.finish(published.accepted, published.commit))
         except Exception as exc:  # noqa: BLE001 - no error of one manifest may stop the others
-            log_event("manifest.failed", manifest_id=placed.manifest_id, error=exc)
-            return replace(placed, ending=Ending.STUCK if isinstance(exc, StuckError) else Ending.FAILED, error=exc)
+            log_event("manifest.failed", manifest_id=published.manifest_id, error=exc)
+            return replace(published, ending=Ending.STUCK if isinstance(exc, StuckError) else Ending.FAILED, error=exc)
 
     def _fail(self, error: Exception) -> None:
         self._failures += 1
@@ -289,8 +291,8 @@ class TableCommits:
         """The waiting manifests, in order, and since when the first one has waited."""
         with self._lock:
             waiting = sorted(self._waiting.values(), key=_since)
-        return [each.placed.batched for each in waiting], _since(waiting[0]) if waiting else None
+        return [each.published.batched for each in waiting], _since(waiting[0]) if waiting else None
 
 
-def _since(placed: Result) -> datetime:
-    return placed.delivery.since if placed.delivery and placed.delivery.since else placed.commit.decided_at
+def _since(published: Result) -> datetime:
+    return published.delivery.since if published.delivery and published.delivery.since else published.commit.decided_at

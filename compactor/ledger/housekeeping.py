@@ -14,7 +14,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 
-TOLD_FOR = timedelta(days=2)
+REPORTED_FOR = timedelta(days=2)
 """An active task fails again within a day; one that failed earlier was switched off, or no job runs."""
 
 
@@ -82,7 +82,7 @@ def failing_tasks(state: State, upkeep: Iterable[str] = ()) -> tuple[FailingTask
         last = TaskNote(state, task).read()
         if last is None or last.failing_since is None or last.failed_at is None or last.failing_since == last.failed_at:
             return None
-        if abs(now - last.failed_at) > TOLD_FOR:
+        if abs(now - last.failed_at) > REPORTED_FOR:
             return None
         return FailingTask(task, last.failing_since, last.failed_at, last.error)
 

@@ -67,10 +67,10 @@ class Visible:
         object.__setattr__(self, "_expired_dates", lru_cache(maxsize=1)(self._read_expired_dates))
         object.__setattr__(self, "_given_up", lru_cache(maxsize=_DATES_HELD)(self._read_given_up))
 
-    def taken(self, part: Part, key: ManifestKey, generation: int = 1) -> Taking | None:
+    def deletion(self, part: Part, key: ManifestKey, generation: int = 1) -> Taking | None:
         """The change that deleted a part of a manifest; None if the part must exist."""
         whys = [why for why, parts in TAKES.items() if part in parts]
-        may_be_old = self._was_asked("taken", key.date)
+        may_be_old = self._was_asked("deletion", key.date)
         found = expired_by((each for why in whys for each in self._held(why, key.date)), part, key, generation)
         if found is not None or not may_be_old:
             return found
@@ -83,7 +83,7 @@ class Visible:
 
     def has_expired_rows(self, key: ManifestKey, generation: int) -> bool:
         """Whether a rule deleted the rows of a manifest's generation, for calls that check every manifest."""
-        return key.date in self._expired_dates() and self.taken("rows", key, generation) is not None
+        return key.date in self._expired_dates() and self.deletion("rows", key, generation) is not None
 
     def moved(self, date: str, uri: str) -> Moved | None:
         """The place of a file's rows in an existing merged file; None if there is none.

@@ -18,7 +18,7 @@ OnTooManyRejects = Literal["quarantine", "keep_rows"]
 MAX_REJECTED_BYTES = 64 * 1024 * 1024
 """The most bytes of rejected lines kept per input file."""
 
-_SCRATCH_BESIDE_A_FILE_BYTES = 2 * 1024 * 1024 * 1024
+_EXTRA_SCRATCH_BYTES = 2 * 1024 * 1024 * 1024
 """The scratch space for a task in addition to the repaired copy of the largest file."""
 
 
@@ -66,7 +66,7 @@ class Limits:
 
 def scratch_bytes(max_decompressed_bytes: int) -> int:
     """The most scratch space per task: a repaired copy of the largest file, and its rejects."""
-    return max_decompressed_bytes + _SCRATCH_BESIDE_A_FILE_BYTES
+    return max_decompressed_bytes + _EXTRA_SCRATCH_BYTES
 
 
 class Reject(NamedTuple):

@@ -71,8 +71,8 @@ class CompactPaths:
         """Where input may be: the folders of all sources. A file next to DST is its own prefix."""
         found: list[str] = []
         for place in self.sources:
-            is_beside = any(places.overlap(place.folder, each) for each in (self.output, self.home))
-            found += place.texts if place.names and is_beside else [place.folder]
+            overlaps = any(places.overlap(place.folder, each) for each in (self.output, self.home))
+            found += place.texts if place.names and overlaps else [place.folder]
         return list(dict.fromkeys(found))
 
     @property
@@ -279,7 +279,7 @@ def has_schema_file(document: Mapping[str, Any]) -> bool:
     return isinstance(file, str) and bool(file)
 
 
-def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]:
+def other_variables(env: Mapping[str, str], options: Options) -> dict[str, str]:
     """The environment without variables that would override the call itself."""
     given = [("paths", "manifests"), ("paths", "output"), ("paths", "state"), ("input", "allowed_prefixes")]
     given += [(name, key) for name, table in options.given().items() for key in table]

@@ -59,7 +59,7 @@ class Claimer:
     claims: ClaimTable
     lease_seconds: float
     neighbour: "Callable[[str], Claimer] | None" = None
-    _settled_fates: dict[str, Fate] = field(default_factory=dict, init=False)
+    _settled_states: dict[str, Fate] = field(default_factory=dict, init=False)
 
     def claim(self, keys: Sequence[str], holder: str) -> Claimed:
         """Claim keys (`claim_key`, `part_key`) for the id to be written next; takes over expired leases."""
@@ -68,12 +68,12 @@ class Claimer:
         claims = self.claims.claim(keys, holder, now=now, lease_seconds=self.lease_seconds)
         others = {key: claim for key, claim in claims.items() if claim.holder != holder}
         claimed.won.update(claims.keys() - others.keys())
-        fates = self._fates(others.values())
-        for other in {claim.holder for claim in others.values() if _state(claim, fates, now) == "free"}:
+        holder_states = self._holder_states(others.values())
+        for other in {claim.holder for claim in others.values() if _state(claim, holder_states, now) == "free"}:
             self._revoke(other, now)  # guard: a late manifest whose files were taken over never takes effect
-            fates[other] = self._fate(other)
-        claimed.taken.update(key for key, claim in others.items() if fates[claim.holder] == "exists")
-        for other in {claim.holder for claim in others.values() if fates[claim.holder] == "revoked"}:
+            holder_states[other] = self._fate(other)
+        claimed.taken.update(key for key, claim in others.items() if holder_states[claim.holder] == "exists")
+        for other in {claim.holder for claim in others.values() if holder_states[claim.holder] == "revoked"}:
             left = [key for key, claim in others.items() if claim.holder == other]
             claimed.won |= self._take_over(left, other, holder, now)
         rest = others.keys() - claimed.taken - claimed.won
@@ -101,8 +101,8 @@ class Claimer:
     def states(self, keys: Sequence[str]) -> dict[str, tuple[ClaimState, datetime]]:
         """The state of each claimed key, with the end of its lease. Omits unclaimed keys."""
         claims = self.claims.get_many(keys)
-        fates, now = self._fates(claims.values()), self.state.clock.now()
-        return {key: (_state(claim, fates, now), claim.lease_until) for key, claim in claims.items()}
+        holder_states, now = self._holder_states(claims.values()), self.state.clock.now()
+        return {key: (_state(claim, holder_states, now), claim.lease_until) for key, claim in claims.items()}
 
     def bind(self, manifest: Manifest, kind: Kind) -> bool:
         """Bind an id to the manifest or part written under it, so that it can no longer be revoked.
@@ -113,7 +113,7 @@ class Claimer:
         return self._bound(manifest, manifest.to_json(), kind) == "exists"
 
     def _bound(self, manifest: Manifest, data: bytes, kind: Kind) -> Fate:
-        return _fate_by(bind(self.state, manifest, data, self._place(manifest.manifest_id, kind), kind))
+        return _state_by(bind(self.state, manifest, data, self._place(manifest.manifest_id, kind), kind))
 
     def _take_over(self, keys: Sequence[str], other: str, holder: str, now: datetime) -> set[str]:
         return self.claims.take_over(
@@ -135,20 +135,20 @@ class Claimer:
             raise SettingsError([f"streams: none -> {expected}"])
         return self.neighbour(stream), plain  # guard: the fate of an id is known to the ledger of its own stream
 
-    def _fates(self, claims: Iterable[Claim]) -> dict[str, Fate]:
+    def _holder_states(self, claims: Iterable[Claim]) -> dict[str, Fate]:
         holders = list({claim.holder for claim in claims})
         return dict(zip(holders, map_ordered(self._fate, holders), strict=True))
 
     def _fate(self, holder: str) -> Fate:
         """The state of a claim's manifest or part. Only `unwritten` can still change."""
-        if holder not in self._settled_fates:
+        if holder not in self._settled_states:
             claimer, plain = self._settling(holder)
             record = claimer.state.ledger.accepted(plain)
-            fate = _fate_by(record) if record is not None else claimer.fate_of_unbound(plain)
+            fate = _state_by(record) if record is not None else claimer.fate_of_unbound(plain)
             if fate == "unwritten":
                 return fate
-            self._settled_fates[holder] = fate
-        return self._settled_fates[holder]
+            self._settled_states[holder] = fate
+        return self._settled_states[holder]
 
     def fate_of_unbound(self, holder: str) -> Fate:
         """Bind a written but unbound manifest or part, which could otherwise still be revoked."""
@@ -161,7 +161,7 @@ class Claimer:
             # guard: what is written is not taken for safe before it is bound
             return self._bound(manifest, data, kind)
         record = self.state.ledger.accepted(holder)  # it may have been archived, or sealed, in the meantime
-        return "unwritten" if record is None else _fate_by(record)
+        return "unwritten" if record is None else _state_by(record)
 
     def _place(self, holder: str, kind: Kind) -> str:
         return self.state.layout.manifest(holder) if kind == "manifest" else self.state.layout.pending_part(holder)
@@ -182,12 +182,12 @@ def bind(state: State, manifest: Manifest, data: bytes, uri: str, kind: Kind = "
     )
 
 
-def _fate_by(record: Accepted) -> Fate:
+def _state_by(record: Accepted) -> Fate:
     return "revoked" if record.kind == "revoked" else "exists"
 
 
-def _state(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> ClaimState:
-    fate = fates[claim.holder]
+def _state(claim: Claim, holder_states: Mapping[str, Fate], now: datetime) -> ClaimState:
+    fate = holder_states[claim.holder]
     if fate == "exists":
         return "taken"
     # guard: files that another planner claimed are left to it while its lease lasts

@@ -35,7 +35,7 @@ from compactor.table.applying import Applied, Applier, Refused
 from compactor.table.catalog import TableCatalog, TableHead
 from compactor.table.changes import Changes
 from compactor.table.merging.remainders import Remainders
-from compactor.table.named import NamedManifests, Placed, PlacedState, needs_table
+from compactor.table.named import NamedManifests, Published, PublishedState, needs_table
 from compactor.table.unmerged import LiveFile, looked_up
 
 _PATIENCE = 20
@@ -54,9 +54,9 @@ class Progress:
         refused: The batch that the table skipped instead. Its manifests are retried unless they are held back.
     """
 
-    visible: list[Placed] = field(default_factory=list)
-    superseded: list[Placed] = field(default_factory=list)
-    stuck: dict[Placed, StuckError] = field(default_factory=dict)
+    visible: list[Published] = field(default_factory=list)
+    superseded: list[Published] = field(default_factory=list)
+    stuck: dict[Published, StuckError] = field(default_factory=dict)
     applied: Applied | None = None
     refused: Refused | None = None
 
@@ -86,14 +86,14 @@ class Committer:
     remainders: Remainders
     _lock: Lock = field(default_factory=Lock)
 
-    def commit(self, placed: Iterable[Placed]) -> Progress:
+    def commit(self, published: Iterable[Published]) -> Progress:
         """Apply the outstanding batch; without one, record a batch of published manifests and apply that.
 
         Args:
-            placed: The manifests, including other processes'. Those in earlier batches are only reported.
+            published: The manifests, including other processes'. Those in earlier batches are only reported.
         """
         head, batch = self._outstanding()
-        progress, unnamed = self._told(placed)
+        progress, unnamed = self._sorted_by_state(published)
         if batch is not None:
             taken = self._applied_again(head, batch)
         elif (batch := self._recorded(head, unnamed, progress)) is not None:
@@ -104,7 +104,7 @@ class Committer:
             progress.refused = taken
             return progress
         progress.applied = taken
-        in_it = {Placed(each.key, each.generation) for each in batch.manifests}
+        in_it = {Published(each.key, each.generation) for each in batch.manifests}
         self._note_visible([each for each in unnamed if each in in_it], progress)
         return progress
 
@@ -115,16 +115,16 @@ class Committer:
             TryAgainError: The table does not have them yet.
             StuckError: The manifest needs an operator.
         """
-        placed = Placed(commit.key, commit.generation)
+        published = Published(commit.key, commit.generation)
         while needs_table(commit):
             with self._lock:
-                progress = self.commit([placed])
-            if placed in progress.visible:
+                progress = self.commit([published])
+            if published in progress.visible:
                 return
-            if placed in progress.stuck:
-                raise progress.stuck[placed]
-            if placed in progress.superseded or (progress.applied is None and progress.refused is None):
-                raise TryAgainError(f"manifest {placed.key.id}: rebuilt again in the meantime")
+            if published in progress.stuck:
+                raise progress.stuck[published]
+            if published in progress.superseded or (progress.applied is None and progress.refused is None):
+                raise TryAgainError(f"manifest {published.key.id}: rebuilt again in the meantime")
 
     def settled(self) -> TableHead:
         """Apply the outstanding batch, if there is one; return the head."""
@@ -206,23 +206,23 @@ class Committer:
         changes = self.changes if is_known else self.changes.made_again()
         return Applier(self.batches, self.catalog, changes).applied_again(head, batch)
 
-    def look(self, placed: Iterable[Placed]) -> Progress:
+    def look(self, published: Iterable[Published]) -> Progress:
         """Report on published manifests that another process commits; change nothing."""
         head, _ = self._outstanding()
-        progress, unnamed = self._told(placed)
+        progress, unnamed = self._sorted_by_state(published)
         self._wanted(head, unnamed, progress)
         return progress
 
-    def _told(self, placed: Iterable[Placed]) -> tuple[Progress, list[Placed]]:
+    def _sorted_by_state(self, published: Iterable[Published]) -> tuple[Progress, list[Published]]:
         """The manifests in the table's batches, and those in none."""
-        progress, unnamed, named = Progress(), list[Placed](), list[Placed]()
-        for each in placed:
-            found = {PlacedState.VISIBLE: named, PlacedState.SUPERSEDED: progress.superseded}
+        progress, unnamed, named = Progress(), list[Published](), list[Published]()
+        for each in published:
+            found = {PublishedState.VISIBLE: named, PublishedState.SUPERSEDED: progress.superseded}
             found.get(self.named.state_of(each), unnamed).append(each)
         self._note_visible(named, progress)
         return progress, unnamed
 
-    def _note_visible(self, named: Sequence[Placed], progress: Progress) -> None:
+    def _note_visible(self, named: Sequence[Published], progress: Progress) -> None:
         """Note which manifests in the table are visible: a rebuilt one waits for its later batch."""
         ledger = self.state.ledger
         for each, is_superseded in map_ordered(lambda one: (one, ledger.is_superseded(one.key, one.generation)), named):
@@ -272,7 +272,7 @@ class Committer:
         self.named.read_to(head.fence, head.refused)
         return head
 
-    def _recorded(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> TableBatch | None:
+    def _recorded(self, head: TableHead, unnamed: Sequence[Published], progress: Progress) -> TableBatch | None:
         """Record the next batch; None if it would be empty."""
         chosen, replaced = self._wanted(head, unnamed, progress)
         if not chosen:
@@ -281,7 +281,7 @@ class Committer:
             left = self._left(replaced, chosen, head.fence)
         except StuckError as error:  # everything that is not rebuilt continues
             rebuilt = [each for each in chosen if each.generation > 1]
-            progress.stuck.update({Placed(each.key, each.generation): error for each in rebuilt})
+            progress.stuck.update({Published(each.key, each.generation): error for each in rebuilt})
             chosen, left = [each for each in chosen if each.generation == 1], None
             if not chosen:
                 return None
@@ -292,13 +292,13 @@ class Committer:
 
     def _left(self, replaced: "_Replaced", chosen: Sequence[BatchedManifest], base: int) -> Merge | None:
         """Write what a batch leaves of merged files whose parts may be missing; None if it does not affect them."""
-        going = self._replaced([Placed(each.key, each.generation) for each in chosen])
+        going = self._replaced([Published(each.key, each.generation) for each in chosen])
         files = [each for each in replaced.merged_files_with(going) if is_released(self.state, each.date, each.uri)]
         # guard: a rebuild writes anew what it leaves of a merged file
         return self.remainders.write(files, going, base) if files else None
 
     def _wanted(
-        self, head: TableHead, unnamed: Sequence[Placed], progress: Progress
+        self, head: TableHead, unnamed: Sequence[Published], progress: Progress
     ) -> tuple[list[BatchedManifest], "_Replaced"]:
         """Choose the next batch's manifests; note the state of the others."""
         # Manifests of finished batches are done: check this after reading which batches are finished.
@@ -308,18 +308,18 @@ class Committer:
         # A damaged record delays only the manifests whose rows may be in that file.
         replaced = _Replaced(list(self.live(head, skips_damaged=True)) if is_rebuilt else (), going)
         for each, found in map_ordered(partial(self._checked, replaced), first):
-            if found is PlacedState.UNNAMED:
+            if found is PublishedState.UNNAMED:
                 chosen.append(each.batched)
             elif isinstance(found, StuckError):
                 progress.stuck[each] = found
             else:
-                (progress.visible if found is PlacedState.VISIBLE else progress.superseded).append(each)
+                (progress.visible if found is PublishedState.VISIBLE else progress.superseded).append(each)
         return chosen, replaced
 
-    def _replacing(self, placed: Sequence[Placed], progress: Progress) -> tuple[list[Placed], set[str]]:
+    def _replacing(self, published: Sequence[Published], progress: Progress) -> tuple[list[Published], set[str]]:
         """The manifests with readable earlier outcomes, and the files that they replace; others are stuck."""
-        readable, going = list[Placed](), set[str]()
-        for each in placed:
+        readable, going = list[Published](), set[str]()
+        for each in published:
             try:
                 going |= self._replaced([each])
             except RecordUnreadable as error:
@@ -333,53 +333,53 @@ class Committer:
         files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
         return looked_up(self.state, files, skips_damaged=skips_damaged)
 
-    def _replaced(self, placed: Sequence[Placed]) -> set[str]:
-        rebuilt = (each for each in placed if each.generation > 1)
+    def _replaced(self, published: Sequence[Published]) -> set[str]:
+        rebuilt = (each for each in published if each.generation > 1)
         return {uri for each in rebuilt for uri in self.changes.replaced(each.key, each.generation)}
 
-    def _checked(self, replaced: "_Replaced", placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
+    def _checked(self, replaced: "_Replaced", published: Published) -> tuple[Published, PublishedState | StuckError]:
         # guard: a batch leaves out what is done
-        if not self.named.replays and self.state.ledger.is_done(placed.key, placed.generation):
-            return placed, PlacedState.VISIBLE
-        if self.state.ledger.is_superseded(placed.key, placed.generation):
-            return placed, PlacedState.SUPERSEDED
-        return placed, self._held_back(placed) or self._hindrance(replaced, placed) or PlacedState.UNNAMED
+        if not self.named.replays and self.state.ledger.is_done(published.key, published.generation):
+            return published, PublishedState.VISIBLE
+        if self.state.ledger.is_superseded(published.key, published.generation):
+            return published, PublishedState.SUPERSEDED
+        return published, self._held_back(published) or self._hindrance(replaced, published) or PublishedState.UNNAMED
 
-    def _held_back(self, placed: Placed) -> StuckError | None:
+    def _held_back(self, published: Published) -> StuckError | None:
         try:
-            held = self.batches.refused.held(placed.key, placed.generation)
+            held = self.batches.refused.held(published.key, published.generation)
         except StuckError as error:
             return error
         if held is None:
             return None
-        return TableHeldBack(f"manifest {placed.key.id}: the table's catalog refuses it: {held.reason}")
+        return TableHeldBack(f"manifest {published.key.id}: the table's catalog refuses it: {held.reason}")
 
-    def _hindrance(self, replaced: "_Replaced", placed: Placed) -> StuckError | None:
+    def _hindrance(self, replaced: "_Replaced", published: Published) -> StuckError | None:
         """Why the files that a rebuild replaces cannot be removed from the table; None if they can."""
-        if placed.generation == 1 or not self.state.ledger.is_done(placed.key):
+        if published.generation == 1 or not self.state.ledger.is_done(published.key):
             return None
         try:
-            moved = self._moved(replaced, placed)
+            moved = self._moved(replaced, published)
         except RecordUnreadable as error:
             return error
         # guard: a rebuild waits for a person if another program may have moved the rows that it replaces
         if moved is not None:
             return StuckError(
-                f"manifest {placed.key.id}: {moved} has its rows and is not in the table, so another program may "
+                f"manifest {published.key.id}: {moved} has its rows and is not in the table, so another program may "
                 "have rewritten them to another file; expected the files of its earlier generation in the table: "
                 "drop the table in its catalog, but not its files, then `compactor table repair` recreates it"
             )
-        own, store = self.changes.replaced(placed.key, placed.generation), self.state.store
+        own, store = self.changes.replaced(published.key, published.generation), self.state.store
         files = [each for each in replaced.merged_files_with(own) if not is_released(self.state, each.date, each.uri)]
         # guard: a merged file is not taken apart while a part of it is gone
         if (uri := next((uri for uri in replaced.others_in(files) if store.stat(uri) is None), None)) is not None:
             return StuckError(
-                f"manifest {placed.key.id}: its rows are in a merged file with those of {uri}, which is missing; "
+                f"manifest {published.key.id}: its rows are in a merged file with those of {uri}, which is missing; "
                 "expected that file, which replaces the merged one: `compactor rebuild` its manifest, too"
             )
         return None
 
-    def _moved(self, replaced: "_Replaced", placed: Placed) -> str | None:
+    def _moved(self, replaced: "_Replaced", published: Published) -> str | None:
         """An existing file with rows of a manifest that the table lost; None if there is none.
 
         Only the last generation in the table has rows there. One from before the table, or one superseded before its
@@ -387,12 +387,12 @@ class Committer:
         """
 
         def absent(generation: int) -> Iterator[str]:
-            uris = self.changes.files_of(placed.key, generation)
+            uris = self.changes.files_of(published.key, generation)
             return (uri for uri in uris if uri not in replaced.live and self.state.store.stat(uri) is not None)
 
-        if all(next(absent(generation), None) is None for generation in range(1, placed.generation)):
+        if all(next(absent(generation), None) is None for generation in range(1, published.generation)):
             return None
-        last = self.named.last_before(placed)
+        last = self.named.last_before(published)
         return None if last is None else next(absent(last.generation), None)
 
 

@@ -14,7 +14,7 @@ from compactor.ledger.ledger import Ledger
 from compactor.ledger.table.batches import TableBatches
 
 
-class Placed(NamedTuple):
+class Published(NamedTuple):
     """A decided generation of a manifest whose files are published."""
 
     key: ManifestKey
@@ -36,7 +36,7 @@ _SEARCHED_BEFORE = timedelta(hours=1)
 UNTOLD = "another process found it refused, and logged the reason in table.refused"
 
 
-class PlacedState(Enum):
+class PublishedState(Enum):
     """The state of a published manifest, by the batches in the table."""
 
     UNNAMED = "unnamed"
@@ -68,9 +68,9 @@ class NamedManifests:
     _left: dict[int, list[BatchedManifest]] = field(default_factory=dict)
     _members: dict[int, list[BatchedManifest]] = field(default_factory=dict)
     _generations: dict[str, int] = field(default_factory=dict)
-    _limits: dict[Placed, int] = field(default_factory=dict)
+    _limits: dict[Published, int] = field(default_factory=dict)
     _refused: set[int] = field(default_factory=set)
-    _in_vain: dict[Placed, int] = field(default_factory=dict)  # the last batch that was searched for it
+    _in_vain: dict[Published, int] = field(default_factory=dict)  # the last batch that was searched for it
 
     def read_to(self, fence: int, refused: int = 0) -> None:
         """Read the table's batches that were not read before.
@@ -112,24 +112,24 @@ class NamedManifests:
             half = max(1, len(batch.manifests) // 2)
             self._refused.add(batch.number)
             for each in batch.manifests:
-                one = Placed(each.key, each.generation)
+                one = Published(each.key, each.generation)
                 self._limits[one] = min(half, self._limits.get(one, half))
             return
         for each in batch.manifests:
             self._generations[each.manifest_id] = max(each.generation, self._generations.get(each.manifest_id, 0))
 
-    def chosen(self, unnamed: Sequence[Placed], most: int) -> Sequence[Placed]:
+    def chosen(self, unnamed: Sequence[Published], most: int) -> Sequence[Published]:
         """The manifests that the next batch may have. Those of refused batches come first, and separately."""
         suspects = sorted((each for each in unnamed if each in self._limits), key=lambda each: self._limits[each])
         return suspects[: min(most, self._limits[suspects[0]])] if suspects else unnamed[:most]
 
-    def state_of(self, placed: Placed) -> PlacedState:
-        named = self._generations.get(placed.key.id, 0)
-        if named < placed.generation:
-            return PlacedState.UNNAMED
-        return PlacedState.VISIBLE if named == placed.generation else PlacedState.SUPERSEDED
+    def state_of(self, published: Published) -> PublishedState:
+        named = self._generations.get(published.key.id, 0)
+        if named < published.generation:
+            return PublishedState.UNNAMED
+        return PublishedState.VISIBLE if named == published.generation else PublishedState.SUPERSEDED
 
-    def last_before(self, placed: Placed) -> Placed | None:
+    def last_before(self, published: Published) -> Published | None:
         """The last earlier generation of a manifest that a batch brought into the table; None if there is none.
 
         None also if that one is not done: the next one was decided before its batch took effect, so that the batch only
@@ -138,24 +138,24 @@ class NamedManifests:
         Raises:
             RecordUnreadable: A batch or an outcome is unreadable.
         """
-        key, named = placed.key, self._generations.get(placed.key.id, 0)
-        for earlier in [named] if self.replays and named else range(placed.generation - 1, 0, -1):
+        key, named = published.key, self._generations.get(published.key.id, 0)
+        for earlier in [named] if self.replays and named else range(published.generation - 1, 0, -1):
             is_done = self.ledger.is_done(key, earlier)
             if earlier == named or (is_done and not self.replays and self._is_in_a_batch(key, earlier)):
-                return Placed(key, earlier) if is_done else None
+                return Published(key, earlier) if is_done else None
         return None
 
     def _is_in_a_batch(self, key: ManifestKey, generation: int) -> bool:
         """Whether a batch read so far has a generation; batches are searched only once."""
-        placed, last = Placed(key, generation), self.batches.recorded()
+        published, last = Published(key, generation), self.batches.recorded()
         since = self.ledger.outcome_of(key, generation).decided_at - _SEARCHED_BEFORE
-        after = self._in_vain.get(placed, 0)
+        after = self._in_vain.get(published, 0)
         number = self.batches.number_of(key, generation, since=since, after=after, searches_all=True)
         if number is None:
-            self._in_vain[placed] = last
+            self._in_vain[published] = last
         return number is not None and number <= self._read
 
-    def finish(self, done: Collection[Placed]) -> None:
+    def finish(self, done: Collection[Published]) -> None:
         """Drop the batches whose manifests are all done: those given here, or done by the ledger."""
         first = self._finished or 0
         upto = first
@@ -166,10 +166,10 @@ class NamedManifests:
             self._finished = upto
             self.batches.note_finished(upto)
 
-    def _is_finished(self, number: int, done: Collection[Placed]) -> bool:
+    def _is_finished(self, number: int, done: Collection[Published]) -> bool:
         left = self._left[number]
         while left:
-            last = Placed(left[-1].key, left[-1].generation)
+            last = Published(left[-1].key, left[-1].generation)
             is_held = number in self._refused and self.batches.refused.is_held(*last)
             if last not in done and not is_held and not self.ledger.is_done(last.key, last.generation):
                 return False
@@ -182,6 +182,6 @@ class NamedManifests:
         self._refused.discard(number)
         for each in self._members.pop(number):
             if is_refused:
-                self._limits.pop(Placed(each.key, each.generation), None)
+                self._limits.pop(Published(each.key, each.generation), None)
             elif self._generations.get(each.manifest_id) == each.generation:
                 del self._generations[each.manifest_id]

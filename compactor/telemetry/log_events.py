@@ -449,7 +449,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
         {"error": _ERROR},
         _NO_NEED,
     ),
-    "control.not_told": _warning(
+    "control.not_notified": _warning(
         "notification not sent; the next check retries",
         {"error": _ERROR},
         "check control.topic_arn and the control plane's role",

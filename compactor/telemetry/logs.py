@@ -35,7 +35,9 @@ def log_event(event: str, /, **fields: Any) -> None:
     known = CATALOGUE.get(event)
     level = known.level if known else "warning"
     error = next((value for value in fields.values() if isinstance(value, BaseException)), None)
-    told = {name: described(value) if isinstance(value, BaseException) else value for name, value in fields.items()}
+    described_fields = {
+        name: described(value) if isinstance(value, BaseException) else value for name, value in fields.items()
+    }
     is_unforeseen = level == "error" and error is not None and not isinstance(error, CompactorError)
     next_move = known.next_move if known else ""
     if next_move == OF_THE_ERROR:
@@ -44,7 +46,7 @@ def log_event(event: str, /, **fields: Any) -> None:
         logging.getLevelNamesMapping()[level.upper()],
         event,
         exc_info=error if is_unforeseen else None,
-        extra={"fields": {**({"run_id": _RUNS[0]} if _RUNS else {}), **told}, "next_move": next_move},
+        extra={"fields": {**({"run_id": _RUNS[0]} if _RUNS else {}), **described_fields}, "next_move": next_move},
     )
 
 

@@ -84,13 +84,13 @@ def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str
         SettingsError: Lists every fault.
         AccessError: Reading the kept settings is not permitted.
     """
-    beside = compact_paths.variables_beside(env, options)
+    variables = compact_paths.other_variables(env, options)
     first = dataclasses.replace(options, keep=None)  # which needs a path that may be in the kept settings
-    aws = parse_settings(compact_paths.settings_document(paths, first, None), beside).aws
+    aws = parse_settings(compact_paths.settings_document(paths, first, None), variables).aws
     kept = _read(paths, StoreSpec.of(aws).open())
     _check_lasting(paths, options, kept)
     document = compact_paths.settings_document(paths, options, kept)
-    settings = parse_settings(document, beside).of_folder(paths.handle)
+    settings = parse_settings(document, variables).of_folder(paths.handle)
     return FolderSettings(paths, options, settings, document, kept)
 
 
@@ -124,14 +124,14 @@ def check_folders(paths: CompactPaths) -> None:
     """
     check_sources(paths.sources)
     for each in paths.sources:
-        if not (each.names or each.pattern or is_s3(each.folder)) and Path(_settings_beside(each.folder)).is_file():
+        if not (each.names or each.pattern or is_s3(each.folder)) and Path(_settings_of(each.folder)).is_file():
             found = f"SRC: {each.folder} is the output of an earlier `compactor compact`"
             raise SettingsError([f"{found} -> expected input; the output is the last argument, DST"])
     _check_writable("DST", paths.output)
     _check_writable("--state", paths.home)
 
 
-def _settings_beside(output: str) -> str:
+def _settings_of(output: str) -> str:
     return f"{output}{compact_paths.HOME_SUFFIX}/{compact_paths.SETTINGS_NAME}"
 
 

@@ -292,7 +292,7 @@ def scheduler(app: App, engine: Engine, table: "TableCommits | None" = None) -> 
         history=app.history,
         share=app.share,
         on_crash_point=app.on_crash_point,
-        leaves_placed=table is not None,
+        waits_for_table=table is not None,
     )
     intake = Intake(
         state=app.state,

@@ -86,7 +86,7 @@ def suggestion_rules(settings: Settings, names: Names | None) -> SuggestionRules
 
 def _first_settings(source: str, options: Options) -> Settings:
     """The settings of a first call of `compact`; its other places do not matter."""
-    beside = source + "-parquet" if source != "/" else "/parquet"
-    paths = CompactPaths(source, beside, beside + compact_paths.HOME_SUFFIX)
+    output = source + "-parquet" if source != "/" else "/parquet"
+    paths = CompactPaths(source, output, output + compact_paths.HOME_SUFFIX)
     document = compact_paths.settings_document(paths, options, None)
-    return parse_settings(document, compact_paths.variables_beside(os.environ, options))
+    return parse_settings(document, compact_paths.other_variables(os.environ, options))

@@ -73,19 +73,19 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files_are_sent_once_and_not_copied(aws_endpoint: str, bucket: str) -> None:
     """Unless told otherwise: each is made by a request that fails if there is one; only rejects are copied."""
     copied, of_copy = compacted(False, aws_endpoint, bucket)
-    placed, of_place = compacted(None, aws_endpoint, bucket)
-    rejects = len(placed.commit("m1").rejects)
-    outputs = len(placed.commit("m1").outputs)
-    assert all(file.is_in_place for file in placed.commit("m1").outputs)
+    published, of_place = compacted(None, aws_endpoint, bucket)
+    rejects = len(published.commit("m1").rejects)
+    outputs = len(published.commit("m1").outputs)
+    assert all(file.is_in_place for file in published.commit("m1").outputs)
     assert of_copy.requests["CopyObject"] == len(copied.commit("m1").outputs) + rejects
     assert of_place.requests["CopyObject"] == rejects == 1
     assert of_place.requests["CompleteMultipartUpload"] >= 1, "large enough for parts"
     assert of_place.requests["CompleteMultipartUpload"] + of_place.requests["PutObject"] >= outputs
     assert of_place.conditions == {"*"}
     assert of_copy.conditions == set()
-    written = sum(file.size_bytes for file in placed.commit("m1").outputs)
+    written = sum(file.size_bytes for file in published.commit("m1").outputs)
     assert of_place.sent_bytes == written, "the one time that they are written"
     assert of_copy.sent_bytes == sum(file.size_bytes for file in copied.commit("m1").outputs), "and copied as well"
-    live = sorted(file.uri for file in sink_of(placed).live_files())
-    assert live == sorted(file.final for file in placed.commit("m1").outputs)
-    placed.check_exact()
+    live = sorted(file.uri for file in sink_of(published).live_files())
+    assert live == sorted(file.final for file in published.commit("m1").outputs)
+    published.check_exact()

@@ -13,7 +13,7 @@ from pyiceberg.partitioning import PartitionSpec
 from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import TableConflict, TableRefused
 from compactor.core.layout import Layout
-from compactor.table.named import Placed
+from compactor.table.named import Published
 from tests.faults.table_world import CatalogWorld
 from tests.support.iceberg_tables import client, sql_place
 from tests.support.table_catalogs import version
@@ -59,42 +59,42 @@ def of_another_type(path: Path) -> None:
 @pytest.mark.parametrize("spoil", [gone, damaged, with_a_damaged_footer, of_another_type])
 def test_a_file_that_cannot_be_adopted(world: SqlWorld, spoil: Callable[[Path], None]) -> None:
     """Its manifest is held back and the others are in the table; once it is well, an operator has it taken in."""
-    placed = [world.place(name, files=1) for name in "abc"]
-    bad = Path(world.commits[placed[1]].outputs[0].final)
+    published = [world.place(name, files=1) for name in "abc"]
+    bad = Path(world.commits[published[1]].outputs[0].final)
     good = bad.read_bytes()
     spoil(bad)
-    process = world.process(placed)
-    stuck: dict[Placed, Exception] = {}
-    while process.placed:
+    process = world.process(published)
+    stuck: dict[Published, Exception] = {}
+    while process.published:
         stuck.update(process.step().stuck)
-    assert [*stuck] == [placed[1]]
-    assert bad.name in str(stuck[placed[1]])
+    assert [*stuck] == [published[1]]
+    assert bad.name in str(stuck[published[1]])
     assert len(world.live()) == 2
     refused = world.batches().refused
     [held] = refused.all_held()
     bad.write_bytes(good)
     refused.release(held)
-    assert world.process([placed[1]]).step().visible == [placed[1]]
+    assert world.process([published[1]]).step().visible == [published[1]]
     assert len(world.live()) == 3
 
 
 def test_what_was_sent_before_never_lands(world: SqlWorld) -> None:
     """A committer that was paused with the batch finds that the table has moved on, and learns that it was refused."""
-    placed = world.place("a")
+    published = world.place("a")
     table: Any = world.table
     head = table.create(world.layout.table_owner, version(1))
-    late = world.process([placed])
-    change = late.committer.changes.of(world.batches().create(1, [_batched(placed)]), 1, list)
-    final = Path(world.commits[placed].outputs[0].final)
+    late = world.process([published])
+    change = late.committer.changes.of(world.batches().create(1, [_batched(published)]), 1, list)
+    final = Path(world.commits[published].outputs[0].final)
     good = final.read_bytes()
     final.unlink()
-    assert [*world.process([placed]).step().stuck] == []
+    assert [*world.process([published]).step().stuck] == []
     now = table.head()
     assert (now.fence, now.refused, now.schema_version) == (1, 1, head.schema_version)
     final.write_bytes(good)
     with pytest.raises(TableConflict):
         table.commit(head, change)
-    assert [*late.step().stuck] == [placed]
+    assert [*late.step().stuck] == [published]
     assert world.live() == []
 
 
@@ -112,5 +112,5 @@ def test_a_table_with_other_partitions_blames_no_batch(world: SqlWorld, monkeypa
     assert len(world.live()) == 4
 
 
-def _batched(placed: Placed) -> BatchedManifest:
-    return BatchedManifest(date=placed.key.date, manifest_id=placed.key.id)
+def _batched(published: Published) -> BatchedManifest:
+    return BatchedManifest(date=published.key.date, manifest_id=published.key.id)

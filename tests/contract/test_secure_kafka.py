@@ -145,7 +145,7 @@ def test_rights(secure: SecureBroker) -> None:
     wait_for_rights(log, feed, may_read=False)
     facts = log.inspect(feed.topic)
     assert facts is not None
-    assert (facts.may_read, facts.not_told) == (False, "TOPIC_AUTHORIZATION_FAILED")
+    assert (facts.may_read, facts.unknown_because) == (False, "TOPIC_AUTHORIZATION_FAILED")
     with pytest.raises(AccessError, match="TOPIC_AUTHORIZATION_FAILED"):
         records_of(log, feed)
     allow(feed, AclOperation.READ)
@@ -162,14 +162,14 @@ def test_a_group_that_may_not_be_used_is_not_needed(secure: SecureBroker, monkey
     change(feed, ResourceType.GROUP, "compactor", AclOperation.ALL, AclPermissionType.DENY)
     wait_for_rights(log, feed, may_read=True)
     refused = threading.Event()
-    told = PartitionConsumer._told
+    told = PartitionConsumer._on_error
 
     def watched(self: PartitionConsumer, error: Any, offset: int) -> None:
         told(self, error, offset)
         if error is not None and "GROUP" in error.name():
             refused.set()
 
-    monkeypatch.setattr(PartitionConsumer, "_told", watched)
+    monkeypatch.setattr(PartitionConsumer, "_on_error", watched)
 
     def produce_later() -> None:
         assert refused.wait(SECONDS)

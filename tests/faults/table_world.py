@@ -25,7 +25,7 @@ from compactor.core.layout import Layout
 from compactor.schema.schema import SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.merging.writing import MergedFiles
-from compactor.table.named import Placed
+from compactor.table.named import Published
 from tests.faults.catalog_proxy import CatalogProxy, Fate
 from tests.support.harness import DiedError
 from tests.support.iceberg_tables import client, rest_place, written
@@ -233,10 +233,10 @@ def play(
     return Story(proxy.posts - before, died, merged, int(restarts), [each.key.id for each in world.held()])
 
 
-def _merge(world: CatalogWorld, chance: random.Random, placed: Sequence[Placed]) -> int:
+def _merge(world: CatalogWorld, chance: random.Random, published: Sequence[Published]) -> int:
     """Merge what the table has of manifests, with a death or a stranger between two calls; return whether it died."""
     live = set(world.live())
-    whole = [each for each in placed if {file.final for file in world.commits[each].outputs} <= live]
+    whole = [each for each in published if {file.final for file in world.commits[each].outputs} <= live]
     if not whole:
         return 0
     merge = world.written_merge(*whole)

@@ -261,7 +261,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     "tests/unit/sources/test_planning.py": {
         "nothing outside the allowed prefixes is planned": "False",
         "files that another planner claimed are left to it while its lease lasts": "False",
-        "a late manifest whose files were taken over never takes effect": "fates[other] = 'revoked'; continue",
+        "a late manifest whose files were taken over never takes effect": "holder_states[other] = 'revoked'; continue",
     },
     "tests/unit/sources/test_routing.py": {
         "the fate of an id is known to the ledger of its own stream": "(self, holder)",

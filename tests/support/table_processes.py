@@ -20,7 +20,7 @@ from compactor.table.catalog import TableFile
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer, Progress
 from compactor.table.merging.remainders import Remainders
-from compactor.table.named import NamedManifests, Placed
+from compactor.table.named import NamedManifests, Published
 from compactor.table.unmerged import committed_files
 from tests.support.table_catalogs import DATE, version
 
@@ -57,11 +57,11 @@ class Process:
     """One process: it commits what is placed, records done, and forgets what is finished."""
 
     committer: Committer
-    placed: list[Placed]
+    published: list[Published]
 
     def step(self) -> Progress:
         """Take one batch further, as the job does."""
-        progress = self.committer.commit(self.placed)
+        progress = self.committer.commit(self.published)
         ledger = self.committer.state.ledger
         for each in progress.visible:
             ledger.finish(each.key)
@@ -69,7 +69,7 @@ class Process:
                 ledger.finish(each.key, each.generation)
         self.committer.named.finish(progress.visible)
         gone = {*progress.visible, *progress.superseded, *progress.stuck}
-        self.placed = [each for each in self.placed if each not in gone]
+        self.published = [each for each in self.published if each not in gone]
         return progress
 
     def tried(self) -> None:
@@ -100,7 +100,7 @@ class TableWorld:
     table: MemoryTable = field(default_factory=MemoryTable)
     layout: Layout = field(default_factory=lambda: Layout("/w/manifests", "/w/output", "/w/state"))
     broken: list[str] = field(default_factory=list)
-    commits: dict[Placed, Commit] = field(default_factory=dict)
+    commits: dict[Published, Commit] = field(default_factory=dict)
 
     unfit: set[str] = field(default_factory=set)  # files that the catalog refuses
 
@@ -108,12 +108,12 @@ class TableWorld:
         self.table.on_change = self._check_change
         self.table.exists = lambda uri: uri not in self.unfit and self.store.stat(uri) is not None
 
-    def spoil(self, placed: Placed) -> Placed:
+    def spoil(self, published: Published) -> Published:
         """Have the catalog refuse the last file of a manifest for ever."""
-        self.unfit.add(self.commits[placed].outputs[-1].final)
-        return placed
+        self.unfit.add(self.commits[published].outputs[-1].final)
+        return published
 
-    def place(self, manifest_id: str, generation: int = 1, *, files: int = 2, schema: int = 1) -> Placed:
+    def place(self, manifest_id: str, generation: int = 1, *, files: int = 2, schema: int = 1) -> Published:
         """Decide a manifest, with its files in their places."""
         key = ManifestKey(DATE, manifest_id)
         first = 1 + (generation - 1) * files
@@ -126,9 +126,9 @@ class TableWorld:
             max_decompressed_bytes=1, started_at=now, decided_at=now,
         )  # fmt: skip
         self.ledger().decide(commit)
-        placed = Placed(key, generation)
-        self.commits[placed] = commit
-        return placed
+        published = Published(key, generation)
+        self.commits[published] = commit
+        return published
 
     def output(self, final: str, schema: int) -> StagedFile:  # noqa: ARG002 - for worlds with real files
         """Put a file of three rows with the columns of a schema version into its place."""
@@ -143,7 +143,7 @@ class TableWorld:
         return State(store=store, layout=self.layout, ledger=Ledger(store, self.layout, clock, run_id), clock=clock)
 
     def process(
-        self, placed: Sequence[Placed] = (), *, name: str = "p", most: int = 100, replays: bool = False,
+        self, published: Sequence[Published] = (), *, name: str = "p", most: int = 100, replays: bool = False,
         before: Meeting = lambda: None,
     ) -> Process:  # fmt: skip
         """A fresh process with what it placed itself."""
@@ -160,7 +160,7 @@ class TableWorld:
             max_manifests=most,
             remainders=Remainders(state, lambda: FakeFiles(self)),  # type: ignore[arg-type,return-value]
         )
-        return Process(committer, list(placed))
+        return Process(committer, list(published))
 
     def settle(self) -> None:
         """Whatever is late lands, and a fresh process commits what is not done."""
@@ -171,14 +171,14 @@ class TableWorld:
         left = self.process([each for each in self.commits if not ledger.is_done(*each)])
         for _ in range(STEPS_A_MANIFEST * len(self.commits) + 2):
             left.step()
-        if left.placed:
-            self.broken.append(f"{left.placed} are not done in the end")
+        if left.published:
+            self.broken.append(f"{left.published} are not done in the end")
 
     def live(self) -> list[str]:
         """The URIs of the live files, with the files that were merged in place of merged ones."""
         return [file.uri for file in committed_files(self.state(), self.table.live_files())]
 
-    def written_merge(self, *placed: Placed, name: str = "x", base: int | None = None) -> Merge:
+    def written_merge(self, *published: Published, name: str = "x", base: int | None = None) -> Merge:
         """Write the files of manifests to one file, and put the merge on record."""
         head = self.table.head()
         base = (head.fence if head else 0) if base is None else base
@@ -189,7 +189,7 @@ class TableWorld:
                 date=DATE, manifest_id=each.key.id, generation=each.generation, uri=file.final, rows=file.rows,
                 size_bytes=file.size_bytes,
             )
-            for each in placed
+            for each in published
             for file in self.commits[each].outputs
         ]  # fmt: skip
         rows, size_bytes = self.merged(uri, parts)
@@ -215,7 +215,7 @@ class TableWorld:
         expected = sorted(
             file.final
             for commit in newest.values()
-            if Placed(commit.key, commit.generation) not in held
+            if Published(commit.key, commit.generation) not in held
             for file in commit.outputs
         )
         if sorted(self.live()) != expected:
@@ -243,29 +243,31 @@ class TableWorld:
     def batches(self) -> TableBatches:
         return TableBatches(self.state())
 
-    def held(self) -> list[Placed]:
+    def held(self) -> list[Published]:
         """What is held back, each with a reason."""
         found = list(self.batches().refused.all_held())
         assert all(each.reason for each in found)
-        return [Placed(each.key, each.generation) for each in found]
+        return [Published(each.key, each.generation) for each in found]
 
     def check_done(self, uri: str) -> None:
         """A manifest may be done once it is visible."""
-        for placed, commit in self.commits.items():
-            if uri == self.layout.done(placed.key, placed.generation):
+        for published, commit in self.commits.items():
+            if uri == self.layout.done(published.key, published.generation):
                 missing = {file.final for file in commit.outputs} - set(self.live())
-                later = any(other.key == placed.key and other.generation > placed.generation for other in self.commits)
+                later = any(
+                    other.key == published.key and other.generation > published.generation for other in self.commits
+                )
                 if missing and not later:
-                    self.broken.append(f"{placed} is done, and not visible")
+                    self.broken.append(f"{published} is done, and not visible")
 
     def _check_change(self, files: tuple[TableFile, ...]) -> None:
         live = Counter(file.uri for file in committed_files(self.state(), files))
         self.broken += [f"{uri} is live {count} times" for uri, count in live.items() if count > 1]
-        seen = Counter(placed.key.id for placed, commit in self.commits.items() if live.keys() & _uris(commit))
+        seen = Counter(published.key.id for published, commit in self.commits.items() if live.keys() & _uris(commit))
         self.broken += [f"{name} is there in {count} generations" for name, count in seen.items() if count > 1]
-        for placed, commit in self.commits.items():
+        for published, commit in self.commits.items():
             if live.keys() & _uris(commit) not in (set(), _uris(commit)):
-                self.broken.append(f"{placed} is there in part")
+                self.broken.append(f"{published} is there in part")
 
 
 def _uris(commit: Commit) -> set[str]:

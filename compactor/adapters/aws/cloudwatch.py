@@ -36,7 +36,7 @@ class Datum:
     """At most `MAX_VALUES` values of one metric at one time, each with its number of occurrences.
 
     Attributes:
-        about: Dimensions to send in addition to the job's, instead of all dimension sets; empty for none.
+        about: Dimensions to send in addition to the job's, instead of all dimension sets; empty if there is none.
     """
 
     name: str
@@ -182,7 +182,7 @@ class CloudWatchMetrics:
         self._in_flight = 0
         self._lost_values = 0
         self._lost_values_logged = 0
-        self._lost_values_told = 0
+        self._lost_values_sent = 0
         self._flushing = 0
         self._thread: threading.Thread | None = None
 
@@ -225,9 +225,9 @@ class CloudWatchMetrics:
     def _send_all(self) -> None:
         failures = 0
         while True:
-            batch, untold = self._next_batch()
-            answer = self._send(batch, untold)
-            self._settle(batch, untold, answer)
+            batch, lost_values = self._next_batch()
+            answer = self._send(batch, lost_values)
+            self._settle(batch, lost_values, answer)
             failures = failures + 1 if answer == "none" else 0
             if failures:
                 self._pause(failures)
@@ -238,17 +238,17 @@ class CloudWatchMetrics:
             self._changed.wait_for(lambda: bool(self._queue))
             now = self.clock.now()
             self._forget_until(now - timedelta(seconds=MAX_AGE_SECONDS))
-            lost = self._lost_values - self._lost_values_told
-            untold = Datum("MetricsDropped", now, ((float(lost), 1),)) if lost else None
-            told = () if untold is None else (untold,)
-            batch = first_request(chain(told, self._queue), copies=len(self.dimension_sets))[len(told) :]
+            lost = self._lost_values - self._lost_values_sent
+            lost_values = Datum("MetricsDropped", now, ((float(lost), 1),)) if lost else None
+            unsent = () if lost_values is None else (lost_values,)
+            batch = first_request(chain(unsent, self._queue), copies=len(self.dimension_sets))[len(unsent) :]
             for _ in batch:
                 self._queue.popleft()
-            self._in_flight = len(batch) + len(told)
-            return batch, untold
+            self._in_flight = len(batch) + len(unsent)
+            return batch, lost_values
 
-    def _send(self, batch: list[Datum], untold: Datum | None) -> _Answer:
-        data = batch if untold is None else [untold, *batch]
+    def _send(self, batch: list[Datum], lost_values: Datum | None) -> _Answer:
+        data = batch if lost_values is None else [lost_values, *batch]
         try:
             # The client compresses large requests.
             documents = [datum.document(each) for datum in data for each in self._dimensions_of(datum)]
@@ -262,11 +262,11 @@ class CloudWatchMetrics:
     def _dimensions_of(self, datum: Datum) -> list[Mapping[str, str]]:
         return [{**self.dimensions, **dict(datum.about)}] if datum.about else self.dimension_sets
 
-    def _settle(self, batch: list[Datum], untold: Datum | None, answer: _Answer) -> None:
+    def _settle(self, batch: list[Datum], lost_values: Datum | None, answer: _Answer) -> None:
         with self._changed:
             self._in_flight = 0
             if answer == "taken":
-                self._lost_values_told += 0 if untold is None else round(untold.counts[0][0])
+                self._lost_values_sent += 0 if lost_values is None else round(lost_values.counts[0][0])
             elif answer == "refused":
                 self._lost_values += sum(map(_values_of, batch))
             else:

@@ -68,9 +68,9 @@ def _tell_unchecked() -> None:
 
 def _require_length(operation_model: Any, response_dict: Any, **_: object) -> None:
     """Reject a response that does not state its length in any way, because it may end anywhere."""
-    told = {name.lower() for name in response_dict["headers"]}
+    names = {name.lower() for name in response_dict["headers"]}
     has_body = response_dict["status_code"] not in _WITHOUT_A_BODY and operation_model.http.get("method") != "HEAD"
-    if has_body and not told & {"content-length", "transfer-encoding"}:
+    if has_body and not names & {"content-length", "transfer-encoding"}:
         raise ConnectionClosedError(endpoint_url=operation_model.service_model.service_name)
 
 

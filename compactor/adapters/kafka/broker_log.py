@@ -202,7 +202,7 @@ def _inspected(admin: AdminClient, name: str, seconds: float) -> TopicFacts:
     try:
         retention_seconds, retention_bytes = _retention(admin, name, seconds)
     except KafkaException as exc:
-        return TopicFacts(len(found.partitions), may_read, not_told=exc.args[0].name())
+        return TopicFacts(len(found.partitions), may_read, unknown_because=exc.args[0].name())
     return TopicFacts(len(found.partitions), may_read, retention_seconds, retention_bytes)
 
 

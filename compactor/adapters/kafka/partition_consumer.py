@@ -146,7 +146,7 @@ class PartitionConsumer:
         for message in messages:  # about a third of the reading time: no call is made twice
             error, offset = message.error(), message.offset()
             if error is not None or offset is None:
-                self._told(error, offset or 0)
+                self._on_error(error, offset or 0)
             elif offset < end:
                 records.append(record(offset, message))
                 self._next = self.position = offset + 1
@@ -159,7 +159,7 @@ class PartitionConsumer:
             self.timestamp_ms = _timestamp(last)
         return records
 
-    def _told(self, error: KafkaError | None, offset: int) -> None:
+    def _on_error(self, error: KafkaError | None, offset: int) -> None:
         """Process a message that is not a record."""
         if error is None:
             raise StoreUnavailable(f"{self._place}: the brokers returned a record without an offset")

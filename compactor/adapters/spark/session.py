@@ -80,13 +80,13 @@ def shared_session(session: SparkSession, properties: Mapping[str, str]) -> Spar
         raise SettingsError(
             [f"spark: {kind} -> expected a pyspark.sql.SparkSession from this process, not from Connect"]
         )
-    beside = session.newSession()
+    own = session.newSession()
     for key, value in properties.items():
         if key.startswith("spark.hadoop."):
-            beside.conf.set(key.removeprefix("spark.hadoop."), value)  # a session's additions to Hadoop's configuration
-        elif key.startswith("spark.sql.") and beside.conf.isModifiable(key):
-            beside.conf.set(key, value)
-    return beside
+            own.conf.set(key.removeprefix("spark.hadoop."), value)  # a session's additions to Hadoop's configuration
+        elif key.startswith("spark.sql.") and own.conf.isModifiable(key):
+            own.conf.set(key, value)
+    return own
 
 
 def _use_utf8() -> None:

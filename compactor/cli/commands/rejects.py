@@ -166,8 +166,8 @@ def _show(search: RejectsSearch, limit: int | None) -> None:
         column = "" if fault.offset is None else f":{column_of(line.head, fault.offset)}"
         text, mark = excerpt(line.head, fault.offset, width=width)
         marked = [f"{_INDENT}{mark}"] if mark else []
-        told = f"{line.source_uri}:{line.line_number}{column}: {line.reason}: {fault.message}"
-        head, *more = fitted(told, indent=2 * len(_INDENT))
+        place_and_fault = f"{line.source_uri}:{line.line_number}{column}: {line.reason}: {fault.message}"
+        head, *more = fitted(place_and_fault, indent=2 * len(_INDENT))
         echo(head, *(2 * _INDENT + piece for piece in more), _INDENT + text, *marked)
     _show_sum(search)
 

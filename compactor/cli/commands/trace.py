@@ -133,8 +133,10 @@ def _files(found: TraceResult) -> list[str]:
 def _quarantined(found: TraceResult) -> list[str]:
     """The quarantined versions of a file, except one that its state describes."""
     files = found.quarantined if found.kind == "file" else ()
-    told = found.manifest_id if found.needs_operator and found.state is TraceState.QUARANTINED else ""
-    return [f"{each.status} in manifest {each.manifest_id}; {each.fate}" for each in files if each.manifest_id != told]
+    shown_id = found.manifest_id if found.needs_operator and found.state is TraceState.QUARANTINED else ""
+    return [
+        f"{each.status} in manifest {each.manifest_id}; {each.fate}" for each in files if each.manifest_id != shown_id
+    ]
 
 
 def _lost(found: TraceResult) -> list[str]:

@@ -33,11 +33,11 @@ _QUARANTINED = ("replaced", "forbidden", "changed")
 
 def skipped_fields(plan: Plan, paths: CompactPaths) -> list[Field]:
     """Skipped objects without data, by reason, each with an example."""
-    told = {each.reason for each in plan.left_out}
+    reported = {each.reason for each in plan.left_out}
     found = [
         f"{_example(plan.examples.get(reason, ''), number, paths)} ({_WORDS.get(reason) or SKIP_REASONS[reason]})"
         for reason, number in sorted(plan.skipped.items())
-        if reason not in told
+        if reason not in reported
     ]
     return [("skipped", found)] if found else []
 

@@ -82,7 +82,7 @@ class TableProgress(Document):
         failures: Failed commits since then.
         failing_since: When the first of these failed.
         error: Why the last of these failed; empty if none did.
-        placed: The first `NOTED_MANIFESTS` waiting manifests: a run of another shard may commit them.
+        published: The first `NOTED_MANIFESTS` waiting manifests: a run of another shard may commit them.
     """
 
     run_id: str
@@ -94,7 +94,7 @@ class TableProgress(Document):
     failures: int = 0
     failing_since: datetime | None = None
     error: str = ""
-    placed: tuple[BatchedManifest, ...] = ()
+    published: tuple[BatchedManifest, ...] = ()
 
 
 class FinishedBatches(Document):

@@ -124,14 +124,14 @@ class TopicFacts:
         may_read: Whether the user may read it; None if brokers do not say.
         retention_seconds: How long it keeps records; None for ever.
         retention_bytes: How many bytes of a partition it keeps; None if unlimited.
-        not_told: Why the last two are unknown; empty if they are known.
+        unknown_because: Why the last two are unknown; empty if they are known.
     """
 
     partitions: int
     may_read: bool | None
     retention_seconds: float | None = None
     retention_bytes: int | None = None
-    not_told: str = ""
+    unknown_because: str = ""
 
 
 class KafkaLog(Log, Protocol):

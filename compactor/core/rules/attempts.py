@@ -126,8 +126,8 @@ def held_against(
     tested = [*(attempt.after_self_test for attempt in later), self_test_passed]
     counted = 0
     for state, got_through, passed in zip(states, progress, tested, strict=False):
-        is_told = got_through or (passed and state.is_experiment)
-        counted += _is_failure(state) or (is_told and _is_undecided(state, living_runs))
+        is_decided = got_through or (passed and state.is_experiment)
+        counted += _is_failure(state) or (is_decided and _is_undecided(state, living_runs))
     return counted + (attempts.folded.held if attempts.folded else 0)
 
 
@@ -232,6 +232,6 @@ def telling_error(attempts: Attempts) -> tuple[str, bool]:
     A death concerns everything in flight, and a transient failure the environment: neither must hide the manifest's own
     error. Another driver may record either after the attempt that decided.
     """
-    told = [state.failure for state in attempts.unfolded if state.failure is not None and not state.failure.died]
-    told = [failure for failure in told if failure.undecided or not failure.passing] or told
-    return (told[-1].error, told[-1].refused) if told else (last_error(attempts), False)
+    conclusive = [state.failure for state in attempts.unfolded if state.failure is not None and not state.failure.died]
+    conclusive = [failure for failure in conclusive if failure.undecided or not failure.passing] or conclusive
+    return (conclusive[-1].error, conclusive[-1].refused) if conclusive else (last_error(attempts), False)

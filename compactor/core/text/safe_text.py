@@ -62,8 +62,8 @@ def _escaped_in_json(found: re.Match[str]) -> str:
 def _is_safe(found: re.Match[str]) -> bool:
     character, text, at = found[0], found.string, found.start()
     if character in _JOINERS:
-        beside = text[max(at - 1, 0) : at] + text[at + 1 : at + 2]
-        return len(beside) == 2 and min(beside) > "~" and beside.isprintable()  # noqa: PLR2004 - between two
+        neighbours = text[max(at - 1, 0) : at] + text[at + 1 : at + 2]
+        return len(neighbours) == 2 and min(neighbours) > "~" and neighbours.isprintable()  # noqa: PLR2004 - between two
     is_seen = character.isprintable() and not _IGNORABLE.match(character)
     return is_seen or unicodedata.category(character) == "Zs"
 
@@ -92,18 +92,20 @@ class Suggestions:
 
         `blanks` has words that the user has to replace, such as `<FILE>`: a shell refuses them as they are.
         """
-        return self._marked(" ".join([self._placed(f"compactor {command}"), *map(quoted, words), blanks]).rstrip())
+        return self._marked(
+            " ".join([self._with_destination(f"compactor {command}"), *map(quoted, words), blanks]).rstrip()
+        )
 
     def at(self, text: str) -> str:
         """One of this program's texts, with the folder added to each command in it, and a plan's PREFIX filled in."""
         filled = re.sub(r"\bPREFIX\b", lambda _: quoted(self.prefix) if self.prefix else "<PREFIX>", text)
-        return _COMMAND.sub(lambda found: self._marked(self._placed(found[0])), filled)
+        return _COMMAND.sub(lambda found: self._marked(self._with_destination(found[0])), filled)
 
     def of(self, command: str) -> str:
         """A complete command with the folder added. Instead of planning a file, it compacts the folder again."""
         if self.again and command.startswith("compactor plan "):
             return self._marked(self.again)
-        return self._marked(_COMMAND.sub(lambda found: self._placed(found[0]), command, count=1))
+        return self._marked(_COMMAND.sub(lambda found: self._with_destination(found[0]), command, count=1))
 
     def again_with(self, words: str = "") -> str:
         """The command that compacts the folder again, with extra words; empty for a job."""
@@ -112,7 +114,7 @@ class Suggestions:
     def _marked(self, command: str) -> str:
         return f"{self.mark}{command}{self.mark}"
 
-    def _placed(self, command: str) -> str:
+    def _with_destination(self, command: str) -> str:
         if self.stream:
             return f"{command} --stream {self.stream}"
         if not self.folder:

@@ -21,7 +21,7 @@ from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, redrive_number, root_id
 from compactor.core.rules.attempts import Attempts
 from compactor.core.rules.next_steps import Cause, cause_of
-from compactor.ledger.history.redrive_log import RedriveLogEntry, taken_from
+from compactor.ledger.history.redrive_log import RedriveLogEntry, effective_redrives_of
 
 Kind = Literal["manifests", "files", "rejects"]
 """What can be redriven: dead letters, quarantined files, rejected lines."""
@@ -213,14 +213,14 @@ class Account:
         return tuple(each for each in self.lineage if each.redrive.source == self.id)
 
     @property
-    def taken(self) -> list[Redrive]:
+    def effective_redrives(self) -> list[Redrive]:
         """The manifest's redrives that are in effect."""
-        return taken_from(self.id, self.lineage)
+        return effective_redrives_of(self.id, self.lineage)
 
     @property
     def was_redriven(self) -> bool:
         """Whether it was redriven as a dead letter."""
-        return any(each.kind == "manifests" for each in self.taken)
+        return any(each.kind == "manifests" for each in self.effective_redrives)
 
     @property
     def redrives_are_final(self) -> bool:
@@ -244,9 +244,9 @@ class Account:
 
     def left(self, kind: Kind, reason: str | None = None) -> Counter[str]:
         """How many manifests, files or lines can still be redriven, by reason."""
-        found, taken = Counter[str](), [each for each in self.taken if each.kind == kind]
+        found, effective_redrives = Counter[str](), [each for each in self.effective_redrives if each.kind == kind]
         if isinstance(self.outcome, DeadLetter):
-            is_open = kind == "manifests" and not taken and not self.settled_by
+            is_open = kind == "manifests" and not effective_redrives and not self.settled_by
             found[self.outcome.reason] = int(is_open)
         elif kind == "files":
             found.update(str(each.status) for each in self.open_files)
@@ -254,7 +254,7 @@ class Account:
             for report in self.outcome.files:
                 found.update(report.rejects)
                 found.subtract(report.unkept_rejects)  # only the input file has their lines
-            for each in taken:
+            for each in effective_redrives:
                 found.subtract(each.counts)
         return Counter({each: number for each, number in found.items() if number > 0 and reason in {None, each}})
 
@@ -277,5 +277,8 @@ class Account:
     def with_lineage(self, lineage: Sequence[RedriveLogEntry]) -> "Account":
         """The account with its lineage's redrives as they are now."""
         found = replace(self, lineage=tuple(lineage))
-        taken = redriven_uris(found.taken)
-        return replace(found, quarantined=tuple(replace(each, redriven=each.uri in taken) for each in self.quarantined))
+        effective_redrives = redriven_uris(found.effective_redrives)
+        return replace(
+            found,
+            quarantined=tuple(replace(each, redriven=each.uri in effective_redrives) for each in self.quarantined),
+        )

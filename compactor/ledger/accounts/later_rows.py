@@ -35,7 +35,7 @@ class Version(NamedTuple):
     etag: str = ""
 
 
-class Taken(NamedTuple):
+class FileInCommit(NamedTuple):
     """A commit's data on a file.
 
     Attributes:
@@ -64,7 +64,7 @@ class KnownRows:
     Commits change only through rebuilds, which remove no rows.
     """
 
-    found: dict[str, tuple[frozenset[str], dict[str, Taken]]] = field(default_factory=dict)
+    found: dict[str, tuple[frozenset[str], dict[str, FileInCommit]]] = field(default_factory=dict)
 
     def keep_only(self, manifest_ids: Container[str]) -> None:
         """Drop all other manifests."""
@@ -74,14 +74,14 @@ class KnownRows:
 def later_rows(
     state: State, versions: Sequence[Version], manifests: Iterable[Listed], known: KnownRows | None = None
 ) -> dict[Version, str]:
-    """The first manifest that settles each version; versions without one are omitted. See `Taken.settles`.
+    """The first manifest that settles each version; versions without one are omitted. See `FileInCommit.settles`.
 
     A version is later if the attempt that read it started later: each attempt reads the version that existed when its
     manifest was made, or none. File times do not count, because a restored file may have an earlier one.
     """
     known = known or KnownRows()
     wanted = frozenset(canonical(each.uri) for each in versions)
-    made: dict[str, list[tuple[Taken, str]]] = {}
+    made: dict[str, list[tuple[FileInCommit, str]]] = {}
     for manifest_id, rows in map_ordered(partial(_rows_of, state, wanted, known), manifests):
         for uri, taken in rows.items():
             made.setdefault(uri, []).append((taken, manifest_id))
@@ -110,7 +110,9 @@ def may_settle(state: State, found: Unsummarised | None, versions: Sequence[Vers
         yield from (each for each in written if newest_generation(each.records or ()) is not None)
 
 
-def _rows_of(state: State, wanted: frozenset[str], known: KnownRows, found: Listed) -> tuple[str, dict[str, Taken]]:
+def _rows_of(
+    state: State, wanted: frozenset[str], known: KnownRows, found: Listed
+) -> tuple[str, dict[str, FileInCommit]]:
     """The given files that a manifest has rows of, or found changed."""
     asked, rows = known.found.get(found.key.id, (frozenset(), {}))
     if not wanted <= asked:
@@ -122,11 +124,11 @@ def _rows_of(state: State, wanted: frozenset[str], known: KnownRows, found: List
     return found.key.id, rows
 
 
-def _read(state: State, commit: Commit, wanted: frozenset[str]) -> dict[str, Taken]:
+def _read(state: State, commit: Commit, wanted: frozenset[str]) -> dict[str, FileInCommit]:
     named = [(uri, file) for file in commit.files if (uri := canonical(file.uri)) in wanted]
     replaced = set(commit.replaced)
     found = {
-        uri: Taken(commit.decided_at if file.uri in replaced else commit.started_at, file.etag, has_rows=True)
+        uri: FileInCommit(commit.decided_at if file.uri in replaced else commit.started_at, file.etag, has_rows=True)
         for uri, file in named
         if file.status is FileStatus.COMPACTED
     }
@@ -135,9 +137,9 @@ def _read(state: State, commit: Commit, wanted: frozenset[str]) -> dict[str, Tak
     return found
 
 
-def _changed(state: State, commit: Commit, uris: Container[str]) -> dict[str, Taken]:
+def _changed(state: State, commit: Commit, uris: Container[str]) -> dict[str, FileInCommit]:
     """Files that had changed, with the versions named in the manifest: the commit does not have them."""
     accepted = state.ledger.accepted(commit.manifest_id)
     files = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
     named = ((canonical(file.uri), file.etag or "") for file in files)
-    return {uri: Taken(commit.started_at, etag, has_rows=False) for uri, etag in named if uri in uris}
+    return {uri: FileInCommit(commit.started_at, etag, has_rows=False) for uri, etag in named if uri in uris}

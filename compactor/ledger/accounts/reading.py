@@ -332,5 +332,5 @@ def redriven_lines(state: State, account: Account) -> RedrivenLines:
         file for commit in commits for file in commit.files if file.source_uri and file.status is FileStatus.COMPACTED
     )
     compacted = {file.uri for file in reports}
-    inputs = tuple(each for redrive in account.taken for each in redrive.inputs if each.uri in compacted)
+    inputs = tuple(each for redrive in account.effective_redrives for each in redrive.inputs if each.uri in compacted)
     return RedrivenLines(inputs, reports, commits)

@@ -35,7 +35,7 @@ from compactor.ledger.accounts.account import Account, DeadLetterManifest, Quara
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, may_settle
 from compactor.ledger.accounts.reading import Detail, Listed, accounts_of, is_there
 from compactor.ledger.change_log import changes_about
-from compactor.ledger.history.redrive_log import RedriveLog, taken_from
+from compactor.ledger.history.redrive_log import RedriveLog, effective_redrives_of
 from compactor.ledger.history.unsummarised import Unsummarised, unsummarised_if_readable
 from compactor.ledger.state import State
 
@@ -172,7 +172,9 @@ class Settling:
     def _redriven_uris(self, manifest_id: str) -> set[str] | None:
         """A manifest's files that were redriven; None if unreadable."""
         try:
-            return redriven_uris(taken_from(manifest_id, RedriveLog(state=self.state).entries_about(manifest_id)))
+            return redriven_uris(
+                effective_redrives_of(manifest_id, RedriveLog(state=self.state).entries_about(manifest_id))
+            )
         except (ObjectNotFound, StuckError):
             return None
 
@@ -250,13 +252,13 @@ def _duplicate_of(state: State, manifest_id: str) -> str:
         refused = state.ledger.accepted(manifest_id)
         if refused is None or refused.kind != "refused":
             return ""
-        planned = _beside(state, refused) if _ENDING in manifest_id else _in_its_place(state, refused)
+        planned = _duplicated(state, refused) if _ENDING in manifest_id else _in_its_place(state, refused)
         return planned.manifest_id if planned is not None and _adds_nothing(state, refused, planned) else ""
     except (ObjectNotFound, StuckError, ValueError):  # its files are unknown, so an operator has to check
         return ""
 
 
-def _beside(state: State, refused: Accepted) -> Manifest | None:
+def _duplicated(state: State, refused: Accepted) -> Manifest | None:
     """The planned manifest that was duplicated, if it is committed."""
     holder = state.ledger.accepted(refused.manifest_id.rpartition(_ENDING)[0])
     if holder is None or holder.manifest is None or not _is_duplicate(refused, holder):

@@ -106,6 +106,6 @@ class RedriveLog:
         return "unwritten" if self.state.store.stat(self.state.layout.manifest(manifest_id)) is None else "waiting"
 
 
-def taken_from(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> list[Redrive]:
+def effective_redrives_of(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> list[Redrive]:
     """A manifest's redrives that are in effect."""
     return [each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id]

@@ -210,7 +210,7 @@ def place_and_member(number: int) -> tuple[int, int]:
     return number >> _MEMBER_BITS, number & (1 << _MEMBER_BITS) - 1
 
 
-class _Placed(NamedTuple):
+class _LevelRun(NamedTuple):
     """A run of a level, with its first and last place in the log."""
 
     level: int
@@ -230,24 +230,24 @@ class RunLevels:
     store: ObjectStore
     folder: str
     max_rows: int = MAX_ROWS
-    _runs: list[_Placed] | None = field(default=None, init=False)
+    _runs: list[_LevelRun] | None = field(default=None, init=False)
 
     @property
     def upto(self) -> int:
         """The last indexed place; 0 if there is none."""
-        return self._placed()[-1].last if self._placed() else 0
+        return self._all_runs()[-1].last if self._all_runs() else 0
 
     @property
     def note(self) -> str:
         """The note stored with that place."""
-        return self._placed()[-1].run.note if self._placed() else ""
+        return self._all_runs()[-1].run.note if self._all_runs() else ""
 
     def add(self, place: int, rows: Iterable[Row], note: str = "") -> None:
         """Add the rows of the place after the last one, in order, and merge complete groups of runs.
 
         An existing place is not written again, so a call that failed while merging may be repeated.
         """
-        runs = self._placed()
+        runs = self._all_runs()
         if place > self.upto + 1:
             raise ValueError(f"{self.folder}: place {place} does not directly follow {self.upto}")
         if place > self.upto:
@@ -262,7 +262,7 @@ class RunLevels:
             wanted: The digests in order. Many digests read each page once, although not all are looked up together.
             after: The place.
         """
-        runs = [each.run for each in self._placed() if each.last > after]
+        runs = [each.run for each in self._all_runs() if each.last > after]
         chunks = (wanted[at : at + _WANTED_AT_ONCE] for at in range(0, len(wanted), _WANTED_AT_ONCE))
         parts = ((run, some, part) for some in chunks for run in runs for part in run.parts(some))
         for found in map_ordered(lambda each: each[0].find(each[1], *each[2]), parts, threads=_READS_AT_ONCE):
@@ -273,26 +273,26 @@ class RunLevels:
         self.store.delete(info.uri for info in self.store.list(self.folder))
         self._runs = []
 
-    def _placed(self) -> list[_Placed]:
+    def _all_runs(self) -> list[_LevelRun]:
         """The fewest runs that cover the log from its beginning."""
         if self._runs is None:
-            runs: list[_Placed] = []
+            runs: list[_LevelRun] = []
             for level in reversed(range(_LEVELS)):
                 runs += self._following(level, runs[-1].last if runs else 0)
             self._runs = runs
         return self._runs
 
-    def _following(self, level: int, place: int) -> Iterator[_Placed]:
+    def _following(self, level: int, place: int) -> Iterator[_LevelRun]:
         """The runs of a level that follow a place without a gap."""
         listed = self.store.list(f"{self.folder}{level}/", start_after=self._uri(level, place))
         for uri, run in map_ordered(lambda info: (info.uri, open_run(self.store, info.uri)), listed):
             first, last = place + 1, place + FANOUT**level
             if run is None or base_name(uri) != base_name(self._uri(level, last)):
                 return
-            yield _Placed(level, first, last, run)
+            yield _LevelRun(level, first, last, run)
             place = last
 
-    def _mergeable(self, runs: list[_Placed]) -> int | None:
+    def _mergeable(self, runs: list[_LevelRun]) -> int | None:
         """The start of sixteen runs that are ready to merge."""
         for start in range(len(runs) - FANOUT + 1):
             some = runs[start : start + FANOUT]
@@ -302,12 +302,12 @@ class RunLevels:
                 return start
         return None
 
-    def _merged(self, some: list[_Placed]) -> _Placed:
+    def _merged(self, some: list[_LevelRun]) -> _LevelRun:
         rows = heapq.merge(*(each.run.all_rows() for each in some))
         return self._written(some[0].level + 1, some[0].first, some[-1].last, rows, some[-1].run.note)
 
-    def _written(self, level: int, first: int, last: int, rows: Iterable[Row], note: str) -> _Placed:
-        return _Placed(level, first, last, write_run(self.store, self._uri(level, last), rows, note))
+    def _written(self, level: int, first: int, last: int, rows: Iterable[Row], note: str) -> _LevelRun:
+        return _LevelRun(level, first, last, write_run(self.store, self._uri(level, last), rows, note))
 
     def _uri(self, level: int, last: int) -> str:
         return f"{self.folder}{level}/{last:012d}.run"

@@ -43,12 +43,12 @@ class ProgressNotes:
         faults = {"failures": last.failures + 1, "failing_since": last.failing_since or now, "error": error}
         self._write(left, waiting_since=since, as_of=now, **faults)
 
-    def placed(self, left: Sequence[BatchedManifest], since: datetime | None) -> None:
+    def published(self, left: Sequence[BatchedManifest], since: datetime | None) -> None:
         """Note the waiting manifests, for another run that may commit them; otherwise as `committed`."""
         self._write(left, waiting_since=since, as_of=self.state.clock.now())
 
     def _write(self, left: Sequence[BatchedManifest], **changes: Any) -> None:
-        named = {"waiting": len(left), "placed": tuple(left[:NOTED_MANIFESTS]), "run_id": self.run_id}
+        named = {"waiting": len(left), "published": tuple(left[:NOTED_MANIFESTS]), "run_id": self.run_id}
         self._last = self._known().model_copy(update={**changes, **named})
         with suppress(CompactorError):
             self.state.store.put(self.state.layout.table_progress(self.shard), self._last.to_json())
@@ -80,10 +80,10 @@ def note_working(state: State) -> None:
                 state.store.put(state.layout.table_progress(shard), fine.to_json())
 
 
-def noted_placed(state: State, *, but_shard: int) -> list[BatchedManifest]:
+def noted_published(state: State, *, but_shard: int) -> list[BatchedManifest]:
     """The waiting manifests that other shards' jobs noted. They may meanwhile be in the table, or done."""
     notes = [read_progress(state, shard) for shard in _shards(state) if shard != but_shard]
-    return [each for note in notes if note is not None for each in note.placed]
+    return [each for note in notes if note is not None for each in note.published]
 
 
 def _shards(state: State) -> list[int]:

@@ -180,8 +180,8 @@ class FileWalk:
     def _open(self, file: ManifestFile) -> Opened:
         if is_log(file.uri):
             gap = LogGap.parse(file.uri)
-            is_told = "retention removed" if gap.offsets else "retention may have removed records"
-            raise FileError(FileStatus.MISSING, f"{is_told} {gap.words}")
+            cause = "retention removed" if gap.offsets else "retention may have removed records"
+            raise FileError(FileStatus.MISSING, f"{cause} {gap.words}")
         try:
             again = not self._formats.recognises
             read = partial(open_file, self._input, file, any_version=self._any_version, again=again)

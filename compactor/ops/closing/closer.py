@@ -62,12 +62,12 @@ class ClosingReport:
         return bool(self.discrepancies) or any(each.is_wrong for each in self.left_open)
 
 
-Told = Summarised | LeftOpen | Discrepancy
+ClosingFinding = Summarised | LeftOpen | Discrepancy
 
 
-def report_of(told: Iterable[Told]) -> ClosingReport:
+def report_of(findings: Iterable[ClosingFinding]) -> ClosingReport:
     """Collect the results per date, in order."""
-    parts = list(told)
+    parts = list(findings)
     return ClosingReport(only(Summarised, parts), only(LeftOpen, parts), only(Discrepancy, parts))
 
 
@@ -114,7 +114,7 @@ class Closer:
                 log_event("date.not_closed", date=each.date, why=each.why)
         return report
 
-    def _close(self) -> Iterator[Told]:
+    def _close(self) -> Iterator[ClosingFinding]:
         self._begin()
         in_work = Counter(map_ordered(self._date_of, self.state.ledger.open_ids()))
         by_date: dict[str, list[Mark]] = defaultdict(list)
@@ -151,7 +151,7 @@ class Closer:
         superseded = [(key, known[key.id]) for key in fresh if key.id in known]
         return _Candidates(date, marks, totals, fresh, superseded)
 
-    def _close_date(self, found: _Candidates, in_work: int, index: VersionIndex) -> Iterator[Told]:
+    def _close_date(self, found: _Candidates, in_work: int, index: VersionIndex) -> Iterator[ClosingFinding]:
         later = self._later_records(found)
         if not found.keys and not later:
             self._clear(found, summarised_generations(self._dates, found.totals, found.date))
@@ -222,7 +222,7 @@ class Closer:
             times += [info.modified_at for info in self.state.store.list(folder)]
         return times
 
-    def _write(self, found: _Candidates, draft: Draft, index: VersionIndex) -> Iterator[Told]:
+    def _write(self, found: _Candidates, draft: Draft, index: VersionIndex) -> Iterator[ClosingFinding]:
         """Put the draft in the next place of the log, unless another process has summarised the date meanwhile."""
         date, compared, doubled = found.date, None, list[DoubledVersion]()
         while True:

@@ -128,9 +128,9 @@ def _still_open(
     redrives = {each.id: _final_redrives(each) for each in accounts_of(state, ids, Detail.LINEAGE)}
     settling = Settling(state)
     left = [each for each in letters if all(one.kind != "manifests" for one in redrives[each.manifest_id] or ())]
-    fates = zip(left, settling.letters(list(map(letter_of, left)), among), strict=True)
+    with_letters = zip(left, settling.letters(list(map(letter_of, left)), among), strict=True)
     checked = zip(files, settling.files(list(map(open_file, files)), among), strict=True)
-    return [each for each, fate in fates if not fate.settled_by], [
+    return [each for each, fate in with_letters if not fate.settled_by], [
         file
         for file, found in checked
         if (final := redrives[file.manifest_id]) is None or not (found.settled_by or file.uri in redriven_uris(final))
@@ -144,7 +144,7 @@ def _final_redrives(account: Account) -> list[Redrive] | None:
     # guard: a summary names what was redriven until the redrive is accepted
     if not account.redrives_are_final:
         return None
-    return account.taken
+    return account.effective_redrives
 
 
 class VersionIndex:

@@ -126,9 +126,11 @@ def topic(kafka: Callable[[], KafkaLog], of: LogName, *, wait_seconds: float) ->
 
 
 def _retention(of: LogName, facts: TopicFacts, wait_seconds: float) -> Finding:
-    if facts.not_told:
+    if facts.unknown_because:
         move = f"allow DescribeConfigs on topic {of.name}, or check that it keeps records far longer than"
-        return warning(f"{of}: its retention is unknown: {facts.not_told}", f"{move} {shown_seconds(wait_seconds)}")
+        return warning(
+            f"{of}: its retention is unknown: {facts.unknown_because}", f"{move} {shown_seconds(wait_seconds)}"
+        )
     found = _kept(of, facts.retention_seconds, wait_seconds, "retention.ms of topic")
     if found.state != "ok" or facts.retention_bytes is None:
         return found

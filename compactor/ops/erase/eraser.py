@@ -220,8 +220,8 @@ class Eraser:
         """Delete uncommitted files that attempts wrote in place."""
         store, layout, in_place = self.state.store, self.state.layout, InPlaceFiles(self.state)
         listed = (info.uri for info in store.list(folder(layout.output)) if layout.in_place_attempt(info.uri))
-        fates = map_ordered(lambda uri: (uri, in_place.fate(uri)), listed)
-        store.delete(uri for uri, fate in fates if fate is Fate.ORPHANED)
+        states = map_ordered(lambda uri: (uri, in_place.fate(uri)), listed)
+        store.delete(uri for uri, fate in states if fate is Fate.ORPHANED)
 
 
 def _not_done(undone: Damaged) -> NotChanged:

@@ -28,12 +28,14 @@ from compactor.ledger.visible import Visible
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_folder
 from compactor.ops.erase.search import RejectFound, RowSearch, rejects_found
-from compactor.ops.redrive.reject_lines import TakenLines
+from compactor.ops.redrive.reject_lines import RedrivenLineNumbers
 from compactor.schema.schema import METADATA_COLUMNS
 from compactor.table.merging.committed_rows import OpenedRows
 
 
-def erased_reports(files: Sequence[FileReport], found: Sequence[RejectFound], redriven: TakenLines) -> list[FileReport]:
+def erased_reports(
+    files: Sequence[FileReport], found: Sequence[RejectFound], redriven: RedrivenLineNumbers
+) -> list[FileReport]:
     """The reports without these lines.
 
     Args:
@@ -107,7 +109,7 @@ class ErasingStager:
             self._output(file, place, place.uri(f"{number:05d}", folders(fields, tuple(file.partition))))
             for number, file in enumerate(sorted(commit.outputs, key=lambda each: each.final))
         ]
-        expired = Visible(self.state).taken("rejects", commit.key, commit.generation) is not None
+        expired = Visible(self.state).deletion("rejects", commit.key, commit.generation) is not None
         rejects, found = [], list[RejectFound]()
         for number, file in enumerate(sorted(() if expired else commit.rejects, key=lambda each: each.final)):
             hits = list(rejects_found(self.state.store, file.final, self.search.wanted))
@@ -137,7 +139,7 @@ class ErasingStager:
         if not found:
             return list(files)
         account = account_of(self.state, self.commit.manifest_id, Detail.LINEAGE)
-        return erased_reports(files, found, TakenLines(redriven_lines(self.state, account).inputs))
+        return erased_reports(files, found, RedrivenLineNumbers(redriven_lines(self.state, account).inputs))
 
     def _output(self, file: StagedFile, place: RowsPlace, staged: str) -> StagedFile:
         """Stage a file without the erased rows."""

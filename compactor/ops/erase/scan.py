@@ -171,8 +171,8 @@ class EraseScanner:
 
     def _search_commit(self, accepted: Accepted, commit: Commit, visible: Visible) -> Iterator[object]:
         store, wanted = self.state.store, self.search.wanted
-        has_rows = visible.taken("rows", commit.key, commit.generation) is None
-        has_rejects = visible.taken("rejects", commit.key, commit.generation) is None
+        has_rows = visible.deletion("rows", commit.key, commit.generation) is None
+        has_rejects = visible.deletion("rejects", commit.key, commit.generation) is None
         rows = sum(self.search.count(commit, file) for file in commit.outputs) if has_rows else 0
         rejects = commit.rejects if has_rejects else ()
         lines = sum(1 for file in rejects for _ in rejects_found(store, file.final, wanted))

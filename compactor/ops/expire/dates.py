@@ -208,8 +208,8 @@ def _unsettled(state: State, found: Unsummarised, before: str) -> tuple[Counter[
     """The dead letters and quarantined files that need an operator, by date."""
     letters = [each for each in found.totals.letters if each.date < before]
     settling = Settling(state, found=found)
-    fates = zip(letters, settling.letters(list(map(letter_of, letters))), strict=True)
-    left = Counter(each.date for each, fate in fates if not fate.is_settled)
+    with_letters = zip(letters, settling.letters(list(map(letter_of, letters))), strict=True)
+    left = Counter(each.date for each, fate in with_letters if not fate.is_settled)
     opened = [each for each in found.totals.quarantined if each.date < before]
     checked = settling.files([open_file(each) for each in opened])
     dates = {(each.manifest_id, each.uri): each.date for each in opened}

@@ -113,7 +113,7 @@ class RebuildScanner:
         if commit is None:
             return NotChanged(account.id, _why_no_commit(account)) if is_named else None
         if account.is_done:
-            if (expired := self.files.visible.taken("rows", commit.key, commit.generation)) is not None:
+            if (expired := self.files.visible.deletion("rows", commit.key, commit.generation)) is not None:
                 why = f"its rows {expired.words}; expected rows that no rule took"
                 return NotChanged(account.id, why) if is_named else _Expired(commit)
             checked = list(self.files.published(commit))
@@ -164,7 +164,7 @@ def input_fault(state: State, commit: Commit) -> str:
         except AccessError as exc:
             return f"{file.uri}: {exc}"
         if info is None and redriven_owner(file.uri, folder) == commit.manifest_id:
-            expired = Visible(state).taken("redriven", commit.key, commit.generation)
+            expired = Visible(state).deletion("redriven", commit.key, commit.generation)
             if expired is not None:
                 return f"{file.uri}: it {expired.words}"
         if info is None:

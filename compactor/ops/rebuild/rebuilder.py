@@ -232,7 +232,7 @@ class Rebuilder:
         Raises:
             InputError: A rule does.
         """
-        expired = Visible(self.state).taken("rows", commit.key, commit.generation)
+        expired = Visible(self.state).deletion("rows", commit.key, commit.generation)
         used = {file.final for file in made.rejects} & _expired_names(self.state, commit)
         if expired is None and not used:
             return
@@ -257,7 +257,7 @@ class Rebuilder:
 
 def _expired_names(state: State, commit: Commit) -> frozenset[str]:
     """The names of expired rejects, which may be deleted at any time."""
-    expired = Visible(state).taken("rejects", commit.key, commit.generation)
+    expired = Visible(state).deletion("rejects", commit.key, commit.generation)
     return frozenset() if expired is None else frozenset(file.final for file in commit.rejects)
 
 

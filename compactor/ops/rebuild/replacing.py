@@ -104,12 +104,12 @@ class Replacer:
         commit, accepted = account.commit, account.accepted
         if commit is None or not account.is_done or accepted is None or accepted.manifest is None:
             raise InputError(f"manifest {key.id} is not done yet, or its records are incomplete")
-        if (expired := Visible(self.state).taken("rows", key, commit.generation)) is not None:
+        if (expired := Visible(self.state).deletion("rows", key, commit.generation)) is not None:
             raise InputError(f"the rows of manifest {key.id} {expired.words}")
         if commit.erased is not None:  # guard: no new version of one file makes erased lines of the others again
             raise InputError("lines of its manifest were erased on request; its other files may still contain them")
         uris = {each.file.uri: each.file for each in those}
-        if any(source.source_uri in uris for each in account.taken for source in each.inputs):
+        if any(source.source_uri in uris for each in account.effective_redrives for source in each.inputs):
             raise InputError("its rejected lines were redriven; their rows would be duplicated")
         inputs = {
             uri: file for uri, file in map_ordered(lambda file: self._input(file, uris), compacted(commit)) if file

@@ -102,10 +102,10 @@ def successor(
     # guard: a rebuild uses no name of a partition again
     reuses_names = reuses_names and not (fields or previous.partition_by)
     reused = [file for file in previous.outputs if reuses_names and not file.is_in_place]
-    outputs = _placed(reused, staged.outputs, place_output, fresh, found_at)
+    outputs = _final_files(reused, staged.outputs, place_output, fresh, found_at)
     # guard: a rebuild never uses a name of expired rejects again
     kept = [file for file in previous.rejects if file.final not in expired]
-    rejects = _placed(kept, staged.rejects, place_rejects, fresh, found_at)
+    rejects = _final_files(kept, staged.rejects, place_rejects, fresh, found_at)
     used = {file.final for file in (*outputs, *rejects)}
     removes = sorted({*finals, *previous.removes} - used)
     return staged.model_copy(
@@ -119,7 +119,7 @@ def successor(
     )
 
 
-def _placed(
+def _final_files(
     previous: Sequence[StagedFile],
     staged: Sequence[StagedFile],
     place: Callable[[int, StagedFile], str],

@@ -100,7 +100,7 @@ def lost_files(state: State, account: Account) -> Iterator[LostFile]:
         for file in files:
             if is_there(state, file.final) or visible.moved(commit.date, file.final):
                 continue
-            if visible.taken(part, commit.key, commit.generation) is None:
+            if visible.deletion(part, commit.key, commit.generation) is None:
                 given_up = visible.given_up(commit, file.final)
                 words = given_up.words if given_up is not None else ""
                 yield LostFile(commit.manifest_id, commit.generation, file.final, file.rows, words)

@@ -90,7 +90,9 @@ class Draft:
     def files_left(self, account: Account, reason: str | None) -> list[ManifestFile]:
         """The files that were not redriven meanwhile, by the manifest's current account."""
         if isinstance(account.outcome, DeadLetter):
-            of_plans = next((each.manifest.manifest_id for each in account.taken if each.kind == "planned"), "")
+            of_plans = next(
+                (each.manifest.manifest_id for each in account.effective_redrives if each.kind == "planned"), ""
+            )
             if of_plans:
                 self.refuse(dict.fromkeys(self.planned, f"manifest {of_plans} has the plan for this id"))
             return list(self.files)
@@ -233,14 +235,14 @@ class RedrivePlanner:
         now, lease, keys = self.state.clock.now(), self.lease_seconds, _keys(files)
         claims = self.claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
         others = {key: claim.holder for key, claim in claims.items() if claim.holder != manifest_id}
-        manifests, taken = manifests_of(self.claims, others.values()), set[str]()
+        manifests, effective_redrives = manifests_of(self.claims, others.values()), set[str]()
         for holder in set(others.values()):
             if draft.is_before(manifests[holder], manifest_id):
                 held = [key for key, other in others.items() if other == holder]
-                taken |= self.claims.take_over(
+                effective_redrives |= self.claims.take_over(
                     held, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
                 )
-        lost = {keys[key]: manifests[holder] for key, holder in others.items() if key not in taken}
+        lost = {keys[key]: manifests[holder] for key, holder in others.items() if key not in effective_redrives}
         draft.refuse_held(lost)
         return [file for file in files if file.uri not in lost]
 

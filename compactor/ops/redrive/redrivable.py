@@ -89,9 +89,9 @@ def find_redrivable(state: State, scope: Scope) -> Redrivable:
 
 def _open_letters(settling: Settling, sources: Sequence[Source]) -> Iterable[Source | Refused]:
     letters = settling.letters([source.letter for source in sources if source.letter is not None])
-    fates = {each.manifest_id: each.fate for each in letters}
+    settled_by = {each.manifest_id: each.fate for each in letters}
     for source in sources:
-        fate = fates.get(source.key.id)
+        fate = settled_by.get(source.key.id)
         yield Refused(source.key.id, "", fate) if fate else source
 
 
@@ -113,8 +113,8 @@ def _found(state: State, scope: Scope, visible: Visible, account: Account) -> So
         asked = tuple(each for each in files if scope.reason in {None, each.status})
         letter = letter_of(account.letter) if account.letter is not None else None
         return Source(account.key, account.root, _left(account, scope), asked, letter)
-    is_told = scope.manifest_ids or account.fault is not None
-    return Refused(account.id, "", why) if is_told else None
+    is_reported = scope.manifest_ids or account.fault is not None
+    return Refused(account.id, "", why) if is_reported else None
 
 
 def _left(account: Account, scope: Scope) -> int:
@@ -133,7 +133,7 @@ def _why_not(state: State, scope: Scope, account: Account, visible: Visible) -> 
     if account.root is None or not (account.is_interrupted or _left(account, scope)):
         return _nothing_because(scope, found)
     is_asked = scope.kind == "rejects" and not account.is_interrupted
-    if is_asked and (gone := visible.taken("rejects", found.key, found.generation)) is not None:
+    if is_asked and (gone := visible.deletion("rejects", found.key, found.generation)) is not None:
         return f"its rejects {gone.words}; expected rejects that no rule took"
     return "" if account.is_done else "it is decided but not done; expected the job to finish it first"
 

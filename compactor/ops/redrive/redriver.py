@@ -25,7 +25,7 @@ from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.ops.redrive.planner import Draft, RedrivePlanner
 from compactor.ops.redrive.redrivable import Redrivable, Refused, Source
-from compactor.ops.redrive.reject_lines import LinesToRedrive, Recheck, TakenLines, WrittenLines, write_lines
+from compactor.ops.redrive.reject_lines import LinesToRedrive, Recheck, RedrivenLineNumbers, WrittenLines, write_lines
 from compactor.telemetry.logs import log_event
 
 _DRAFTS_AT_ONCE = 64  # they share one search of the ledger
@@ -222,8 +222,10 @@ class Redriver:
         """Write rejected lines to new input files and redrive those; None if another redrive took the number."""
         folder = self.state.layout.redriven_inputs(found.manifest_id, self.state.ledger.run_id)
         try:
-            taken = TakenLines(each for redrive in found.account.taken for each in redrive.inputs)
-            wanted = LinesToRedrive(commit, found.left.keys(), taken, self.recheck)
+            redriven = RedrivenLineNumbers(
+                each for redrive in found.account.effective_redrives for each in redrive.inputs
+            )
+            wanted = LinesToRedrive(commit, found.left.keys(), redriven, self.recheck)
             lines = write_lines(self.state.store, wanted, None if call.dry_run else folder)
             _check_number(lines, found)
             if lines.files and not call.dry_run:

@@ -27,7 +27,7 @@ from compactor.ndjson.inspection import refusals
 from compactor.ndjson.lines import rejected_record
 
 
-class TakenLines:
+class RedrivenLineNumbers:
     """The rejected lines taken by redrives.
 
     Args:
@@ -134,12 +134,12 @@ class LinesToRedrive:
 
     Attributes:
         reasons: Why they were rejected.
-        taken: Those already redriven.
+        redriven: Those already redriven.
     """
 
     commit: Commit
     reasons: Collection[str]
-    taken: TakenLines
+    redriven: RedrivenLineNumbers
     recheck: Recheck
 
 
@@ -194,7 +194,7 @@ def _sorted_out(
     targets: dict[str, _Target] = {}
     for (number, reason), pieces in groupby(_in_order(rows), key=lambda row: (row[1], row[3])):
         line = _joined(pieces, wanted.recheck.max_line_bytes)
-        if wanted.taken.has(source_uri, reason, number):
+        if wanted.redriven.has(source_uri, reason, number):
             continue
         if reason not in targets:
             targets[reason] = _Target(scratch / reason, reason, open_files)

@@ -20,7 +20,7 @@ from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
-from compactor.ops.redrive.reject_lines import RejectRow, TakenLines, reject_rows
+from compactor.ops.redrive.reject_lines import RedrivenLineNumbers, RejectRow, reject_rows
 
 _BEYOND_LIMIT_BYTES = 1024  # shown of an over-long line, after its limit
 _MOST_COMPARED = 10_000  # names, with a misspelt one
@@ -66,7 +66,7 @@ class RejectsOf:
 
     commit: Commit
     counts: Counter[str]  # lines by reason
-    settled: TakenLines  # lines that were redriven since: they are now rows, or rejects of another manifest
+    settled: RedrivenLineNumbers  # lines that were redriven since: they are now rows, or rejects of another manifest
     unkept: int  # lines of `counts` that are only counted; only the input file has their bytes
     samples: frozenset[str]  # files quarantined for too many rejects; their first lines are kept
     passed: frozenset[str]  # those of them that are settled: their lines no longer count as rejects
@@ -149,7 +149,7 @@ class RejectsReader:
         return Visible(self.state)
 
     def _why_expired(self, commit: Commit) -> str:
-        expired = self._expired.taken("rejects", commit.key, commit.generation)
+        expired = self._expired.deletion("rejects", commit.key, commit.generation)
         return "" if expired is None else expired.words
 
 
@@ -181,7 +181,9 @@ def rejects_of(
     samples = frozenset(file.origin_uri for file in files if not file.rejects)
     unkept = sum(_unkept(file, query) for file in files)
     gone = frozenset(file.origin_uri for file in met if file.uri in passed)
-    return RejectsOf(commit, counts, TakenLines(redriven), unkept, samples, gone) if counts or samples else None
+    return (
+        RejectsOf(commit, counts, RedrivenLineNumbers(redriven), unkept, samples, gone) if counts or samples else None
+    )
 
 
 def _unkept(file: FileReport, query: Query) -> int:

@@ -69,15 +69,17 @@ def releases_differ(releases: Mapping[str, Collection[str]], canary: str = "") -
     """
     streams = dict[tuple[str, ...], list[str]]()
     for name, found in releases.items():
-        if told := tuple(sorted({*filter(None, found)})):
-            streams.setdefault(told, []).append(name)
-    if len({release for told in streams for release in told}) < 2:  # noqa: PLR2004 - two differ
+        if differing := tuple(sorted({*filter(None, found)})):
+            streams.setdefault(differing, []).append(name)
+    if len({release for differing in streams for release in differing}) < 2:  # noqa: PLR2004 - two differ
         return None
-    alone = next((told for told, names in streams.items() if names == [canary]), None)
-    if alone is None or len(streams) > 2 or any(len(told) > 1 for told in streams):  # noqa: PLR2004 - it and the others
-        words = "; ".join(f"release {' and '.join(told)}: {', '.join(names)}" for told, names in streams.items())
+    alone = next((differing for differing, names in streams.items() if names == [canary]), None)
+    if alone is None or len(streams) > 2 or any(len(differing) > 1 for differing in streams):  # noqa: PLR2004 - it and the others
+        words = "; ".join(
+            f"release {' and '.join(differing)}: {', '.join(names)}" for differing, names in streams.items()
+        )
         return words, "make deploy ENV=... RESTART=1, which leaves one release, if no upgrade is under way"
-    [others] = [told for told in streams if told != alone]
+    [others] = [differing for differing in streams if differing != alone]
     words = f"{canary} is the canary, with release {alone[0]}; all others have {others[0]}"
     check = f"compactor job smoke-test --stream {quoted(canary)}"
     return words, f"{check}; then make deploy ENV=... for all, or with CANARY=back"

@@ -17,7 +17,7 @@ from compactor.ledger.state import State
 from compactor.ledger.table.progress import note_working
 from compactor.table.catalog import TableFile
 from compactor.table.committer import Committer, Progress
-from compactor.table.named import UNTOLD, Placed, needs_table
+from compactor.table.named import UNTOLD, Published, needs_table
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
@@ -138,15 +138,15 @@ class TableKeeper:
         self._check_alone()
         with self.state.meter.work("manifest"):
             applied, adopted, stuck = self._applied()
-        report = replace(self.compare(), applied=applied, adopted=adopted, stuck=tuple(_told(stuck)))
+        report = replace(self.compare(), applied=applied, adopted=adopted, stuck=tuple(_stuck_manifests(stuck)))
         if applied or adopted:
             note_working(self.state)
         return report
 
-    def _applied(self) -> tuple[int, int, dict[Placed, StuckError]]:
+    def _applied(self) -> tuple[int, int, dict[Published, StuckError]]:
         """Commit what the table lacks; returns the number of batches, that of manifests, and the rest."""
         applied = adopted = 0
-        stuck = dict[Placed, StuckError]()
+        stuck = dict[Published, StuckError]()
         released = self._released()
         while (progress := self._committed(())).applied or progress.refused:
             if progress.applied is not None:
@@ -166,9 +166,9 @@ class TableKeeper:
                 left = [each for each in left if each not in gone]
         return applied, adopted, stuck
 
-    def _committed(self, placed: Iterable[Placed]) -> Progress:
+    def _committed(self, published: Iterable[Published]) -> Progress:
         """Commit the next batch; log the reason if the table skips it for the first time."""
-        progress = self.committer.commit(placed)
+        progress = self.committer.commit(published)
         if (refused := progress.refused) is not None and str(refused.error) != UNTOLD:
             log_event("table.refused", batch=refused.number, manifests=refused.manifests, error=refused.error)
         return progress
@@ -185,14 +185,14 @@ class TableKeeper:
                 "expected no job while the table is made again: `compactor stop`, then start the job again afterwards"
             )
 
-    def _released(self) -> list[Placed]:
+    def _released(self) -> list[Published]:
         """Release held-back manifests; return those that are not done, which a job would commit only later."""
-        released = list[Placed]()
+        released = list[Published]()
         for held in list(self.committer.batches.refused.all_held()):
             is_done = self.state.ledger.is_done(held.key, held.generation)
             if is_done or self.committer.batches.refused.is_due(held):
                 self.committer.batches.refused.release(held)
-                released += [] if is_done else [Placed(held.key, held.generation)]
+                released += [] if is_done else [Published(held.key, held.generation)]
         return released
 
     def _is_expired(self, commit: Commit) -> bool:
@@ -210,10 +210,10 @@ class TableKeeper:
         found = self._committed_accounts(dict.fromkeys(key for key in owners if key.id))
         return uris - {file.final for _, commit in found for file in commit.outputs}
 
-    def _done(self) -> Iterator[Placed]:
+    def _done(self) -> Iterator[Published]:
         for found, commit in self._committed_accounts(self.state.ledger.manifests()):
             if found.is_done and needs_table(commit) and not self._is_expired(commit):
-                yield Placed(commit.key, commit.generation)
+                yield Published(commit.key, commit.generation)
 
     def _committed_accounts(self, keys: Iterable[ManifestKey]) -> Iterator[tuple[Account, Commit]]:
         """The committed manifests among the given ones. `verify` reports unreadable ones."""
@@ -235,7 +235,7 @@ class _Expected(NamedTuple):
         return (file.records, file.size_bytes) == (self.rows, self.size_bytes)
 
 
-def _told(stuck: Mapping[Placed, StuckError]) -> Iterator[StuckManifest]:
+def _stuck_manifests(stuck: Mapping[Published, StuckError]) -> Iterator[StuckManifest]:
     """Log which manifests are stuck; yield those not already reported as held back."""
     for each, error in stuck.items():
         log_event("manifest.stuck", manifest_id=each.key.id, error=error)

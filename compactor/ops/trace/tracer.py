@@ -31,7 +31,7 @@ from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.redrive.giving_up import lost_files
-from compactor.ops.redrive.reject_lines import TakenLines, reject_rows
+from compactor.ops.redrive.reject_lines import RedrivenLineNumbers, reject_rows
 from compactor.ops.trace.finding import InputFinder, landed_record
 from compactor.ops.trace.tables import traced_table
 from compactor.ops.trace.trace import (
@@ -166,7 +166,7 @@ class Tracer:
         """Each expired part of a manifest, in words, such as `rows expired on 2026-02-01 under ...`."""
         had = {"archive": True, "rows": commit.outputs, "rejects": commit.rejects, "redriven": commit.rejects_of}
         visible = Visible(self.state)
-        found = {part: visible.taken(part, commit.key, commit.generation) for part in _PARTS if had[part]}
+        found = {part: visible.deletion(part, commit.key, commit.generation) for part in _PARTS if had[part]}
         return {part: f"{_PARTS[part]} {record.words}" for part, record in found.items() if record is not None}
 
     def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> TraceResult:
@@ -419,7 +419,7 @@ def _own_rejects(
 ) -> tuple[list[str], list[TracedReject]]:
     """An input file's reject files, including unreadable ones, and its first unsettled rejected lines."""
     uris, lines = dict[str, None](), dict[tuple[int, str], None]()
-    gone = TakenLines(settled)
+    gone = RedrivenLineNumbers(settled)
     for file in commit.rejects if report.reject_rows else ():
         try:
             for row in reject_rows(store, file.final, source_uri=report.origin_uri):

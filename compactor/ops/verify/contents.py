@@ -117,11 +117,11 @@ class DeepVerifier:
         total, is_whole = Sum(), True
         # Several files may have redriven lines of one file.
         by_origin: dict[str, tuple[Sum, Sum] | None] = {}
-        for file, is_told, read in inputs:
+        for file, is_counted, read in inputs:
             counted = int(not (with_source and file.source_uri))
             if read is None:
                 why = self._why_gone(commit, file)
-                gone = VerifyResult(inputs_gone=counted if is_told else 0)
+                gone = VerifyResult(inputs_gone=counted if is_counted else 0)
                 yield ExpiredFiles(commit.date, "redriven", why) if why else gone
                 is_whole = False
                 by_origin[file.origin_uri] = None
@@ -144,7 +144,7 @@ class DeepVerifier:
         """Why an input file expired; empty if it did not. Only files of redriven lines, the compactor's own, expire."""
         if redriven_owner(file.uri, self.state.layout.redriven_folder) != commit.manifest_id:
             return ""
-        expired = self.visible.taken("redriven", commit.key, commit.generation)
+        expired = self.visible.deletion("redriven", commit.key, commit.generation)
         return "" if expired is None else expired.words
 
     def _inputs(
@@ -154,16 +154,16 @@ class DeepVerifier:
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
                 continue
-            is_told = with_rejects or "parsers_disagree" not in file.rejects
+            is_counted = with_rejects or "parsers_disagree" not in file.rejects
             known = refused.get(file.origin_uri, frozenset())
-            if not is_told:
-                yield file, is_told, None
+            if not is_counted:
+                yield file, is_counted, None
                 continue
             try:
                 read = self._input_sums(commit, file, sums.lines(file.path_columns), known)
             except ParsersDifferError:
                 read = self._input_sums(commit, file, sums.slow_lines(file.path_columns), known)
-            yield file, is_told, read
+            yield file, is_counted, read
 
     def _input_sums(
         self, commit: Commit, file: FileReport, lines: LineSums, refused: frozenset[bytes]
@@ -181,8 +181,8 @@ class DeepVerifier:
             split, refused = self._splitting(commit, file, refused)
             with reading(self.state.store, opened) as stored:
                 pieces = decode(file.codec, self._counted(stored))
-                placed = in_whole_file(file.range, on_reject)
-                found = lines.read(pieces, limits, split=split, refused=refused, on_reject=placed)
+                on_line = in_whole_file(file.range, on_reject)
+                found = lines.read(pieces, limits, split=split, refused=refused, on_reject=on_line)
             if found.rejects != file.rejects:
                 rejects.add([f"{found.rejects}"])  # makes a difference, as these lines may only be counted
         except (LinkRefused, ObjectNotFound, ObjectChanged):

@@ -129,7 +129,7 @@ class CommitFiles:
     def _published(self, commit: Commit, part: Part, file: StagedFile, columns: list[str] | None) -> Iterator[Finding]:
         faults = list(self._faults(commit, file, columns))
         is_gone = bool(faults) and self.state.store.stat(file.final) is None
-        expired = self.visible.taken(part, commit.key, commit.generation) if is_gone else None
+        expired = self.visible.deletion(part, commit.key, commit.generation) if is_gone else None
         given_up = self.visible.given_up(commit, file.final) if is_gone and expired is None else None
         if (gone := expired or given_up) is not None:  # guard: a file that is gone without a record is missing
             yield ExpiredFiles(commit.date, part, gone.words, dismissed=given_up is not None)

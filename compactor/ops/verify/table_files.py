@@ -64,7 +64,7 @@ def _named(state: State, visible: Visible, item: tuple[str, ManifestKey | None])
     file = next((each for each in commit.outputs if each.final == uri), None)
     # Until a rebuild is done, the table has the files of the previous generation, or those of this one.
     is_allowed = commit.generation > 1 and not found.is_done
-    is_needed = file is not None and found.is_done and visible.taken("rows", commit.key, commit.generation) is None
+    is_needed = file is not None and found.is_done and visible.deletion("rows", commit.key, commit.generation) is None
     return uri, _Named(commit, file, is_needed, is_allowed)
 
 

@@ -155,7 +155,7 @@ class PendingParts(Source):
         """Call a function on a part; return whether it found no damaged record."""
         found = _or_fault(call)
         if isinstance(found, Exception):
-            self.unreadable[self.uri(key)] = _told(self.uri(key), found)
+            self.unreadable[self.uri(key)] = _fault_words(self.uri(key), found)
         return not isinstance(found, Exception)
 
     def uri(self, key: str) -> str:
@@ -228,7 +228,7 @@ class Sealer:
                 yield part
             elif part is not None:
                 refused = part if isinstance(part, AccessError) else refused
-                unreadable[info.uri] = _told(info.uri, part)
+                unreadable[info.uri] = _fault_words(info.uri, part)
         if refused is not None and not is_any_read:
             raise refused
 
@@ -257,7 +257,7 @@ def _or_fault(call: Callable[[], T]) -> T | StuckError | AccessError:
         return exc
 
 
-def _told(uri: str, error: Exception) -> str:
+def _fault_words(uri: str, error: Exception) -> str:
     """Log that a part is unreadable; return the fault."""
     log_event("part.unreadable", uri=uri, error=error)
     return str(error)

@@ -382,7 +382,7 @@ class Partitions:
         is_orphan = any(each in first.partitions or not was_there for each in gone)
         since = max((each.latest for each in known), default=first.landed_at)
         try:
-            earliest, is_told = (0, False) if known else self._earliest(partition)
+            earliest, is_reported = (0, False) if known else self._earliest(partition)
         except (StoreUnavailable, AccessError) as exc:
             self._unbegun[partition.partition_id] = since
             self.troubles.append(exc)
@@ -390,15 +390,15 @@ class Partitions:
         self._unbegun.pop(partition.partition_id, None)
         is_late = not was_there or now - first.landed_at >= KEPT
         origin = LogOrigin(
-            after=str(earliest - 1) if is_told and was_there else "0",
-            first="" if is_told else str(earliest or ""),
+            after=str(earliest - 1) if is_reported and was_there else "0",
+            first="" if is_reported else str(earliest or ""),
             whole_since=since if known else now,
             begun_at=now,
-            gap=not is_told and (is_orphan or (is_late and not known)),
+            gap=not is_reported and (is_orphan or (is_late and not known)),
         )
         if not self.writes:
             return Head.begun(origin)
-        if is_told:
+        if is_reported:
             self.check()
         return self._chains.begin(self.landing.place(partition.partition_id), origin)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from compactor.adapters.aws.glue_job import GlueJob
-from compactor.control.notices import Told
+from compactor.control.notices import Notified
 from compactor.control.plane import Check
 from tests.support.control_scene import LAYOUT, Scene
 from tests.support.glue_service import Definition, GlueService, Run
@@ -132,7 +132,7 @@ class Month:
         """The alarms that people know of."""
         if self.scene.memory.stat(LAYOUT.notices) is None:
             return set()
-        return set(Told.model_validate_json(self.scene.memory.read(LAYOUT.notices)).alarms)
+        return set(Notified.model_validate_json(self.scene.memory.read(LAYOUT.notices)).alarms)
 
     def most_starts(self) -> float:
         """One for each thing that ends a run, those of the two crash loops as the breaker lets them, and few more."""

@@ -12,9 +12,9 @@ from compactor.job.publication import Publisher
 from compactor.job.results import FINISHED
 from compactor.job.scheduler import Scheduler
 from compactor.job.table_commits import PATIENCE_INTERVALS, CommitTurns, TableCommits
-from compactor.ledger.table.progress import NOTED_MANIFESTS, ProgressNotes, noted_placed, read_progress
+from compactor.ledger.table.progress import NOTED_MANIFESTS, ProgressNotes, noted_published, read_progress
 from compactor.table.committer import Progress
-from compactor.table.named import Placed
+from compactor.table.named import Published
 from compactor.wiring import streaming, table_sink
 from tests.support.harness import DAY, GOOD, Harness, sink_of
 
@@ -95,7 +95,7 @@ def test_one_commit_for_all(harness: Harness, job_of: JobOf) -> None:
     harness.clock.advance(SECONDS / 2)
     assert (second.step(), third.step()) == ({"m2", "m3"}, {"m4"})
     assert sink_of(harness).commits == 1
-    assert noted_placed(first.table.turns.state, but_shard=0) == []  # type: ignore[union-attr]
+    assert noted_published(first.table.turns.state, but_shard=0) == []  # type: ignore[union-attr]
     harness.check_exact()
 
 
@@ -184,11 +184,11 @@ def test_what_is_placed_meanwhile_waits(harness: Harness, job_of: JobOf, monkeyp
     numbers = iter(range(20))
     commit = table_commits.TableCommits._commit_one
 
-    def busy(self: TableCommits, placed: Iterable[Placed]) -> Progress:
-        progress = commit(self, placed)
+    def busy(self: TableCommits, published: Iterable[Published]) -> Progress:
+        progress = commit(self, published)
         for each in (first, second):
             each.place(f"m{next(numbers)}")  # fails if it never ends
-        second.table.notes.placed(*second.table._left())
+        second.table.notes.published(*second.table._left())
         return progress
 
     monkeypatch.setattr(table_commits.TableCommits, "_commit_one", busy)
@@ -222,16 +222,16 @@ def test_more_than_a_note_names(harness: Harness, job_of: JobOf, monkeypatch: py
 
 
 def test_what_ended_is_forgotten_once_it_is_not_noted(harness: Harness) -> None:
-    """So that a manifest which is placed again, after an operator released it, is committed again."""
+    """So that a manifest which is published again, after an operator released it, is committed again."""
     state = harness.app().state
     turns = CommitTurns(state, 1, lambda: True)
     notes = ProgressNotes(state, "run-2", 2)
-    one = Placed(ManifestKey(DAY, "m1"))
-    notes.placed([one.batched], harness.clock.now())
+    one = Published(ManifestKey(DAY, "m1"))
+    notes.published([one.batched], harness.clock.now())
     assert turns.noted() == [one]
     turns.note_ended([one])
     assert turns.noted() == []
-    notes.placed([], None)
+    notes.published([], None)
     assert turns.noted() == []
-    notes.placed([one.batched], harness.clock.now())
+    notes.published([one.batched], harness.clock.now())
     assert turns.noted() == [one]

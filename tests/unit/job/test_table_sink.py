@@ -89,11 +89,11 @@ def test_a_catalog_that_is_down() -> None:
     failed = [each for each in harness.metrics.emitted if "TableCommitsFailed" in each]
     assert [each["ManifestsPlaced"] for each in failed] == [2] * len(failed) != []
     sink_of(harness).is_down = False
-    placed = list(harness.store.list(harness.layout.output + "/"))
+    published = list(harness.store.list(harness.layout.output + "/"))
     assert harness.run_once().committed == 2
     check_table(harness, "m1", "m2")
     harness.check_exact()
-    assert list(harness.store.list(harness.layout.output + "/")) == placed, "written again"
+    assert list(harness.store.list(harness.layout.output + "/")) == published, "written again"
 
 
 def test_no_more_than_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,9 +283,9 @@ def test_an_idle_stream_commits_when_it_is_time() -> None:
 def test_a_stop_commits_what_is_placed() -> None:
     """The last of a run does not wait for the next one."""
     harness = Harness(table={"commit_seconds": 3600.0})
-    service = watched_service(harness, lambda: "m1" in placed)
+    service = watched_service(harness, lambda: "m1" in published)
     assert service.runner.table is not None
-    placed = service.runner.table
+    published = service.runner.table
     report = service.run(once=False)
     assert report.committed == 1
     check_table(harness, "m1")

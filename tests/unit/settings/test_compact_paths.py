@@ -11,9 +11,9 @@ from compactor.settings.compact_paths import (
     Options,
     compact_again,
     folder_kept_at,
+    other_variables,
     parse_compact_paths,
     settings_document,
-    variables_beside,
 )
 from compactor.settings.sections import Paths
 from compactor.settings.settings import parse_settings
@@ -138,7 +138,7 @@ def test_a_call_goes_before_variables_and_these_before_what_was_kept() -> None:
         "PATH": "/bin",
     }
     options = Options(region="us-east-1")
-    settings = parse_settings(settings_document(PATHS, options, None), variables_beside(env, options))
+    settings = parse_settings(settings_document(PATHS, options, None), other_variables(env, options))
     assert settings.paths.state == "/rows.compactor/state"
     assert settings.schema.names == "exact"
     assert (settings.aws.region, settings.aws.endpoint_url) == ("us-east-1", "http://127.0.0.1:1")

@@ -12,7 +12,7 @@ from compactor.core.errors import OperatorError, StoreUnavailable, StuckError, T
 from compactor.core.layout import base_name
 from compactor.table import changes, committer
 from compactor.table.applying import Applier
-from compactor.table.named import Placed
+from compactor.table.named import Published
 from tests.support.harness import DiedError
 from tests.support.table_catalogs import version
 from tests.support.table_processes import Process, TableWorld
@@ -127,11 +127,11 @@ def test_a_death_at_every_step(answers: tuple[Answer, ...]) -> None:
     for step in range(1, 30):
         world = watched(TableWorld())
         world.table.answers = cycle(answers).__next__
-        placed = [world.place("a"), world.place("b")]
-        dying = world.process(placed[:1], before=at(step, die))
+        published = [world.place("a"), world.place("b")]
+        dying = world.process(published[:1], before=at(step, die))
         with contextlib.suppress(DiedError):
             dying.tried()
-        world.process(placed).tried()
+        world.process(published).tried()
         world.settle()
         world.check()
 
@@ -146,7 +146,7 @@ def test_others_are_ahead_at_every_step(*, is_first_on_record: bool) -> None:
             world.table.create(world.layout.table_owner, version(1))
             world.batches().create(1, [b.batched])
 
-        def others(world: TableWorld = world, b: Placed = b, c: Placed = c) -> None:
+        def others(world: TableWorld = world, b: Published = b, c: Published = c) -> None:
             head = world.process([b]).committer.settled()
             if not head.fence:
                 world.process([b]).step()
@@ -162,14 +162,14 @@ def test_others_are_ahead_at_every_step(*, is_first_on_record: bool) -> None:
 def test_another_program_changes_the_table(world: TableWorld) -> None:
     """A compaction or an expiry of snapshots between reading and committing costs one more try, and nothing else."""
     for step in range(1, 22):
-        placed = world.place(f"m{step}")
+        published = world.place(f"m{step}")
 
         def stranger() -> None:
             if world.table.commits:
                 world.table.rewrite()
                 world.table.forget()
 
-        world.process([placed], before=at(step, stranger)).step()
+        world.process([published], before=at(step, stranger)).step()
     world.check()
 
 
@@ -183,7 +183,7 @@ def test_a_rebuilt_manifest(world: TableWorld) -> None:
         late = world.process([first, world.place(f"other{step}")])
         world.process([second], before=at(step, late.tried)).tried()
         world.settle()
-        assert second in {Placed(each.key, each.generation) for batch in world.recorded() for each in batch}
+        assert second in {Published(each.key, each.generation) for batch in world.recorded() for each in batch}
     world.check()
 
 
@@ -198,7 +198,7 @@ def test_a_generation_that_was_never_committed(world: TableWorld) -> None:
 
         late.committer.state.store.before = at(step, rebuilt)  # type: ignore[attr-defined]
         late.tried()
-        if first not in late.placed and Placed(first.key, 2) not in world.commits:
+        if first not in late.published and Published(first.key, 2) not in world.commits:
             world.place(f"m{step}", 2)
         world.settle()
     world.check()
@@ -223,7 +223,7 @@ def test_no_blind_retry(world: TableWorld) -> None:
 
 
 def test_a_catalog_that_never_tells(world: TableWorld) -> None:
-    """After a few tries the caller is told, and what is placed stays so; later it is committed by the same record."""
+    """After a few tries the caller is told, and published files stay so; later it is committed by the same record."""
     world.table.answers = lambda: Answer.UNAVAILABLE
     process = world.process([world.place("a")])
     for _ in range(3):
@@ -234,7 +234,7 @@ def test_a_catalog_that_never_tells(world: TableWorld) -> None:
         process.step()
     world.table.is_down = False
     world.table.answers = lambda: Answer.WELL
-    process.placed.append(world.place("b"))
+    process.published.append(world.place("b"))
     process.step()
     process.step()
     assert len(list(world.recorded())) == 2
@@ -279,7 +279,7 @@ def test_a_table_that_was_lost(world: TableWorld, lost: int) -> None:
     backup = world.table._table
     rebuilt = world.place("a", 2)
     world.process([rebuilt]).step()
-    world.store.delete([file.final for file in world.commits[Placed(rebuilt.key, 1)].outputs])
+    world.store.delete([file.final for file in world.commits[Published(rebuilt.key, 1)].outputs])
     before = sorted(world.live())
     if lost == 1:
         world.settle()
@@ -375,7 +375,7 @@ def test_rows_that_another_program_moved_twice_rebuilt(world: TableWorld, *, rep
     assert [*world.process([third], replays=replays).step().stuck] == [third]
 
 
-def rebuilt_from_before(world: TableWorld) -> Placed:
+def rebuilt_from_before(world: TableWorld) -> Published:
     """A manifest that was done before there was a table, and was rebuilt."""
     world.ledger().finish(world.place("a").key)
     return world.place("a", 2)
@@ -403,7 +403,7 @@ def test_the_cost_does_not_grow(world: TableWorld) -> None:
     costs = []
     for number in range(100):
         counted.clear()
-        placed = world.place(f"m{number}")
-        costs.append(calls(world.process([placed], before=lambda: counted.append(None))))
+        published = world.place(f"m{number}")
+        costs.append(calls(world.process([published], before=lambda: counted.append(None))))
     assert set(islice(costs, 1, None)) == {costs[1]}
     assert costs[1] <= 16

@@ -13,7 +13,7 @@ from compactor.core.errors import CompactorError, StuckError
 from compactor.ledger import change_log
 from compactor.table import changes, committer
 from compactor.table.applying import Applied, Refused
-from compactor.table.named import Placed
+from compactor.table.named import Published
 from tests.support.harness import DiedError
 from tests.support.table_processes import Meeting, TableWorld
 from tests.unit.table.test_committer import ANSWERS, at, watched
@@ -30,13 +30,13 @@ def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "map_ordered", in_turn)
 
 
-def committed(*names: str) -> tuple[TableWorld, list[Placed]]:
+def committed(*names: str) -> tuple[TableWorld, list[Published]]:
     """A world with manifests that are done."""
     world = watched(TableWorld())
-    placed = [world.place(name) for name in names]
-    world.process(placed).step()
+    published = [world.place(name) for name in names]
+    world.process(published).step()
     world.check()
-    return world, placed
+    return world, published
 
 
 def listed(world: TableWorld) -> list[str]:
@@ -44,9 +44,9 @@ def listed(world: TableWorld) -> list[str]:
     return sorted(file.uri.rpartition("/")[2].partition(".")[0] for file in world.table.live_files())
 
 
-def merge_in(world: TableWorld, *placed: Placed, name: str = "x", before: Meeting = lambda: None) -> Any:
+def merge_in(world: TableWorld, *published: Published, name: str = "x", before: Meeting = lambda: None) -> Any:
     """What comes of a merge; its process may meet others before each call."""
-    merge = world.written_merge(*placed, name=name)
+    merge = world.written_merge(*published, name=name)
     return world.process(before=before).committer.merge(merge)
 
 

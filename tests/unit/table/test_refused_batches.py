@@ -21,7 +21,7 @@ from compactor.ledger.table.batches import RefusedBatches
 from compactor.table import applying, changes, committer
 from compactor.table.applying import MAX_HELD, REFUSALS, TRIES
 from compactor.table.catalog import TableChange
-from compactor.table.named import UNTOLD, Placed
+from compactor.table.named import UNTOLD, Published
 from tests.support.harness import DiedError
 from tests.support.table_catalogs import version
 from tests.support.table_processes import STEPS_A_MANIFEST, Process, TableWorld
@@ -40,26 +40,26 @@ def world() -> TableWorld:
     return watched(TableWorld())
 
 
-def to_the_end(process: Process) -> dict[Placed, str]:
+def to_the_end(process: Process) -> dict[Published, str]:
     """Take steps until nothing is left to commit; return why manifests are stuck."""
     stuck = {}
-    for _ in range(STEPS_A_MANIFEST * len(process.placed)):
+    for _ in range(STEPS_A_MANIFEST * len(process.published)):
         progress = process.step()
-        stuck.update({placed: str(error) for placed, error in progress.stuck.items()})
-    assert process.placed == []
+        stuck.update({published: str(error) for published, error in progress.stuck.items()})
+    assert process.published == []
     return stuck
 
 
 def test_one_of_many(world: TableWorld) -> None:
     """Of ninety-nine manifests, the one with a file that the catalog refuses is found in a few batches."""
-    placed = [world.place(f"m{number}", files=1) for number in range(99)]
-    world.spoil(placed[70])
-    [(stuck, why)] = to_the_end(world.process(placed)).items()
-    assert stuck == placed[70]
+    published = [world.place(f"m{number}", files=1) for number in range(99)]
+    world.spoil(published[70])
+    [(stuck, why)] = to_the_end(world.process(published)).items()
+    assert stuck == published[70]
     assert "does not exist; expected the files of the change" in why
     assert len(list(world.recorded())) <= 15
     world.check()
-    assert world.held() == [placed[70]]
+    assert world.held() == [published[70]]
 
 
 def test_who_comes_later_waits_for_none_of_it(world: TableWorld) -> None:
@@ -73,34 +73,34 @@ def test_who_comes_later_waits_for_none_of_it(world: TableWorld) -> None:
 
 def test_several_bad_ones(world: TableWorld) -> None:
     """Each is held back alone."""
-    placed = [world.place(f"m{number}") for number in range(12)]
-    bad = [world.spoil(placed[number]) for number in (0, 5, 6, 11)]
-    to_the_end(world.process(placed, most=8))
+    published = [world.place(f"m{number}") for number in range(12)]
+    bad = [world.spoil(published[number]) for number in (0, 5, 6, 11)]
+    to_the_end(world.process(published, most=8))
     world.check()
     assert sorted(world.held()) == sorted(bad)
 
 
 def test_it_takes_several_refusals(world: TableWorld) -> None:
     """One that passes costs another try, and nothing else."""
-    placed = world.place("a")
+    published = world.place("a")
     refused = iter([False] * (REFUSALS - 1))
     world.table.exists = lambda _: next(refused, True)
-    assert world.process([placed]).step().visible == [placed]
+    assert world.process([published]).step().visible == [published]
     assert world.held() == []
     world.check()
 
 
 def test_too_few_refusals_among_other_failures(world: TableWorld) -> None:
     """Blame no batch, although the tries of one call are used up: the next call goes on."""
-    placed = world.place("a")
-    process, unavailable = world.process([placed]), [Answer.UNAVAILABLE] * (TRIES - REFUSALS + 1)
+    published = world.place("a")
+    process, unavailable = world.process([published]), [Answer.UNAVAILABLE] * (TRIES - REFUSALS + 1)
     world.table.answers = lambda: unavailable.pop() if unavailable else Answer.WELL
     world.table.exists = lambda _: bool(unavailable)
     with pytest.raises(TableConflict, match="does not exist"):
         process.step()
     assert not world.batches().refused.has(1)
     world.table.exists = lambda _: True
-    assert process.step().visible == [placed]
+    assert process.step().visible == [published]
     world.check()
 
 
@@ -141,38 +141,38 @@ def test_an_unknown_answer_is_no_refusal(world: TableWorld) -> None:
 
 def test_a_late_batch_that_was_passed_over(world: TableWorld) -> None:
     """What a paused process had sent of it never lands, and the process learns what became of it."""
-    placed = world.place("a")
+    published = world.place("a")
     world.table.answers = iter([Answer.LATE, *[Answer.UNAVAILABLE] * 4]).__next__
-    late = world.process([placed])
+    late = world.process([published])
     late.tried()
     head = world.table.head()
     assert head is not None
-    world.spoil(placed)
+    world.spoil(published)
     world.table.answers = lambda: Answer.WELL
-    assert to_the_end(world.process([placed])).keys() == {placed}
+    assert to_the_end(world.process([published])).keys() == {published}
     world.unfit.clear()
     assert not world.table.land()
     with pytest.raises(TableConflict):
         world.table.commit(head, TableChange(1, ()))
-    assert [*late.step().stuck] == [placed]
+    assert [*late.step().stuck] == [published]
     assert world.live() == []
 
 
 def test_a_batch_that_lands_before_it_is_passed_over(world: TableWorld) -> None:
     """The table took it, whatever the refusals said: it is visible, and not held back."""
-    placed = world.place("a")
+    published = world.place("a")
     world.table.answers = iter([Answer.LATE, *[Answer.UNAVAILABLE] * 4]).__next__
-    world.process([placed]).tried()
-    world.spoil(placed)
+    world.process([published]).tried()
+    world.spoil(published)
     world.table.answers = lambda: Answer.WELL
-    process = world.process([placed])
+    process = world.process([published])
     calls = iter(range(100))
 
     def landing() -> None:
         if next(calls) == 2 * REFUSALS + 1:  # it sends the change that passes over the batch
             world.unfit.clear()
             assert world.table.land()
-            world.spoil(placed)
+            world.spoil(published)
 
     process.committer.catalog.before = landing  # type: ignore[attr-defined]
     assert to_the_end(process) == {}
@@ -191,15 +191,15 @@ def test_a_death_at_every_step(answers: tuple[Answer, ...], every: int) -> None:
     for step in range(1 + ANSWERS.index(answers) % every, 60, every):
         world = watched(TableWorld())
         world.table.answers = cycle(answers).__next__
-        placed = [world.spoil(world.place("a")), world.place("b")]
-        dying = world.process(placed, before=at(step, die))
+        published = [world.spoil(world.place("a")), world.place("b")]
+        dying = world.process(published, before=at(step, die))
         with contextlib.suppress(DiedError):
             for _ in range(4):
                 dying.tried()
-        world.process(placed).tried()
+        world.process(published).tried()
         world.settle()
         world.check()
-        assert world.held() == placed[:1]
+        assert world.held() == published[:1]
 
 
 def meet(first: int, second: int, answers: tuple[Answer, ...], *, overlap: bool) -> TableWorld:
@@ -240,9 +240,9 @@ def test_three_committers_at_every_step(*, overlap: bool, every: int) -> None:
 
 def test_a_process_that_says_no_reason(world: TableWorld) -> None:
     """One that dies after the table has passed over a batch: the next one records that, before anything else."""
-    placed = world.spoil(world.place("a"))
+    published = world.spoil(world.place("a"))
     head = world.table.create(world.layout.table_owner, version(1))
-    world.batches().create(1, [BatchedManifest(date=placed.key.date, manifest_id=placed.key.id)])
+    world.batches().create(1, [BatchedManifest(date=published.key.date, manifest_id=published.key.id)])
     world.table.commit(head, TableChange(1, (), is_refused=True))
     other = world.place("b")
     assert world.process([other]).step().visible == [other]
@@ -274,16 +274,16 @@ class Interrupted:
 @pytest.mark.parametrize("dies", [False, True], ids=["one", "one that died and another"])
 def test_a_late_process_does_not_hold_back_what_was_released(world: TableWorld, *, dies: bool) -> None:
     """It has looked, and holds the manifest back after an operator released it: it takes that back."""
-    placed = world.spoil(world.place("a"))
+    published = world.spoil(world.place("a"))
     head = world.table.create(world.layout.table_owner, version(1))
-    batch = world.batches().create(1, [placed.batched])
+    batch = world.batches().create(1, [published.batched])
     world.table.commit(head, TableChange(1, (), is_refused=True))
     store: Any = world.store
 
     def others() -> None:
         if dies:
             first = RefusedBatches(world.state(store, "first"))
-            first._hold(placed.batched, 1, "no")
+            first._hold(published.batched, 1, "no")
         RefusedBatches(world.state(store, "second")).record(batch, "no")
         for held in list(world.batches().refused.all_held()):
             world.batches().refused.release(held)
@@ -296,9 +296,9 @@ def test_a_late_process_does_not_hold_back_what_was_released(world: TableWorld, 
 
 def test_a_process_that_is_overtaken_holds_back_what_it_held_back(world: TableWorld) -> None:
     """Another one records the batch first, and finds the manifest held back: so it stays."""
-    placed = world.spoil(world.place("a"))
+    published = world.spoil(world.place("a"))
     head = world.table.create(world.layout.table_owner, version(1))
-    batch = world.batches().create(1, [placed.batched])
+    batch = world.batches().create(1, [published.batched])
     world.table.commit(head, TableChange(1, (), is_refused=True))
     store: Any = world.store
 
@@ -307,7 +307,7 @@ def test_a_process_that_is_overtaken_holds_back_what_it_held_back(world: TableWo
 
     overtaken: Any = Interrupted(world, after=other)
     RefusedBatches(world.state(overtaken, "overtaken")).record(batch, "no")
-    assert world.held() == [placed]
+    assert world.held() == [published]
 
 
 def test_a_rebuilt_manifest(world: TableWorld) -> None:
@@ -371,19 +371,19 @@ def test_too_many_are_no_exception(world: TableWorld, monkeypatch: pytest.Monkey
 
 def test_what_is_held_back_is_a_stuck_manifest(world: TableWorld) -> None:
     """Each time, by an error that says what to do, and without another request to the catalog."""
-    placed = world.spoil(world.place("a"))
-    to_the_end(world.process([placed]))
+    published = world.spoil(world.place("a"))
+    to_the_end(world.process([published]))
     commits = world.table.commits
     for _ in range(3):
-        [(stuck, error)] = world.process([placed]).step().stuck.items()
-        assert (stuck, type(error)) == (placed, TableHeldBack)
+        [(stuck, error)] = world.process([published]).step().stuck.items()
+        assert (stuck, type(error)) == (published, TableHeldBack)
     assert world.table.commits == commits
 
 
 def test_the_batches_end_as_finished(world: TableWorld) -> None:
     """What is held back does not make a new process read all batches since."""
-    placed = [world.spoil(world.place("a")), world.place("b")]
-    to_the_end(world.process(placed))
+    published = [world.spoil(world.place("a")), world.place("b")]
+    to_the_end(world.process(published))
     process = world.process([world.place("c")])
     for _ in range(2):
         process.step()

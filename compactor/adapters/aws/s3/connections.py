@@ -94,12 +94,12 @@ class Connections:
         return answer
 
 
-def is_range(told: str, first: int, last: int, size_bytes: int) -> bool:
+def is_range(content_range: str, first: int, last: int, size_bytes: int) -> bool:
     """Whether a Content-Range is the requested one: `first` to `last`, or to the end of the object."""
     end = first + size_bytes
     if end > last:
-        return end == last + 1 and told.startswith(f"bytes {first}-{last}/")
-    return told == f"bytes {first}-{end - 1}/{end}"
+        return end == last + 1 and content_range.startswith(f"bytes {first}-{last}/")
+    return content_range == f"bytes {first}-{end - 1}/{end}"
 
 
 def path_of(url: str) -> str:

@@ -45,9 +45,9 @@ _DIGESTS: dict[str, Callable[[bytes], bytes]] = {
 def matches_checksums(headers: Mapping[str, str], content: bytes) -> bool:
     """Whether content has each checksum that botocore would compare; False if only awscrt supports one of them."""
     names = (name.lower().removeprefix(_HEADER) for name in headers if name.lower().startswith(_HEADER))
-    told = {name: headers[_HEADER + name] for name in names if name not in _NO_CHECKSUM}
+    checksums = {name: headers[_HEADER + name] for name in names if name not in _NO_CHECKSUM}
     # One with a dash is over the checksums of an object's parts, not over its content [S3 API].
-    return all("-" in value or _matches(name, value, content) for name, value in told.items())
+    return all("-" in value or _matches(name, value, content) for name, value in checksums.items())
 
 
 def _matches(name: str, value: str, content: bytes) -> bool:

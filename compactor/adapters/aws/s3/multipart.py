@@ -20,11 +20,11 @@ def send_checksum_first(params: dict[str, Any], **_: object) -> None:
     botocore would compute it with zlib, which takes eight times as long, and over HTTPS send it after the body, in
     chunks. The other checksum parameters stay, so that botocore signs the same [botocore.httpchecksum].
     """
-    told = params["context"].get("checksum", {}).get("request_algorithm")
+    checksum = params["context"].get("checksum", {}).get("request_algorithm")
     body = params["body"]
-    if isinstance(body, BytesIO) and isinstance(told, dict) and told["algorithm"] == "crc32":
-        told["in"] = "header"
-        params["headers"][told["name"]] = b64encode(crc32(body.getbuffer()).to_bytes(4, "big")).decode()
+    if isinstance(body, BytesIO) and isinstance(checksum, dict) and checksum["algorithm"] == "crc32":
+        checksum["in"] = "header"
+        params["headers"][checksum["name"]] = b64encode(crc32(body.getbuffer()).to_bytes(4, "big")).decode()
 
 
 _PART_BYTES = 16 * 1024 * 1024  # an object has at most 10,000 [S3 API], so it can have 156 GiB

@@ -272,13 +272,13 @@ def _check_length(uri: str, answer: Mapping[str, Any]) -> None:
 
 def _check_range(uri: str, asked: str | None, answer: Mapping[str, Any]) -> None:
     """Check that a response has the requested bytes: the whole object, or a range."""
-    told = answer.get("ContentRange", "")
-    is_asked = not told
+    content_range = answer.get("ContentRange", "")
+    is_asked = not content_range
     if asked:
         first, last = (int(each) for each in asked.removeprefix("bytes=").split("-"))
-        is_asked = is_range(told, first, last, answer.get("ContentLength", -1))
+        is_asked = is_range(content_range, first, last, answer.get("ContentLength", -1))
     if not is_asked:  # guard: the bytes of another range are none of those that were asked for
-        raise StoreUnavailable(f"{uri}: requested {asked or 'all bytes'}, got {told or 'all bytes'}")
+        raise StoreUnavailable(f"{uri}: requested {asked or 'all bytes'}, got {content_range or 'all bytes'}")
 
 
 def _info(uri: str, size_bytes: int, etag: str, modified_at: datetime) -> ObjectInfo:

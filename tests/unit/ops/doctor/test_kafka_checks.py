@@ -62,7 +62,11 @@ def test_a_cluster_that_cannot_be_used(error: CompactorError, next_move: str) ->
     [
         (None, "fault", "no such topic"),
         (TopicFacts(3, may_read=False), "fault", "may be described, but not read"),
-        (TopicFacts(3, may_read=True, not_told="TOPIC_AUTHORIZATION_FAILED"), "warning", "TOPIC_AUTHORIZATION_FAILED"),
+        (
+            TopicFacts(3, may_read=True, unknown_because="TOPIC_AUTHORIZATION_FAILED"),
+            "warning",
+            "TOPIC_AUTHORIZATION_FAILED",
+        ),
         (TopicFacts(3, may_read=True, retention_seconds=WAIT), "fault", "records are kept for 1 h"),
         (TopicFacts(3, may_read=True, retention_seconds=3 * WAIT), "warning", "less than 4 times"),
         (TopicFacts(3, may_read=True, retention_seconds=4 * WAIT), "ok", "kept for 4 h"),

@@ -307,10 +307,10 @@ def test_what_expired_since_records_were_read() -> None:
     harness = closed_days()
     store = FaultyStore(harness.store)
     expired = Visible(harness.app(store=store).state)
-    assert expired.taken("rows", M1) is None
+    assert expired.deletion("rows", M1) is None
     assert store.calls["list"] == 1, "one kind of rule takes rows; a first reading needs no other"
     expire(harness)
-    found = expired.taken("rows", M1)
+    found = expired.deletion("rows", M1)
     assert found is not None
     assert found.words.endswith(WHY)
 

@@ -23,7 +23,7 @@ from compactor.ndjson.lines import Limits, Reject, RejectLimits
 from compactor.ops.redrive.reject_lines import (
     LinesToRedrive,
     Recheck,
-    TakenLines,
+    RedrivenLineNumbers,
     WrittenLines,
     write_lines,
 )
@@ -79,7 +79,7 @@ def wanted(
         rejects=[StagedFile.model_construct(final=uri) for uri in uris],
         rejects_of=rejects_of,
     )
-    return LinesToRedrive(commit, **{"reasons": REASONS, "taken": TakenLines(), "recheck": WIDER, **other})
+    return LinesToRedrive(commit, **{"reasons": REASONS, "redriven": RedrivenLineNumbers(), "recheck": WIDER, **other})
 
 
 def written(store: MemoryStore, uris: list[str], **other: Any) -> WrittenLines:
@@ -118,10 +118,10 @@ def test_any_lines(tmp_path_factory: pytest.TempPathFactory, files: list[list[by
     assert {each.source_uri: lines_of(store.read(each.uri)) for each in result.inputs} == expected
     assert [each.lines for each in result.inputs] == [len(lines) for lines in expected.values()]
     assert (result.counts.total(), result.unchanged) == (sum(map(len, expected.values())), unchanged)
-    taken = TakenLines(result.inputs)
+    redriven = RedrivenLineNumbers(result.inputs)
     for each in result.inputs:
         rejected = {number for number, (why, _) in numbered(contents[each.source_uri]).items() if why == each.reason}
-        assert {number for number in rejected if taken.has(each.source_uri, each.reason, number)} == expected[
+        assert {number for number in rejected if redriven.has(each.source_uri, each.reason, number)} == expected[
             each.source_uri
         ].keys()
     for file in result.files:
@@ -151,8 +151,8 @@ def test_lines_that_were_taken(tmp_path: Path) -> None:
     store = MemoryStore()
     uri = rejects_of(store, tmp_path, {"/w/raw/0": b"\n".join([FITS] * 5)})
     numbers = [(1, 2), (4, 4)]
-    taken = RedrivenInput(uri="/w/1", source_uri="/w/raw/0", lines=3, reason="line_too_long", numbers=numbers)
-    result = written(store, [uri], taken=TakenLines([taken]))
+    redriven = RedrivenInput(uri="/w/1", source_uri="/w/raw/0", lines=3, reason="line_too_long", numbers=numbers)
+    result = written(store, [uri], redriven=RedrivenLineNumbers([redriven]))
     assert [(each.lines, each.numbers) for each in result.inputs] == [(2, [(3, 5)])]
 
 

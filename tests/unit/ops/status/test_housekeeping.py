@@ -6,7 +6,7 @@ from compactor.cli.commands.report import make_report
 from compactor.control.diagnosis.health import Condition
 from compactor.core.errors import AccessError
 from compactor.cost.prices import CLASSIC
-from compactor.ledger.housekeeping import TOLD_FOR, FailingTask, TaskNote
+from compactor.ledger.housekeeping import REPORTED_FOR, FailingTask, TaskNote
 from compactor.ops.report.period import Period
 from compactor.wiring import operating
 from tests.support.harness import GOOD, Harness
@@ -62,7 +62,7 @@ def test_what_failed_long_ago_and_is_not_tried_any_more() -> None:
     harness = Harness(table={})
     fail_twice(harness)
     assert [each.name for each in told(harness)] == ["table maintain"]
-    harness.clock.advance(TOLD_FOR.total_seconds() + 1)
+    harness.clock.advance(REPORTED_FOR.total_seconds() + 1)
     assert told(harness) == ()
     harness.store.put(harness.layout.last_run("closing"), b"{")
     assert told(harness) == ()

@@ -10,7 +10,7 @@ from compactor.core.documents.changes import Why
 from compactor.core.errors import OperatorError
 from compactor.job.report import ManifestsUnfinished
 from compactor.ops.table import merger
-from compactor.table.named import Placed
+from compactor.table.named import Published
 from compactor.table.standing import MANY_FAILURES
 from compactor.wiring import operating, table_sink
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
@@ -61,8 +61,8 @@ def fence(harness: Harness) -> int | None:
 
 
 OTHERS: dict[str, Callable[[Harness], object]] = {
-    "commit": lambda harness: table_sink.committer(harness.app()).commit([Placed(harness.commit("m1").key)]),
-    "look": lambda harness: table_sink.committer(harness.app()).look([Placed(harness.commit("m1").key)]),
+    "commit": lambda harness: table_sink.committer(harness.app()).commit([Published(harness.commit("m1").key)]),
+    "look": lambda harness: table_sink.committer(harness.app()).look([Published(harness.commit("m1").key)]),
     "merge": merged,
     "maintain": maintained,
     "undo": lambda harness: table_sink.merger(harness.app()).undo(["any"]),
