@@ -50,7 +50,7 @@ RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-fa
 help: ## Show this
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(USER) ## Set up .venv for `compactor compact`, with the native engine if there is cargo (about 4 minutes), else with Spark, which needs Java
+install: $(USER) ## Set up .venv for `compactor compact`, with the native engine if cargo is installed (about 4 minutes), else with Spark, which needs Java
 	@echo "Ready: .venv/bin/compactor compact SRC DST. For places on S3, first: .venv/bin/pip install 'ndjson-compactor[aws]'"
 
 demo: $(READY) $(if $(filter kafka,$(SOURCE)),$(KAFKA)) ## Run the whole job on a local stand-in for AWS (SIZE=1gb; SOURCE=listing without Spark, SOURCE=kafka with a broker)
@@ -65,15 +65,15 @@ test: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) ## Run the tests
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium,tlc,rest-catalog,iceberg-spark,kafka,kinesis,readers
-test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) $(READERS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
+test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) $(READERS) $(VERSITYGW) ## Run what a release has to pass: hours; resumes after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
 	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) --beside soak $(RELEASE_STEPS)
 
-test-full: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) $(READERS) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
+test-full: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) $(READERS) ## Also run the tests that are too slow for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --durations 10 --hypothesis-profile exploring \
 		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
 
-test-large: $(READY) ## Run the tests that take minutes and gigabytes
+test-large: $(READY) ## Run the tests that need minutes and gigabytes
 	@$(BIN)/pytest -m large -s $(PYTEST_ARGS)
 
 test-faults: test-faults-s3 test-faults-kills ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
@@ -87,29 +87,29 @@ test-faults-s3 test-faults-kills: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(VERSIT
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest -m "not large" $(FAULTS) $(PYTEST_ARGS)
 
-test-hostile: test-hostile-native test-hostile-spark ## Measure what attacks of a hostile producer cost their neighbours
+test-hostile: test-hostile-native test-hostile-spark ## Measure what a hostile producer costs its neighbours
 
 test-hostile-native test-hostile-spark: $(READY)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.hostile --engine $(@:test-hostile-%=%)
 
-test-guards: $(READY) $(TLA_TOOLS) ## Remove each guard from a copy of the code, and check that a test fails
+test-guards: $(READY) $(TLA_TOOLS) ## Remove each guard from a copy of the code; a test must fail
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.guards
 
 spec: $(TLA_TOOLS) ## Explore the model of the protocol in spec/, in its small configurations
 	@$(BIN)/python -m tests.protocol
 
-spec-full: $(TLA_TOOLS) ## Explore the large configurations, too, that are not in spec/held.json (AGAIN=1 explores all)
+spec-full: $(TLA_TOOLS) ## Also explore the large configurations, unless spec/held.json has them (AGAIN=1 explores all)
 	@$(BIN)/python -m tests.protocol --full $(if $(AGAIN),--again)
 
-spec-guards: $(TLA_TOOLS) ## Take each guard out of the model, and check that a property fails
+spec-guards: $(TLA_TOOLS) ## Remove each guard from the model; a property must fail
 	@$(BIN)/python -m tests.protocol --guards
 
 simulate: $(DEVELOPER) ## Simulate the whole system in one process for SEEDS=200 (SEED=7 for one of them, DAYS=30 for a month)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DAYS),--days $(DAYS))
 
-simulate-guards: $(DEVELOPER) ## Remove guards from the code, and check that the simulation finds each one missing
+simulate-guards: $(DEVELOPER) ## Remove guards from the code; the simulation must notice each
 	@$(BIN)/python -m tests.simulation.guards
 
 soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then verify its output (SEED=1 ENGINE=native)
@@ -137,7 +137,7 @@ lint: $(DEVELOPER) ## Check format, style, types, layers, unused code and length
 		cargo clippy --quiet --locked --all-targets --features extension-module --manifest-path $(CRATE) -- -D warnings; \
 	else echo "cargo with rustfmt and clippy is not installed: native/ was not checked" >&2; fi
 
-generate: $(DEVELOPER) ## Write what is made from the code: reference tables, comments of settings files, manual page, JSON Schemas
+generate: $(DEVELOPER) ## Regenerate what is made from the code: reference tables, comments of settings files, manual page, JSON Schemas
 	@$(BIN)/python -m tools.generate
 
 format: $(DEVELOPER) ## Format the code
@@ -149,10 +149,10 @@ bench: $(READY) ## Compare with classic Spark, DuckDB and Polars, and measure th
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 	@$(BIN)/python -m bench.building
 
-bench-dirty: $(READY) ## Run the compactor, DuckDB and dlt on the same dirty folder, and write the table into bench/side-by-side.md
+bench-dirty: $(READY) ## Run the compactor, DuckDB and dlt on one dirty folder; writes the table into bench/side-by-side.md
 	@$(BIN)/python -m bench.side_by_side --document bench/side-by-side.md
 
-scoreboard: $(READY) ## Time every contender on every set, and account for every line; writes .bench/scoreboard (SCOREBOARD_ARGS="--size 20mb")
+scoreboard: $(READY) ## Time each contender on each data set, and account for every line; writes .bench/scoreboard (SCOREBOARD_ARGS="--size 20mb")
 	@$(BIN)/python -m bench.scoreboard $(SCOREBOARD_ARGS)
 
 bench-guard: $(READY) ## Fail if this tree takes over 5 % more CPU time than an earlier commit (BASE=COMMIT GUARD_ARGS="--size 1gb")
@@ -162,10 +162,10 @@ bench-cliffs: $(READY) ## Search MINUTES=20 for shapes of input whose cost falls
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.cliffs --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(CLIFFS_ARGS)
 
-bench-table: $(READY) ## Merge the small files of a table with late events, and ask ten queries before and after (LATE_ARGS="--days 30")
+bench-table: $(READY) ## Merge the small files of a table with late events; runs ten queries before and after (LATE_ARGS="--days 30")
 	@nice $(BIN)/python -m bench.late $(LATE_ARGS)
 
-bench-kafka: $(READY) $(KAFKA) ## Turn a topic into Parquet, beside Spark's Kafka source (KAFKA_ARGS="--size 1gb")
+bench-kafka: $(READY) $(KAFKA) ## Convert a topic to Parquet, compared with Spark's Kafka source (KAFKA_ARGS="--size 1gb")
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.kafka $(KAFKA_ARGS)
 
@@ -180,7 +180,7 @@ bench-streams: $(READY) ## Flood one of ten streams, and measure how long the ot
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.streams $(STREAMS_ARGS)
 
-profile: $(DEVELOPER) ## Measure CPU time by stage, and what each would take at best; writes bench/where-the-time-goes.md (PROFILE_ARGS="--size 1gb")
+profile: $(DEVELOPER) ## Measure CPU time by stage, with the best possible; writes bench/where-the-time-goes.md (PROFILE_ARGS="--size 1gb")
 	@$(BIN)/python -m bench.profile --document bench/where-the-time-goes.md $(PROFILE_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server for fault tests into .tools; needs Go
@@ -193,38 +193,38 @@ clean: ## Remove everything the other targets created
 	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis native/target native/fuzz/target
 
 ##@ Release
-wheel: $(RELEASE_TOOLS) ## Build the wheel for glibc 2.28 and later and the archive of the sources into dist; needs cargo
+wheel: $(RELEASE_TOOLS) ## Build the wheel (glibc 2.28 or later) and the source archive into dist; needs cargo
 	@$(RELEASE_BIN)/python -m deploy.release
 
 lock: $(RELEASE_TOOLS) ## Write locks/ from the ranges in pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
 	@$(RELEASE_BIN)/python -m tools.lock $(LOCK_ARGS)
 
-notice: $(READY) ## Write NOTICE from locks/ and native/Cargo.lock: what the product needs, and under which licence
+notice: $(READY) ## Write NOTICE from locks/ and native/Cargo.lock: dependencies with their licences
 	@$(BIN)/python -m tools.notice NOTICE
 
-sbom: $(RELEASE_TOOLS) ## Write bills of materials (CycloneDX) of the Python packages and of the crate into dist; needs cargo
+sbom: $(RELEASE_TOOLS) ## Write CycloneDX bills of materials for the Python packages and the crate into dist; needs cargo
 	@$(RELEASE_BIN)/python -m tools.sbom dist
 
 image: ## Build the container image ndjson-compactor from the wheel in dist; needs Docker
 	@docker build --tag ndjson-compactor .
 
 ##@ Deploy to AWS
-package: $(DEVELOPER) ## Build the zip of the functions, the zip and the wheel of the job into dist
+package: $(DEVELOPER) ## Build the functions' zip, and the job's zip and wheel, into dist
 	@$(BIN)/python -m deploy.package
 
 emr-archive: $(DEVELOPER) ## Build dist/emr-archive.tar.gz, the job's Python packages for EMR Serverless, after `make package`
 	@$(BIN)/python -m deploy.emr_archive
 
-emr-deploy: $(DEVELOPER) ## Deploy the application that runs the job on EMR Serverless, beside a deployed ENV=dev
+emr-deploy: $(DEVELOPER) ## Deploy the EMR Serverless application that runs the job, next to a deployed ENV=dev
 	@$(BIN)/python -m deploy.emr_serverless $(ENV)
 
 glue-environment: $(DEVELOPER) ## Download the wheels of the Glue job's environment into dist; needs neither Linux nor Python 3.13
 	@$(BIN)/python -m deploy.job_wheels
 
-policies: $(DEVELOPER) ## Write what deploying takes, and the policy of a key, as IAM policies into dist (ENV=dev ACCOUNT=123456789012)
+policies: $(DEVELOPER) ## Write the IAM policies that a deployment needs, and the key's policy, into dist (ENV=dev ACCOUNT=123456789012)
 	@$(BIN)/python -m deploy.policies $(ENV) --account $(ACCOUNT)
 
-checkov: $(CHECKOV) ## Check the templates by checkov, except for what deploy/checkov.toml accepts
+checkov: $(CHECKOV) ## Check the templates with checkov, except for what deploy/checkov.toml accepts
 	@$(CHECKOV_BIN)/python -m tools.checkov
 
 deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1 CANARY=1 or back)

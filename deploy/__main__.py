@@ -34,11 +34,11 @@ CanaryStep = Literal["1", "back"]
 @click.command()
 @click.argument("environment")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--restart", is_flag=True, help="Then drain the running job, and wait for one of the deployed release.")
+@click.option("--restart", is_flag=True, help="Then drain the running job, and wait until the deployed release runs.")
 @click.option(
     "--canary",
     type=click.Choice(("1", "back")),
-    help='1: deploy only to the job of the stream with "canary = true". back: put that job back on the release of all.',
+    help='1: deploy only to the job of the stream with "canary = true". back: return that job to the common release.',
 )
 def main(environment: str, *, yes: bool, restart: bool, canary: CanaryStep | None) -> None:
     """Deploy ENVIRONMENT with config/ENVIRONMENT.toml and deploy/parameters/ENVIRONMENT.json."""
@@ -94,7 +94,7 @@ def _tell_of_canary(checkout: Checkout, stack: Stack, *, is_new: bool) -> None:
         for line in about_canary(checkout, stack.deployed().template):
             click.echo(line)
     except (ClientError, DeploymentError) as exc:  # such as a policy from before there were canaries
-        click.echo(f"It is not known whether a stream has a release of its own: {exc}\n", err=True)
+        click.echo(f"Cannot tell whether a stream has its own release: {exc}\n", err=True)
 
 
 def _withdraw(environment: str, confirm: Callable[[], bool]) -> tuple[tuple[App, ...], str]:
@@ -106,7 +106,7 @@ def _withdraw(environment: str, confirm: Callable[[], bool]) -> tuple[tuple[App,
     settings = load_settings(ROOT / "config" / f"{environment}.toml", {})
     jobs = tuple(App(each) for each in settings.streams if each.name == canary.stream)
     if not jobs:
-        click.echo(f"The settings no longer have stream {canary.stream}: its run changes when it ends.")
+        click.echo(f"The settings no longer have stream {canary.stream}; its job changes when the current run ends.")
     return jobs, release
 
 

@@ -74,7 +74,7 @@ def with_canary(
     job_id = logical_id("Job", stream)
     resources = base["Resources"]
     if job_id not in resources:
-        raise SettingsError([f"streams.{stream.name}: the stack has no job of its own for it -> expected one deployed"])
+        raise SettingsError([f"streams.{stream.name}: the stack has no separate job for it -> deploy one first"])
     changed = {job_id: new[job_id]}
     if added := [each for each in _statements(new[ROLE]) if each not in _statements(old.value(resources[ROLE]))]:
         document = {"Version": "2012-10-17", "Statement": added}
@@ -83,7 +83,7 @@ def with_canary(
         changed[ROLE] = role
     named = {each for each in _references([new[job_id], added]) if not each.startswith("AWS::")}
     if unknown := sorted(named - resources.keys()):
-        raise SettingsError([f"{each}: the stack does not have it -> expected one deployed" for each in unknown])
+        raise SettingsError([f"{each}: not in the stack -> deploy it first" for each in unknown])
     before = {name: resources[name] for name in changed}
     # Encoded, so that neither CloudFormation nor cfn-lint finds functions and variables in it.
     kept = b64encode(json.dumps(before).encode()).decode()

@@ -70,12 +70,10 @@ def withdraw_canary(
     found = _deployed(session, settings, environment)
     canary = canary_of(found.template)
     if canary is None:
-        click.echo("No stream has a release of its own. Nothing to change.")
+        click.echo("No stream has its own release; nothing to change.")
         return None
     others = release_of(found.template)
-    click.echo(
-        f"The job of {canary.stream} goes back from release {canary.release} to {others or 'that of the others'}."
-    )
+    click.echo(f"The job of {canary.stream} returns from release {canary.release} to {others or 'that of the others'}.")
     stack = _stack(session, settings, found.tags)
     document = without_canary(found.template)
     outcome = apply_template(
@@ -92,19 +90,19 @@ def about_canary(checkout: Checkout, deployed: Document) -> Iterator[str]:
     [job_id] = [name for name in canary.before if name != ROLE]
     job = checkout.template["Resources"].get(job_id)
     if job is None:
-        then = "the job of this stream is deleted, as the settings no longer have it"
+        then = "deletes this stream's job, because the settings no longer have it"
     elif _filler(checkout).value(job) == deployed["Resources"][job_id]:
-        then = f"all else gets release {__version__}, too, and this job stays as it is"
+        then = f"brings all else to release {__version__}, and leaves this job as it is"
     else:
-        then = f"all get release {__version__}, but not what this job has: artefacts or settings differ"
+        then = f"brings all to release {__version__}, with other artefacts or settings than this job has"
     others = f", all else {release_of(deployed)}" if release_of(deployed) else ""
-    yield f"Canary: the job of {canary.stream} has release {canary.release}{others}. By this deployment {then}."
+    yield f"Canary: the job of {canary.stream} has release {canary.release}{others}. This deployment {then}."
     yield ""
 
 
 def _canary_stream(settings: Settings) -> Settings:
     if settings.is_on_emr:
-        raise SettingsError(["[emr] is set -> expected no such section, because only a job on Glue can be a canary"])
+        raise SettingsError(["[emr] is set -> expected no such section: a canary needs a job on Glue"])
     if settings.canary is None:
         raise SettingsError(['streams: none has canary = true -> expected one, with job = "own"'])
     return settings.canary
@@ -136,11 +134,11 @@ def _canary_lines(
     yield f"Canary: the job of {stream} gets release {release}. All else keeps release{told}, the functions too."
     later = [name for name in LATER if name in deployed and wanted.get(name, deployed[name]) != deployed[name]]
     if later:
-        yield f"The stack gets these with the deployment to all: {', '.join(later)}."
+        yield f"These change only with the deployment to all: {', '.join(later)}."
     yield ""
 
 
 def _check_same(stack: Stack, found: Deployed) -> None:
     """Check that the stack is still what the change set was made from."""
     if stack.changed_at() != found.changed_at:
-        raise DeploymentError(f"stack {stack.name}: another deployment has changed it meanwhile; deploy again")
+        raise DeploymentError(f"stack {stack.name}: a concurrent deployment changed it; deploy again")

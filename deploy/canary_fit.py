@@ -33,9 +33,9 @@ def check_fit(checkout: Checkout, found: Deployed, stream: Settings) -> None:
     ]
     canary = canary_of(found.template)
     if canary and canary.stream != stream.name:
-        other = f"{canary.stream} has release {canary.release} already"
+        other = f"{canary.stream} already has release {canary.release}"
         faults.append(
-            f"streams.{stream.name}.canary: {other} -> expected one canary: CANARY=back first, or deploy to all"
+            f"streams.{stream.name}.canary: {other} -> expected one canary: run CANARY=back first, or deploy to all"
         )
     for kind in ("EventsTable", "RejectsTable"):
         name = logical_id(kind, stream)

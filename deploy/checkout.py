@@ -107,5 +107,5 @@ def _is_uploaded(s3: Any, bucket: str, key: str) -> bool:
         raise SettingsError([f"ArtefactBucketName: bucket {bucket} does not exist -> create it: {make}"]) from exc
     except ClientError as exc:
         raise SettingsError(
-            [f"ArtefactBucketName: bucket {bucket} -> expected one of this account that you may list: {exc}"]
+            [f"ArtefactBucketName: bucket {bucket} -> expected a bucket of this account that you may list: {exc}"]
         ) from exc

@@ -53,7 +53,9 @@ def build_archive(target: Path, wheel: Path, install: Callable[[Path], None] = i
     """
     with zipfile.ZipFile(wheel) as own, tempfile.TemporaryDirectory(prefix="compactor-emr-") as folder:
         if not any(name.startswith((f"{_NATIVE}/", f"{_NATIVE}.")) for name in own.namelist()):
-            raise PackagingError(f"{wheel.name}: has no native engine, expected a wheel of `make package` with cargo")
+            raise PackagingError(
+                f"{wheel.name}: no native engine; expected the wheel that `make package` builds with cargo"
+            )
         site = Path(folder)
         install(site)
         own.extractall(site)  # noqa: S202 - it was built here
@@ -94,7 +96,7 @@ def main() -> int:
     """Build the archive from the wheel in dist/."""
     wheels = sorted((ROOT / "dist").glob(WHEELS))
     if not wheels:
-        sys.stderr.write(f"dist/{WHEELS}: no such file, expected the package: make package\n")
+        sys.stderr.write(f"dist/{WHEELS}: no such file; run make package\n")
         return 1
     try:
         build_archive(ARCHIVE, wheels[-1])

@@ -45,7 +45,7 @@ def _install(*, with_packages: bool) -> int:
         _install_packages("install-spark")
     if with_packages or find_spec("compactor_native") is not None:  # that was built from older sources
         _install_package(*WITHOUT_NATIVE)
-    sys.stderr.write(f"The native engine was not built, the Spark engine is used: {fault}\n")
+    sys.stderr.write(f"The native engine was not built, so the Spark engine is used: {fault}\n")
     return _WITH_SPARK
 
 
@@ -60,7 +60,7 @@ def _build_native() -> str:
 
 
 def _install_packages(lock: str) -> None:
-    _say("Installing what compact needs into .venv ...")
+    _say("Installing the compactor into .venv ...")
     pip("install", "--require-hashes", "--requirement", str(ROOT / "locks" / f"{lock}.txt"))
 
 

@@ -62,8 +62,8 @@ def wheel_faults(wheels: Sequence[Path]) -> Iterator[str]:
         found[canonicalize_name(name)] = str(version)
         if not any(map(_fits, tags)):
             python, glibc = (".".join(map(str, each)) for each in (GLUE_PYTHON, GLUE_GLIBC))
-            yield f"{wheel.name}: expected one for Python {python} and glibc {glibc} at most on x86_64, as Glue has"
-        yield from (f"{wheel.name}: has {name}, expected no interpreter" for name in _interpreters(wheel))
+            yield f"{wheel.name}: expected x86_64, Python {python}, and at most glibc {glibc}, as on Glue"
+        yield from (f"{wheel.name}: contains {name}; expected no interpreter" for name in _interpreters(wheel))
     for package in sorted(wanted.keys() | found.keys()):
         if wanted.get(package) != found.get(package):
             yield f"{package}: {found.get(package, 'missing')}, expected {wanted.get(package, 'none')} by locks/job.txt"

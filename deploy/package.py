@@ -49,7 +49,7 @@ def build_functions(
         shipped = {path.stem for path in site.iterdir()}
         for package, importer in sorted(others.items()):
             if package not in shipped:
-                raise PackagingError(f"{importer} imports {package}, which functions do not have")
+                raise PackagingError(f"{importer} imports {package}, which is not in the functions' zip")
         installed = (
             path for path in site.rglob("*") if path.is_file() and not _LEFT_OUT & set(path.relative_to(site).parts)
         )

@@ -18,10 +18,12 @@ def read_parameters(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     try:
         given = json.loads(path.read_text())
     except (OSError, ValueError) as exc:
-        raise SettingsError([f"{path}: {exc} -> expected the parameters as an object of strings"]) from exc
+        raise SettingsError([f"{path}: {exc} -> expected an object with one string per parameter"]) from exc
     tags = given.pop(_TAGS, {}) if isinstance(given, dict) else {}
     if not _are_strings(given) or not _are_strings(tags):
-        raise SettingsError([f"{path}: expected an object of strings, with the tags as one under {_TAGS}"])
+        raise SettingsError(
+            [f"{path}: expected an object with one string per parameter, and the tags as an object under {_TAGS}"]
+        )
     if faults := [f"{path}: {_TAGS}.{key} -> expected {why}" for key in tags for why in _tag_faults(key, tags[key])]:
         raise SettingsError(faults)
     if len(tags) > _MOST_TAGS:
@@ -34,8 +36,8 @@ def _tag_faults(key: str, value: str) -> list[str]:
     wrong = {
         "1 to 128 characters": not 1 <= len(key) <= 128,  # noqa: PLR2004 - as the text says
         "a value of 1 to 256 characters": not 1 <= len(value) <= 256,  # noqa: PLR2004 - as the text says
-        "a key that does not begin with aws:": key.lower().startswith("aws:"),
-        "another key, as application is the stack's own": key == "application",
+        "a key without the prefix aws:": key.lower().startswith("aws:"),
+        "a different key: the stack sets application itself": key == "application",
     }
     return [why for why, is_wrong in wrong.items() if is_wrong]
 

@@ -36,8 +36,8 @@ def policy_faults(template: Mapping[str, Any], known: Known) -> Iterator[str]:
         length = sum(characters(resolver.value(each)) for each in documents)
         if length > most:
             yield (
-                f"{logical} has {length:,} characters, more than {most:,}: name fewer streams, topics or tables, "
-                "or whole sources such as kinesis://main in input.allowed_prefixes"
+                f"{logical} has {length:,} characters, more than {most:,}: list fewer streams, topics or tables, "
+                "or whole sources such as kinesis://main, in input.allowed_prefixes"
             )
 
 

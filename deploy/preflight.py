@@ -141,7 +141,7 @@ class Preflight:
             return
         name = self.parameters["InputBucketName"]
         if other := self.parameters.get("InputAccount"):
-            yield "ok", f"{name} is a bucket of account {other}, which is not checked from here"
+            yield "ok", f"{name}: bucket of account {other}, not checked"
             return
         state, found = self._own_bucket(name, "input.allowed_prefixes")
         yield state, found
@@ -164,7 +164,7 @@ class Preflight:
             if not is_free and self.is_new:
                 yield "fault", f"{kind} {name} exists: import it into the stack, or choose another name"
             elif not is_free:
-                yield "warning", f"{kind} {name} exists and is not this stack's: if the change set adds it, it fails"
+                yield "warning", f"{kind} {name} exists outside this stack: a change set that adds it fails"
         yield "ok", f"{free} of {len(planned)} new names are free" if planned else "the stack keeps its names"
 
     def _policies(self) -> Iterator[tuple[State, str]]:
@@ -172,7 +172,7 @@ class Preflight:
         faults = list(policy_faults(self.template, known))
         yield from (("fault", fault) for fault in faults)
         if not faults:
-            yield "ok", "no role or policy is longer than IAM allows"
+            yield "ok", "all roles and policies are within IAM's limits"
 
     def _alarms(self) -> Iterator[tuple[State, str]]:
         """Whether alarms reach a person."""
@@ -180,11 +180,11 @@ class Preflight:
         topic = f"{job}-alarms"
         confirmed, waiting = ([], []) if self.is_new else self._subscriptions(topic)
         if address and self.is_new:
-            yield "ok", f"AWS sends {address} a mail; alarms reach it once the link in it was opened"
+            yield "ok", f"AWS sends a mail to {address}; alarms arrive once its link is opened"
         elif address in waiting:
             yield "warning", f"{address} has not confirmed its subscription: open the link in the mail from AWS"
         elif not confirmed:
-            yield "warning", f"alarms reach no person: set AlarmEmail, or subscribe to the topic {topic}"
+            yield "warning", f"no one receives alarms: set AlarmEmail, or subscribe to the topic {topic}"
         else:
             yield "ok", f"{len(confirmed)} confirmed subscriptions of the topic {topic}"
 
@@ -237,16 +237,21 @@ class Preflight:
         found = {name: limit for name, limit in limits.items() if "DPU" in name and "per account" in name}
         short = [f"{name} is {limit:g}" for name, limit in found.items() if limit < needed]
         if not found:
-            yield "warning", "not checked: the quotas of Glue have no limit of DPUs"
-        yield from (("fault", f"{each}, {needed:g} needed: lower MaxWorkers, or have it raised") for each in short)
+            yield "warning", "not checked: Glue's quotas list no DPU limit"
+        yield from (
+            ("fault", f"{each}, {needed:g} needed: lower MaxWorkers, or have the quota raised") for each in short
+        )
         if found and not short:
             yield "ok", f"{needed:g} DPU, at most {min(found.values()):g}"
 
     def _region(self) -> Iterator[tuple[State, str]]:
         region, version = self.session.region_name, self.parameters["GlueVersion"]
         if region not in self.session.get_available_regions("glue"):
-            yield "warning", f"{region} is no region of Glue that this boto3 knows"
-        yield "ok", f"Glue {version}: no call tells whether {region} has it; if not, creating the job fails first"
+            yield "warning", f"boto3 lists no Glue in {region}"
+        yield (
+            "ok",
+            f"Glue {version}: AWS offers no way to check that {region} has it; if not, creating the job fails first",
+        )
 
     def _price(self) -> Iterator[tuple[State, str]]:
         size, region = self._size(), self.session.region_name

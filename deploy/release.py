@@ -29,11 +29,11 @@ def release_wheel(folder: Path) -> Path:
     if fault := cargo_fault():
         raise PackagingError(fault)
     if find_spec("ziglang") is None:
-        raise PackagingError("zig is not installed in this Python, expected the packages of locks/release.txt")
+        raise PackagingError("zig is not installed in this Python; install locks/release.txt")
     wheel = build_wheel(folder, folder / LOG)
     needed = _needed_glibc(wheel)
     if max(glibc_of(wheel), needed) > RELEASE_GLIBC or "-cp311-abi3-" not in wheel.name:
-        raise PackagingError(f"{wheel.name}: auditwheel finds manylinux {needed}, expected cp311-abi3, {RELEASE_GLIBC}")
+        raise PackagingError(f"{wheel.name}: auditwheel finds manylinux {needed}; expected cp311-abi3, {RELEASE_GLIBC}")
     return wheel
 
 

@@ -59,12 +59,12 @@ class Restart:
             return self.echo('The next run starts when work waits, as control.mode is "on_work".')
         started = self._started(ended)
         if early := self._of_others(started):
-            self.echo(f"run {_all(early)}: of another release, as if it was on its way before the deployment")
+            self.echo(f"run {_all(early)}: has a different release; it probably started before the deployment")
             started = self._started(ended | self._drained(early))
         if other := self._of_others(started):
             raise DeploymentError(
-                f"run {_all(other)} has started, expected release {self.release}: the package of the job in dist/ is "
-                "of another release; run make package, then deploy again"
+                f"run {_all(other)} has started, expected release {self.release}: the job's package in dist/ has "
+                "a different release; run make package, then deploy again"
             )
         return None
 
@@ -78,7 +78,7 @@ class Restart:
             self.runs.ask_to_stop(beat.run_id)
             self.echo(f"run {_all([beat])}: asked to stop; it finishes the manifests in flight")
         if not old:
-            self.echo("No run sends a heartbeat, so none is asked to stop.")
+            self.echo("No run sends a heartbeat, so there is none to stop.")
         left = list(old)
         while left:
             living = self._known(partial(self.runs.living_among, [beat.run_id for beat in left]))
@@ -98,7 +98,7 @@ class Restart:
         late = f"run {_all(left)}: still at work {shown_seconds(waited)} after it was asked to stop"
         if limit > self.policy.drain_seconds:
             raise DeploymentError(f"{late}; read the control plane's log, and see compactor job check --dry-run")
-        self.echo(f"{late}; the control plane has it stopped now, and the next run takes its manifests up again")
+        self.echo(f"{late}; the control plane now stops it, and the next run resumes its manifests")
         return limit + FORCED_SECONDS
 
     def _started(self, old: frozenset[str]) -> Sequence[RunHeartbeat]:
@@ -109,11 +109,11 @@ class Restart:
         while not (new := [beat for beat in self._known(self.runs.living) or () if beat.run_id not in old]):
             if self.seconds() - began >= longest:
                 raise DeploymentError(
-                    f"no run sent a heartbeat within {shown_seconds(longest)}; compactor job check --dry-run says why, "
-                    "and the job's log how the last one ended"
+                    f"no run sent a heartbeat within {shown_seconds(longest)}; see compactor job check --dry-run, "
+                    "and the end of the job's log"
                 )
             self.pause(POLL_SECONDS)
-        self.echo(f"run {_all(new)}: works, {shown_seconds(self.seconds() - began)} later")
+        self.echo(f"run {_all(new)}: running after {shown_seconds(self.seconds() - began)}")
         return new
 
     def _known(self, read: Callable[[], T]) -> T | None:
@@ -126,4 +126,4 @@ class Restart:
 
 
 def _all(beats: Sequence[RunHeartbeat]) -> str:
-    return ", ".join(f"{beat.run_id} (release {beat.release or 'not told'})" for beat in beats)
+    return ", ".join(f"{beat.run_id} (release {beat.release or 'unknown'})" for beat in beats)

@@ -37,7 +37,7 @@ def with_shards(template: Document, settings: Settings) -> Document:
     names = resources["JobStateRule"]["Properties"]["EventPattern"]["detail"]["jobName"]
     names.append({"prefix": {"Fn::Sub": "${JobName}-shard-"}})
     if len(resources) > MAX_RESOURCES:
-        found = f"{len(resources)} resources -> expected at most {MAX_RESOURCES}, by fewer shards"
+        found = f"{len(resources)} resources -> expected at most {MAX_RESOURCES}: use fewer shards"
         raise SettingsError([f"control.shards: {found}"])
     return changed
 

@@ -107,7 +107,7 @@ class Stack:
         about = self._description()  # before the template, so that a later change shows itself
         template = self.client.get_template(StackName=self.name, TemplateStage="Original")["TemplateBody"]
         if not isinstance(template, dict):
-            raise DeploymentError(f"stack {self.name}: its template is no JSON document, which make deploy writes")
+            raise DeploymentError(f"stack {self.name}: its template is not JSON, as make deploy writes it")
         return Deployed(
             template=json.loads(json.dumps(template)),
             parameters={each["ParameterKey"]: each["ParameterValue"] for each in about.get("Parameters", ())},

@@ -112,7 +112,7 @@ def _faults(settings: Settings) -> list[str]:
         return local
     files = (each.schema.file for each in settings.streams)
     if wild := [place for place in (*(place for _, place in everything), *files) if _WILD & set(place)]:
-        return [f"{place} -> expected no *, ? or $, which policies of IAM read as patterns" for place in wild]
+        return [f"{place} -> expected no *, ? or $, which IAM policies read as patterns" for place in wild]
     work = {_bucket_and_key(place)[0] for place in (paths.manifests, paths.state)}
     return _unmet(
         {
@@ -120,7 +120,7 @@ def _faults(settings: Settings) -> list[str]:
             "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place on S3": len(inputs) == 1,
-            "kafka.clusters: secrets as secretsmanager:ARN, for Glue sets no variable and has no file of them": (
+            "kafka.clusters: secrets as secretsmanager:ARN: Glue offers neither variables nor files for them": (
                 not any(
                     value.startswith(("env:", "file:"))
                     for properties in settings.kafka.clusters.values()
@@ -130,7 +130,7 @@ def _faults(settings: Settings) -> list[str]:
             "schema.table: database.table, a table other than rejects": (
                 bool(settings.streams or settings.schema.table) and not settings.schema.table.endswith(".rejects")
             ),
-            "table.name: another table than schema.table and rejects, which are not of Iceberg": all(
+            "table.name: a table other than schema.table and rejects, which are not Iceberg tables": all(
                 each.table.name not in {each.schema.table, f"{each.schema.table.partition('.')[0]}.rejects"}
                 for each in _in_iceberg(settings, "glue")
             ),
@@ -157,19 +157,19 @@ def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
             f"parameter RejectsDays: more than retention.rejects_days ({rejects_days})": (
                 float(values["RejectsDays"]) > rejects_days
             ),
-            "parameter JobTimeoutMinutes: 0 with control.maintenance_window, for Glue restarts no run with a timeout": (
+            "parameter JobTimeoutMinutes: 0 with control.maintenance_window: Glue restarts no run that has a timeout": (
                 float(values["JobTimeoutMinutes"]) == 0 or not settings.control.maintenance_window
             ),
-            "parameter InputBucketIsNew: no with InputAccount, for the stack creates buckets in its own account only": (
+            "parameter InputBucketIsNew: no with InputAccount: the stack creates buckets only in its own account": (
                 not values["InputAccount"] or values["InputBucketIsNew"] == "no"
             ),
-            "parameter InputKeyArn: empty with InputBucketIsNew yes, for KmsKey encrypts a bucket of the stack": (
+            "parameter InputKeyArn: empty with InputBucketIsNew yes: KmsKey encrypts the stack's bucket": (
                 not values["InputKeyArn"] or values["InputBucketIsNew"] == "no"
             ),
-            "parameters JobSubnet, JobSubnetZone, JobSecurityGroup: all of them, or none": (
+            "parameters JobSubnet, JobSubnetZone, JobSecurityGroup: all three, or none": (
                 len({bool(values.get(name)) for name in ("JobSubnet", "JobSubnetZone", "JobSecurityGroup")}) == 1
             ),
-            "parameter KafkaClusterName: that of the cluster of MSK, because kafka.clusters has AWS_MSK_IAM": (
+            "parameter KafkaClusterName: the MSK cluster's name, because kafka.clusters has AWS_MSK_IAM": (
                 bool(values.get("KafkaClusterName"))
                 or not any("AWS_MSK_IAM" in each.values() for each in settings.kafka.clusters.values())
             ),
@@ -205,7 +205,7 @@ def secrets_of(settings: Settings) -> set[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names with commas between them; `*` if it is among them, for it stands for all."""
+    """Names comma-separated; `*` if it is among them, for it stands for all."""
     found = sorted(set(names))
     return "*" if "*" in found else ",".join(found)
 

@@ -56,7 +56,7 @@ def with_streams(template: Document, settings: Settings) -> Document:
     resources["FilesUnroutedAlarm"] = _unrouted(alarms["FilesMisdatedAlarm"])
     if len(resources) > MAX_RESOURCES:
         raise SettingsError(
-            [f"streams: {len(resources)} resources -> expected at most {MAX_RESOURCES}, by fewer streams"]
+            [f"streams: {len(resources)} resources -> expected at most {MAX_RESOURCES}: use fewer streams"]
         )
     return changed
 
@@ -234,7 +234,7 @@ def _unrouted(alarm: Document) -> Document:
     found["Properties"] |= {
         "AlarmName": {"Fn::Sub": "${JobName}-files-unrouted"},
         "AlarmDescription": (
-            "Announced files are below no prefix of a stream, and no manifest names them. Read files.unrouted in the "
+            "Announced files match no stream's prefix, so no manifest has them. Read files.unrouted in the "
             "builder's log; add a stream or correct its prefixes, then run compactor plan."
         ),
         "MetricName": "FilesUnrouted",

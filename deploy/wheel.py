@@ -109,7 +109,7 @@ def glibc_of(wheel: Path) -> tuple[int, int]:
     """The oldest glibc that a wheel works with, from its tag; a `PackagingError` if that is not manylinux on x86_64."""
     found = _MANYLINUX.search(wheel.name)
     if found is None:
-        raise PackagingError(f"{wheel.name}: expected a manylinux tag for x86_64, as Glue needs")
+        raise PackagingError(f"{wheel.name}: expected a manylinux tag for x86_64, which Glue needs")
     return int(found[1]), int(found[2])
 
 
@@ -118,7 +118,7 @@ def glibc_line(wheel: Path) -> str:
     needed, given = (".".join(map(str, version)) for version in (glibc_of(wheel), GLUE_GLIBC))
     if glibc_of(wheel) > GLUE_GLIBC:
         raise PackagingError(
-            f"{wheel.name}: needs glibc {needed}, expected {given} at most, as Glue has: build it on Amazon Linux 2023"
+            f"{wheel.name}: needs glibc {needed}, expected at most {given}, as on Glue: build it on Amazon Linux 2023"
         )
     return f"needs glibc {needed}, no newer than Glue's {given}"
 

@@ -62,7 +62,7 @@ def differences(found: Found, table: Mapping[str, Any]) -> Iterator[str]:
     """A line for every finding that is not accepted, and for every accepted one that is not found."""
     known = {(check, resource) for check, entry in table.items() for resource in entry["resources"]}
     yield from (f"{check} {resource}: found" for check, resource in sorted(found - known))
-    yield from (f"{check} {resource}: accepted, and no longer found" for check, resource in sorted(known - found))
+    yield from (f"{check} {resource}: accepted, but no longer found" for check, resource in sorted(known - found))
 
 
 if __name__ == "__main__":

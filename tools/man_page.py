@@ -9,12 +9,12 @@ from compactor import __version__
 from compactor.cli.entry import EVERYDAY, EXAMPLES, GROUPS, SHORT, VERBS, command_of, compactor
 
 _FILES = (
-    ("compactor.toml", "The settings of a job, which `compactor init` writes."),
+    ("compactor.toml", "A job's settings, written by `compactor init`."),
     ("DST.compactor/", "State, ledger, rejects and settings of a folder that `compactor compact` wrote."),
 )
 _ENVIRONMENT = (
     ("COMPACTOR_CONFIG", "The settings file, if no --config names one."),
-    ("COMPACTOR_SECTION__KEY", "Overrides a key of the settings, such as COMPACTOR_STREAM__MAX_ATTEMPTS."),
+    ("COMPACTOR_SECTION__KEY", "Overrides a setting, such as COMPACTOR_STREAM__MAX_ATTEMPTS."),
 )
 
 

@@ -202,9 +202,7 @@ def test_the_checks_before_an_update_foresee_it() -> None:
     deployment.account.resources.append(Resource("AWS::S3::Bucket", "example-lake-two", {}))
     changed = {"LakeBucketName": "example-lake-two"}
     told = [each.found for each in looked_at(deployment, changed, is_new=False) if each.state == "warning"]
-    assert told == [
-        "AWS::S3::Bucket example-lake-two exists and is not this stack's: if the change set adds it, it fails"
-    ]
+    assert told == ["AWS::S3::Bucket example-lake-two exists outside this stack: a change set that adds it fails"]
     with pytest.raises(DeploymentError, match=r"\[name is taken\]"):
         deployment.deploy(parameters=changed)
     assert deployment.status == "UPDATE_ROLLBACK_COMPLETE"
@@ -237,7 +235,7 @@ def test_policies_that_would_be_too_long_are_found_before() -> None:
     document, given = with_names(template(), many), {**parameters_of("dev"), **many}
     found = list(policy_faults(document, {**PSEUDO, **given}))
     assert [each.split()[0] for each in found] == ["JobRole", "ReadOnlyPolicy"]
-    assert all("name fewer streams" in each for each in found)
+    assert all("list fewer streams" in each for each in found)
     deployment = Deployment()
     deployment.account.objects.add(f"{given['ArtefactBucketName']}/{given['FunctionsKey']}")
     with pytest.raises(DeploymentError, match=r"\[length of (a policy|inline policies)\]"):
@@ -247,11 +245,11 @@ def test_policies_that_would_be_too_long_are_found_before() -> None:
 @pytest.mark.parametrize(
     ("address", "subscriptions", "is_new", "state", "words"),
     [
-        ("", {}, True, "warning", "alarms reach no person: set AlarmEmail"),
-        ("a@example.com", {}, True, "ok", "once the link in it was opened"),
+        ("", {}, True, "warning", "no one receives alarms: set AlarmEmail"),
+        ("a@example.com", {}, True, "ok", "once its link is opened"),
         ("a@example.com", {"a@example.com": False}, False, "warning", "has not confirmed its subscription"),
         ("a@example.com", {"a@example.com": True}, False, "ok", "1 confirmed subscriptions"),
-        ("", {"b@example.com": False}, False, "warning", "alarms reach no person"),
+        ("", {"b@example.com": False}, False, "warning", "no one receives alarms"),
         ("", {"https://pager.example.com": True}, False, "ok", "1 confirmed subscriptions"),
     ],
 )

@@ -108,7 +108,7 @@ def test_a_canary_that_is_fine_goes_on_to_all(deployed: Environment, capsys: pyt
     capsys.readouterr()
     deploy_all(deployed)
     shown = capsys.readouterr().out
-    assert "By this deployment all else gets release 0.2.0, too, and this job stays as it is." in shown
+    assert "This deployment brings all else to release 0.2.0, and leaves this job as it is." in shown
     assert CHANGED not in changes(shown)
     assert {"Job", "JobOfviews", "BuilderFunction", "ControlFunction"} <= {*changes(shown)}
     assert deployed.resources()[CHANGED] == tried
@@ -126,7 +126,7 @@ def test_other_artefacts_than_those_that_were_tried_are_told(
     capsys.readouterr()
     deploy_all(deployed)
     shown = capsys.readouterr().out
-    assert "all get release 0.2.0, but not what this job has: artefacts or settings differ" in shown
+    assert "brings all to release 0.2.0, with other artefacts or settings than this job has" in shown
     assert CHANGED in changes(shown)
 
 
@@ -145,7 +145,7 @@ def test_a_canary_that_is_broken_goes_back_from_any_checkout(
     assert changes(capsys.readouterr().out) == [CHANGED]
     assert canary_of(deployed.stack_template) is None
     assert back(deployed) is None
-    assert "No stream has a release of its own" in capsys.readouterr().out
+    assert "No stream has its own release" in capsys.readouterr().out
 
 
 def test_a_second_build_takes_the_place_of_the_first(deployed: Environment) -> None:
@@ -202,7 +202,7 @@ def test_a_job_that_needs_what_the_stack_lacks_is_refused(
     newer = template()
     newer["Resources"]["Job"]["Properties"]["Connections"] = {"Connections": [{"Ref": "NewConnection"}]}
     monkeypatch.setattr("deploy.checkout.load_template", lambda: newer)
-    with pytest.raises(SettingsError, match="NewConnection: the stack does not have it"):
+    with pytest.raises(SettingsError, match="NewConnection: not in the stack"):
         put(deployed)
 
 
@@ -215,7 +215,7 @@ def test_two_deployments_at_once(deployed: Environment) -> None:
             waiting.pop()(deployed)
 
     deployed.on_propose = other_first
-    with pytest.raises(DeploymentError, match="another deployment has changed it meanwhile; deploy again"):
+    with pytest.raises(DeploymentError, match="a concurrent deployment changed it; deploy again"):
         put(deployed)
     assert canary_of(deployed.stack_template) is None
     assert f"-{NEW}-" in wheels(deployed, "Job")
@@ -244,11 +244,11 @@ def test_two_people_who_agree_at_once(deployed: Environment) -> None:
         ),
         (
             lambda env: env.write(OTHERS, convert={"engine": "native"}, emr=EMR),
-            "only a job on Glue can be a canary",
+            "a canary needs a job on Glue",
         ),
         (lambda env: env.give(ArtefactBucketName="example-artefacts-2"), "ArtefactBucketName: example-artefacts-2"),
         (lambda env: env.write(OTHERS.replace(".clicks", ".taps")), r"clicks: table taps at .* expected clicks at"),
-        (lambda env: env.write(OTHERS.replace('"clicks"', '"taps"')), "no job of its own"),
+        (lambda env: env.write(OTHERS.replace('"clicks"', '"taps"')), "no separate job"),
     ],
 )
 def test_settings_that_do_not_fit_the_stack_are_refused(
@@ -269,7 +269,7 @@ def test_what_no_job_finds_its_places_by_may_differ(deployed: Environment, capsy
     deployed.give(Tags={"team": "lake"}, MaxWorkers="5")
     put(deployed)
     shown = capsys.readouterr().out
-    assert "The stack gets these with the deployment to all: SlaSeconds, HalfSlaSeconds, LogLateSeconds." in shown
+    assert "These change only with the deployment to all: SlaSeconds, HalfSlaSeconds, LogLateSeconds." in shown
     assert deployed.differing(before) == {CHANGED}
     assert (deployed.resources()[CHANGED]["NumberOfWorkers"], before[CHANGED]["NumberOfWorkers"]) == ("5", "3")
     given = [*deployed.deployment.cloudformation.given.values()][-1]
@@ -283,7 +283,7 @@ def test_one_canary_at_a_time(deployed: Environment) -> None:
     deployed.write(
         OTHERS.replace("canary = true\n", "").replace('"views"\njob = "own"', '"views"\njob = "own"\ncanary = true')
     )
-    with pytest.raises(SettingsError, match=r"clicks has release 0\.2\.0 already -> expected one canary"):
+    with pytest.raises(SettingsError, match=r"clicks already has release 0\.2\.0 -> expected one canary"):
         put(deployed)
     back(deployed)
     assert put(deployed).name == "views"
@@ -303,7 +303,7 @@ def test_a_stream_that_goes_during_its_canary(deployed: Environment, capsys: pyt
     deployed.write(OTHERS[:first] + OTHERS[last:])
     capsys.readouterr()
     deploy_all(deployed)
-    assert "the job of this stream is deleted, as the settings no longer have it" in capsys.readouterr().out
+    assert "deletes this stream's job, because the settings no longer have it" in capsys.readouterr().out
     assert CHANGED not in deployed.resources()
     assert canary_of(deployed.stack_template) is None
 
@@ -339,7 +339,7 @@ def test_an_old_policy_of_the_deployer_stops_no_deployment(
 
     monkeypatch.setattr(type(deployed.deployment.cloudformation), "get_template", lambda *_, **given: refused(**given))
     deploy_all(deployed)
-    assert "not known whether a stream has a release of its own" in capsys.readouterr().err
+    assert "Cannot tell whether a stream has its own release" in capsys.readouterr().err
     assert f"-{NEW}-" in wheels(deployed, "Job")
 
 

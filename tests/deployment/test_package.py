@@ -126,7 +126,7 @@ def test_the_same_code_makes_the_same_bytes(small: Path) -> None:
 def test_an_import_that_functions_cannot_have(small: Path) -> None:
     """The build fails and names a package that a module imports, even late, and that is not shipped."""
     (small / "compactor" / "late.py").write_text("def f():\n    import pyarrow\n")
-    with pytest.raises(PackagingError, match=r"compactor\.late imports pyarrow, which functions do not have"):
+    with pytest.raises(PackagingError, match=r"compactor\.late imports pyarrow, which is not in the functions"):
         build_functions(small / "lambda.zip", install_orjson, small)
 
 
@@ -163,7 +163,7 @@ def test_the_glibc_of_the_native_wheel() -> None:
     name = "ndjson_compactor-0.1.0-cp311-abi3-{}.whl"
     assert glibc_of(Path(name.format("manylinux_2_17_x86_64.manylinux2014_x86_64"))) == (2, 17)
     assert glibc_line(Path(name.format("manylinux_2_34_x86_64"))) == "needs glibc 2.34, no newer than Glue's 2.34"
-    with pytest.raises(PackagingError, match=r"needs glibc 2\.35, expected 2\.34 at most"):
+    with pytest.raises(PackagingError, match=r"needs glibc 2\.35, expected at most 2\.34"):
         glibc_line(Path(name.format("manylinux_2_35_x86_64")))
     for tag in ("linux_x86_64", "manylinux_2_34_aarch64", "macosx_11_0_arm64"):
         with pytest.raises(PackagingError, match="expected a manylinux tag for x86_64"):
@@ -279,11 +279,11 @@ def test_wheels_for_glue(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ending", "words"),
     [
-        ("{}-cp313-cp313-manylinux_2_35_x86_64", "and glibc 2.34 at most on x86_64, as Glue has"),
-        ("{}-cp313-cp313-manylinux_2_28_aarch64", "expected one for Python 3.13"),
-        ("{}-cp312-cp312-manylinux_2_28_x86_64", "expected one for Python 3.13"),
-        ("{}-cp314-abi3-manylinux_2_28_x86_64", "expected one for Python 3.13"),
-        ("{}-cp313-cp313-musllinux_1_2_x86_64", "expected one for Python 3.13"),
+        ("{}-cp313-cp313-manylinux_2_35_x86_64", "and at most glibc 2.34, as on Glue"),
+        ("{}-cp313-cp313-manylinux_2_28_aarch64", "expected x86_64, Python 3.13"),
+        ("{}-cp312-cp312-manylinux_2_28_x86_64", "expected x86_64, Python 3.13"),
+        ("{}-cp314-abi3-manylinux_2_28_x86_64", "expected x86_64, Python 3.13"),
+        ("{}-cp313-cp313-musllinux_1_2_x86_64", "expected x86_64, Python 3.13"),
         ("0.0.1-py3-none-any", "orjson: 0.0.1, expected "),
     ],
 )
@@ -299,9 +299,9 @@ def test_wheels_with_an_interpreter(tmp_path: Path) -> None:
     for name in ("pyvenv.cfg", "x/bin/python3.13"):
         with zipfile.ZipFile(first, "a") as archive:
             archive.writestr(name, "home = /root/.pyenv")
-    assert [fault.partition(": has ")[2] for fault in wheel_faults([first, *others])] == [
-        "pyvenv.cfg, expected no interpreter",
-        "x/bin/python3.13, expected no interpreter",
+    assert [fault.partition(": contains ")[2] for fault in wheel_faults([first, *others])] == [
+        "pyvenv.cfg; expected no interpreter",
+        "x/bin/python3.13; expected no interpreter",
     ]
     (more := tmp_path / "pyspark-4.0.0-py3-none-any.whl").write_bytes(others[0].read_bytes())
     assert [fault.partition(",")[0] for fault in wheel_faults([first, *others[1:], more])][2:] == [

@@ -310,13 +310,19 @@ def test_tags(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ('{"Tags": ["team"]}', "expected an object of strings, with the tags as one under Tags"),
-        ('{"Tags": {"team": 1}}', "expected an object of strings, with the tags as one under Tags"),
-        ('{"Tags": {"aws:team": "x"}}', "Tags.aws:team -> expected a key that does not begin with aws:"),
-        ('{"Tags": {"application": "x"}}', "as application is the stack's own"),
+        (
+            '{"Tags": ["team"]}',
+            "expected an object with one string per parameter, and the tags as an object under Tags",
+        ),
+        (
+            '{"Tags": {"team": 1}}',
+            "expected an object with one string per parameter, and the tags as an object under Tags",
+        ),
+        ('{"Tags": {"aws:team": "x"}}', "Tags.aws:team -> expected a key without the prefix aws:"),
+        ('{"Tags": {"application": "x"}}', "the stack sets application itself"),
         ('{"Tags": {"team": ""}}', "expected a value of 1 to 256 characters"),
-        ('["LogDays"]', "expected an object of strings"),
-        ("{", "expected the parameters as an object of strings"),
+        ('["LogDays"]', "expected an object with one string per parameter"),
+        ("{", "expected an object with one string per parameter"),
     ],
 )
 def test_parameters_that_are_none(tmp_path: Path, text: str, fault: str) -> None:
@@ -344,7 +350,7 @@ def test_the_accepted_findings_of_checkov() -> None:
     found = {(check, resource) for check, entry in table.items() for resource in entry["resources"]}
     assert [*differences(found, table)] == []
     assert [*differences(found | {("CKV_1", "Job")}, table)] == ["CKV_1 Job: found"]
-    assert [*differences(found - {("CKV_AWS_195", "Job")}, table)] == ["CKV_AWS_195 Job: accepted, and no longer found"]
+    assert [*differences(found - {("CKV_AWS_195", "Job")}, table)] == ["CKV_AWS_195 Job: accepted, but no longer found"]
     assert all((ROOT / each).is_file() for each in TEMPLATES)
 
 

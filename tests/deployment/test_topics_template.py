@@ -106,15 +106,15 @@ def test_a_secret_that_glue_does_not_have() -> None:
     """Its processes get no variables, and have no files of a deployment."""
     for reference in ("env:PASSWORD", "file:/run/secrets/password"):
         settings = settings_with({"properties": {"sasl.password": reference}}, ("kafka://main",))
-        with pytest.raises(SettingsError, match="secretsmanager:ARN, for Glue sets no variable"):
+        with pytest.raises(SettingsError, match="secretsmanager:ARN: Glue offers neither variables"):
             settings_parameters(settings)
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"JobSubnet": "subnet-0a1b2c3d"}, "JobSubnet, JobSubnetZone, JobSecurityGroup -> expected all of them"),
-        ({}, "KafkaClusterName -> expected that of the cluster of MSK"),
+        ({"JobSubnet": "subnet-0a1b2c3d"}, "JobSubnet, JobSubnetZone, JobSecurityGroup -> expected all three"),
+        ({}, "KafkaClusterName -> expected the MSK cluster"),
     ],
 )
 def test_parameters_that_contradict_the_settings(given: dict[str, str], expected: str) -> None:

@@ -115,7 +115,7 @@ def test_every_machine(cargo: str, java: bool, clone: Clone) -> None:
         assert (done.returncode, told, clone.installed) == (0, [], tried)
     elif java:
         assert (done.returncode, clone.installed) == (0, [*tried, "install-spark", "without native"])
-        assert told == [f"The native engine was not built, the Spark engine is used: {why}"]
+        assert told == [f"The native engine was not built, so the Spark engine is used: {why}"]
     else:
         no_java = "Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME"
         move = "install either Rust 1.88 or later, or Java 17 or 21, then run this again"
