@@ -41,10 +41,10 @@ VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
 # What takes little and tells much comes first. The soak runs beside the first ones, none of which measures time.
-RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark bench-guard bench-cliffs test-large soak
+RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark test-hostile-search bench-guard bench-cliffs test-large soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint generate format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-hostile-search test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint generate format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -87,11 +87,14 @@ test-faults-s3 test-faults-kills: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(VERSIT
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest -m "not large" $(FAULTS) $(PYTEST_ARGS)
 
-test-hostile: test-hostile-native test-hostile-spark ## Measure what a hostile producer costs its neighbours
+test-hostile: test-hostile-native test-hostile-spark test-hostile-search ## Measure what a hostile producer costs its neighbours (MINUTES=20 SEED=7)
 
 test-hostile-native test-hostile-spark: $(READY)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.hostile --engine $(@:test-hostile-%=%)
+
+test-hostile-search: $(READY)
+	@$(BIN)/python -m tests.hostile.search --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 test-guards: $(READY) $(TLA_TOOLS) ## Remove each guard from a copy of the code; a test must fail
 	@$(BIN)/python -m compactor.ops.doctor.java

@@ -52,6 +52,7 @@ INPUTS: Mapping[str, Sequence[str]] = {
     "test-faults-s3": _FAULTS,
     "test-hostile-native": (*_MEASURED, "tests/hostile"),
     "test-hostile-spark": (*_MEASURED, "tests/hostile"),
+    "test-hostile-search": (*_MEASURED, "tests/hostile"),
     "bench-guard": _MEASURED,
     "bench-cliffs": _MEASURED,
     "soak": (*_HARNESS, "tests/soak", "tests/faults"),

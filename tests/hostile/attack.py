@@ -56,9 +56,11 @@ class Attack:
         name: As `python -m tests.hostile NAME` takes it.
         kind: Attacks of one kind go the same way; `make test` runs the quick ones.
         make: Writes the input and the manifests.
-        expected: What must come of it.
+        expected: What must come of it; None for anything that is an outcome and no discrepancy.
         sections: Settings, beside those of every scene.
         columns: The schema file; nothing for none.
+        form: The form of all input; see `Neighbours`.
+        instead: Delivers honest input, which the neighbours have beside them where they are compared with.
         store: Wraps the store, for what a plain folder cannot do; the Spark engine cannot take it.
         engine: Wraps the engine, for manifests that kill its workers.
         also: A further check after the run; returns what is wrong.
@@ -70,9 +72,11 @@ class Attack:
     name: str
     kind: str
     make: Callable[["Scene"], None]
-    expected: Seen
+    expected: Seen | None
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     columns: str = ""
+    form: str = "lines"
+    instead: Callable[["Scene"], None] | None = None
     store: Callable[[ObjectStore], ObjectStore] | None = None
     engine: Callable[[Engine], Engine] | None = None
     also: Callable[["Scene"], str] | None = None

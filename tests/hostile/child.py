@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from tests.hostile.attack import Attack
-from tests.hostile.catalogue import BY_NAME
+from tests.hostile.catalogue import named
 from tests.hostile.measuring import Measured, measured, warm_up
 
 TRIES = 3
@@ -39,8 +39,8 @@ def _tried(attack: Attack, engine: str, root: Path, rows: int) -> Measured:
     except Exception as exc:  # noqa: BLE001 - an error of a run is a result
         where = traceback.extract_tb(exc.__traceback__)[-1]
         fault = f"{type(exc).__name__}: {exc} ({where.filename}:{where.lineno})"
-        return Measured(attack.name, 0, 0, 0, 0, 0, [fault])
+        return Measured(attack.name, 0, 0, 0, 0, 0, faults=[fault])
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), [BY_NAME[name] for name in sys.argv[4:]])
+    run(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), [named(name) for name in sys.argv[4:]])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.measure import MemoryWatch
+from bench.protocol import cpu_seconds
 from tests.hostile.attack import GRACE_SECONDS, KEPT_BYTES, MIB, SCRATCH_BYTES, SLOWER, Attack
 from tests.hostile.neighbours import Neighbours
 from tests.hostile.scene import Scene
@@ -26,6 +27,7 @@ class Measured:
         memory_bytes: How much more memory the attack took than the neighbours alone.
         scratch_bytes: The most scratch space at once.
         kept_bytes: How much more is kept for good: records, outputs and rejects.
+        cpu_seconds: How much more CPU time the attack took.
         faults: What is wrong.
     """
 
@@ -35,6 +37,7 @@ class Measured:
     memory_bytes: int
     scratch_bytes: int
     kept_bytes: int
+    cpu_seconds: float = 0.0
     faults: list[str] = field(default_factory=list)
 
     def beyond(self, attack: Attack) -> list[str]:
@@ -56,14 +59,17 @@ class Measured:
 
 def warm_up(engine: str, attack: Attack, root: Path) -> None:
     """Import, compile and start everything that the first run of a process does."""
-    scene = Scene(root, engine, attack, Neighbours(rows=10))
+    scene = Scene(root, engine, attack)
     scene.let_neighbours_in()
     scene.run()
 
 
 def measured(attack: Attack, engine: str, root: Path, rows: int) -> Measured:
     """Run the neighbours alone, then beside the attack."""
-    alone, beside = (Scene(root / name, engine, attack, Neighbours(rows)) for name in ("alone", "beside"))
+    neighbours = Neighbours(rows, attack.form)
+    alone, beside = (Scene(root / name, engine, attack, neighbours) for name in ("alone", "beside"))
+    if attack.instead is not None:
+        attack.instead(alone)
     alone.let_neighbours_in()
     with _watched() as before:
         alone_seconds = alone.run()
@@ -78,6 +84,7 @@ def measured(attack: Attack, engine: str, root: Path, rows: int) -> Measured:
         memory_bytes=max(0, during.memory_bytes - before.memory_bytes),
         scratch_bytes=during.scratch_bytes,
         kept_bytes=max(0, _kept(beside.root) - _kept(alone.root)),
+        cpu_seconds=max(0.0, during.cpu_seconds - before.cpu_seconds),
         faults=[*alone.faults(), *beside.faults()],
     )
 
@@ -86,12 +93,13 @@ def measured(attack: Attack, engine: str, root: Path, rows: int) -> Measured:
 class _Peaks:
     memory_bytes: int = 0
     scratch_bytes: int = 0
+    cpu_seconds: float = 0.0
 
 
 @contextmanager
 def _watched() -> Iterator[_Peaks]:
-    """The peaks of memory, of all processes, and of scratch space until the block ends."""
-    peaks, ended = _Peaks(), threading.Event()
+    """The peaks of memory, of all processes, and of scratch space until the block ends, and its CPU time."""
+    peaks, ended = _Peaks(cpu_seconds=-cpu_seconds()), threading.Event()
 
     def watch() -> None:
         while not ended.wait(_SAMPLE_SECONDS):
@@ -106,6 +114,7 @@ def _watched() -> Iterator[_Peaks]:
     finally:
         ended.set()
         thread.join()
+    peaks.cpu_seconds += cpu_seconds()
     status = Path("/proc/self/status").read_text()
     own = int(status.partition("VmHWM:")[2].split()[0]) * 1024
     peaks.memory_bytes = max(own, memory.peak_bytes)
