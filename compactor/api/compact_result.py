@@ -19,7 +19,8 @@ from compactor.settings.compact_paths import CompactPaths
 from compactor.sources.plan import LeftOut, Plan
 from compactor.wiring.engine_choice import Choice
 
-FEW_ROWS = "under half of the lines are rows; expected NDJSON: one JSON object a line"
+_FEW_ROWS = "under half of the lines are rows; expected "
+_JSON_LINES = "one JSON object a line; for lines of text, such as logs, take a new DST and --grok PATTERN"
 
 
 @as_document(
@@ -179,6 +180,12 @@ class CompactResult:
         )
 
     @property
+    def few_rows_words(self) -> str:
+        """What the lines of the input should be."""
+        is_text = self.verified is not None and "no_match" in self.verified.rejects_by_reason
+        return _FEW_ROWS + ("lines that match --grok" if is_text else _JSON_LINES)
+
+    @property
     def exit_code(self) -> ExitCode:
         """How `compactor compact` ends: 0; 1 if the same call continues the work; 3 if an operator must act."""
         if self.is_unfinished:
@@ -261,4 +268,4 @@ class CompactResult:
         if self.verified is not None:
             yield from self.verified.problems
             if self.has_few_rows:
-                yield FEW_ROWS
+                yield self.few_rows_words

@@ -52,15 +52,15 @@ def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> Ex
 
 
 def _unknown(found: TraceResult) -> str:
-    there = "" if found.exists else "there is no such object, and "
+    there = "" if found.exists else "no such object, and "
     move = f"; {'see' if found.message else 'to plan it'}: {found.next_moves[0]}" if found.next_moves else ""
     why = f"; {found.message}" if found.message else ""
-    return f"{found.uri}: {there}not in any record; searched: {found.searched}{why}{move}"
+    return f"{found.uri}: {there}in no record; searched: {found.searched}{why}{move}"
 
 
 def _show(found: TraceResult) -> None:
     fields: list[Field] = [
-        (_NAMES[found.kind], found.uri + ("" if found.exists else " (there is no such object)")),
+        (_NAMES[found.kind], found.uri + ("" if found.exists else " (no such object)")),
         ("state", found.meaning),
         ("why" if found.needs_operator else "note", found.message),
         ("lines of", found.origin),

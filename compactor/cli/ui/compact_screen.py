@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from compactor.api.compact_result import FEW_ROWS, CompactResult
+from compactor.api.compact_result import CompactResult
 from compactor.cli.ui.failures import say
 from compactor.cli.ui.output import SHOWN, Field, print_fields
 from compactor.cli.ui.terminal import echo
@@ -254,7 +254,7 @@ def _next_moves(result: CompactResult) -> None:
 def _show_why(result: CompactResult) -> None:
     verified = result.verified
     if verified is not None and result.has_few_rows:
-        say(FEW_ROWS)
+        say(result.few_rows_words)
     handle = result.paths.handle
     if verified is not None and not result.work.stuck and not verified.needs_operator:
         echo("", f"see why     compactor rejects {quoted(handle)}")

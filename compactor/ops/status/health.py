@@ -134,8 +134,8 @@ def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:
 
 def _down(facts: Facts, rules: Rules) -> Finding:
     on_glue = "compactor job check --dry-run (shows why no job runs)"
-    here = f"{rules.suggest.again or 'compactor run'} (continues where it stopped)"
     died = facts.last_heartbeat_at
+    here = (rules.suggest.again or "compactor run") + (" (continues where it stopped)" if died is not None else "")
     why = "no job runs" if died is None else f"the job died: its last heartbeat is {facts.ago(died)} old"
     reason = f"{why}, and {waiting_work(facts.backlog)}"
     return finding(Condition.NO_HEARTBEAT, reason, on_glue if rules.is_on_glue and not rules.suggest.folder else here)

@@ -139,7 +139,7 @@ def test_status_as_json(workspace: Workspace) -> None:
     waiting = workspace.json("status")[0]
     assert (waiting["state"]["word"], waiting["state"]["next_move"]) == (
         "stopped",
-        "compactor run (continues where it stopped)",
+        "compactor run",
     )
     assert (waiting["backlog"]["manifests"], waiting["backlog"]["input_bytes"]) == (1, len(GOOD) + len(FLAWED))
     (workspace.root / "m" / "broken.json").write_text("{")

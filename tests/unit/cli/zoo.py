@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import feather, orc
 
 QUARANTINED, FEW_ROWS, NO_DATA = 3, 3, 2
-EXPECTED = "under half of the lines are rows; expected NDJSON: one JSON object a line"
+EXPECTED = "under half of the lines are rows; expected one JSON object a line; for lines of text"
 TO_JSON = "; read it with --format json"
 GOOD_IDS = tuple(f"good-{number}" for number in range(20))
 
