@@ -6,10 +6,9 @@ from datetime import datetime
 
 from compactor.cli.ui.output import print_fields
 from compactor.cli.ui.terminal import echo
-from compactor.core.text.formatting import count
+from compactor.core.text.formatting import count, shown
 from compactor.core.text.safe_text import visible
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
-from compactor.settings.validation import shown
 from compactor.wiring.app import App
 
 SHOWN_VERSIONS = 20

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from compactor.core.errors import SettingsError
+from compactor.core.text.formatting import shown
 from compactor.schema.column_types import EPOCHS, EXPECTED, epochs_expected, parse_type
 from compactor.schema.schema import MAX_KEY_CHARACTERS, RESERVED_NAMES, DeclaredColumn, Names
-from compactor.settings.validation import shown
 
 _FIELDS = ("name", "type", "key", "epoch")
 _SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # the names that Athena and the Glue catalog accept

@@ -17,11 +17,12 @@ from compactor.core.logs.names import input_place as log_place
 from compactor.core.partitions import PartitionField, parse_field, parse_fields
 from compactor.core.rules.attempts import RetryRules
 from compactor.core.rules.sharding import Shard
+from compactor.core.text.formatting import shown
 from compactor.core.text.safe_text import Suggestions, reading_lines
 from compactor.settings import compact_paths, places, sections
 from compactor.settings.grok import GrokPattern, check_grok, pattern_of
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
-from compactor.settings.validation import Source, read_document, read_environment, shown, validate
+from compactor.settings.validation import Source, read_document, read_environment, validate
 
 LEASE_SECONDS = 300.0
 """How long a claim without a manifest is valid: longer than the time limit of a function, which claims and then writes

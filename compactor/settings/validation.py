@@ -11,13 +11,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from compactor.core.text.formatting import did_you_mean
+from compactor.core.text.formatting import did_you_mean, shown
 from compactor.core.text.safe_text import visible
 
 ENV_PREFIX = "COMPACTOR_"
 ENV_SEPARATOR = "__"
 
-_SHOWN_MAX_CHARACTERS = 120
 _MAY_BE_SECRET = re.compile(r"(kafka|kinesis|spark|emr)(\.(clusters|sources|conf|spark_conf)([.\[].*)?)?")
 """The tables of properties for clients and Spark, which may include passwords, and their sections."""
 _USERINFO = re.compile(r"([a-z][a-z0-9+.-]*:(?://)?).*@", re.IGNORECASE | re.DOTALL)
@@ -120,16 +119,6 @@ def validate(name: str, model: type[SectionT], source: Source) -> SectionT | Non
         return None
 
 
-def shown(value: object) -> str:
-    """A value for a message: as JSON if possible, truncated to 120 characters."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError):
-        text = f"a {type(value).__name__}"
-    text = text.encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= _SHOWN_MAX_CHARACTERS else text[: _SHOWN_MAX_CHARACTERS - 3] + "..."
-
-
 def expected_words(field: FieldInfo) -> str:
     """The expected value of a field; its description if the type has none."""
     said = (each.words for each in field.metadata if isinstance(each, Expected))
@@ -150,7 +139,7 @@ def _note(name: str, model: type[BaseModel], error: ErrorDetails, source: Source
 def _name(name: str | int) -> str:
     """A printable short name unchanged; any other name quoted."""
     text = str(name)
-    return text if visible(text) == text and len(text) <= _SHOWN_MAX_CHARACTERS else shown(text)
+    return text if visible(text) == text and shown(text) == f'"{text}"' else shown(text)
 
 
 def _one_of(word: str, known: Iterable[str]) -> str:

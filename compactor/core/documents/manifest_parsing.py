@@ -26,12 +26,12 @@ from compactor.core.errors import ManifestError
 from compactor.core.inputs.dates import RULES, NamedDate, date_of_name, named_date
 from compactor.core.inputs.source_places import MAX_PATH_COLUMNS, are_short, exclusion, path_columns
 from compactor.core.logs.names import LogGap, is_log
+from compactor.core.text.formatting import shown
 
 MAX_MANIFEST_FILES = 100_000
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 
 _ID_MAX_CHARACTERS = 200
-_SHOWN_MAX_CHARACTERS = 120
 _VALUES_PER_FILE = 16  # a file has a comma per field, including those of a range, and three brackets
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]
 _BUCKET_MAX_CHARACTERS = 255  # of an old bucket in us-east-1; 63 of any other [S3 user guide]
@@ -110,7 +110,7 @@ def parse_manifest(
         manifest = _file_locations(document, uri, modified_at)
     else:
         raise ManifestError(
-            "unknown_form", f'{uri}: neither "version" nor "fileLocations" in it; its keys are {_shown(list(document))}'
+            "unknown_form", f'{uri}: neither "version" nor "fileLocations" in it; its keys are {shown(list(document))}'
         )
     _check_files(manifest, uri, allowed_prefixes, redriven_folder)
     files = tuple(_completed(file, redriven_folder, rules) for file in manifest.files)
@@ -132,7 +132,7 @@ def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
     except orjson.JSONDecodeError as exc:
         raise ManifestError("not_json", f"{uri}: {exc}; expected one JSON object") from exc
     if not isinstance(document, dict):
-        kind = "an array" if isinstance(document, list) else _shown(document)
+        kind = "an array" if isinstance(document, list) else shown(document)
         raise ManifestError("not_an_object", f"{uri}: found {kind}, expected a JSON object")
     return document
 
@@ -151,10 +151,11 @@ def _checked(is_valid: Callable[[Any], bool]) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def _moment(value: Any) -> datetime:
+def moment(value: Any) -> datetime:
+    """A time in ISO 8601; ValueError for anything else."""
     try:
-        moment = datetime.fromisoformat(value)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        found = datetime.fromisoformat(value)
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     except (TypeError, OverflowError) as exc:  # the zone can move a time beyond year 1 or 9999
         raise ValueError("not a time") from exc
 
@@ -168,7 +169,7 @@ def _or_none(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 
 
 _ID = _checked(lambda text: layout.MANIFEST_ID.fullmatch(text) is not None)
-_Time = Annotated[datetime, BeforeValidator(_moment)]
+_Time = Annotated[datetime, BeforeValidator(moment)]
 _OurText = Annotated[str | None, WrapValidator(_or_none)]
 
 
@@ -244,14 +245,14 @@ def _read(form: type[_Form], document: dict[str, Any], uri: str) -> _Form:
         where = where.removeprefix(".")
         expected = _EXPECTED[re.sub("[0-9]+", "", where)]
         raise ManifestError(
-            _REASON_OF.get(where, "bad_file"), f"{uri}: {where} is {_shown(found)}, expected {expected}"
+            _REASON_OF.get(where, "bad_file"), f"{uri}: {where} is {shown(found)}, expected {expected}"
         ) from exc
 
 
 def _versioned(document: dict[str, Any], uri: str, modified_at: datetime) -> Manifest:
     version, named = document["version"], document.get("files")
     if version != 1 or isinstance(version, bool):
-        raise ManifestError("unknown_version", f"{uri}: version is {_shown(version)}, expected 1")
+        raise ManifestError("unknown_version", f"{uri}: version is {shown(version)}, expected 1")
     if isinstance(named, list):
         _check_number(len(named), uri)
     form = _read(_Versioned, document, uri)
@@ -305,15 +306,15 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
         is_gap = is_log(path)  # nothing is read from it, wherever it is
         fault = _gap_fault(file) if is_gap else uri_fault(path)
         if fault:
-            raise ManifestError("bad_uri", f"{uri}: {_shown(file.uri)} {fault}")
+            raise ManifestError("bad_uri", f"{uri}: {shown(file.uri)} {fault}")
         # guard: a manifest cannot name files outside the allowed prefixes
         if not is_gap and not is_allowed(path, manifest.manifest_id, allowed_prefixes, redriven_folder):
             raise ManifestError(
                 OUTSIDE,
-                f"{uri}: {_shown(file.uri)} is not below one of the allowed prefixes: {', '.join(allowed_prefixes)}",
+                f"{uri}: {shown(file.uri)} is not below one of the allowed prefixes: {', '.join(allowed_prefixes)}",
             )
         if path in seen:  # guard: a file that a manifest names twice is not compacted twice
-            raise ManifestError("duplicate_uri", f"{uri}: {_shown(file.uri)} is named twice, expected each file once")
+            raise ManifestError("duplicate_uri", f"{uri}: {shown(file.uri)} is named twice, expected each file once")
         seen.add(path)
 
 
@@ -354,12 +355,3 @@ def _gap_fault(file: ManifestFile) -> str:
     if file.etag is None or file.size_bytes != 0:
         return "has no etag, or no such size_bytes; expected the id of the log, and 0"
     return ""
-
-
-def _shown(value: Any) -> str:
-    """A value as JSON for a message, truncated."""
-    try:
-        text = orjson.dumps(value).decode()
-    except (TypeError, ValueError):
-        text = f"a {type(value).__name__} nested too deep to show"
-    return text if len(text) <= _SHOWN_MAX_CHARACTERS else text[: _SHOWN_MAX_CHARACTERS - 3] + "..."

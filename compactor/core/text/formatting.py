@@ -1,12 +1,24 @@
-"""Formats numbers for people: counts, bytes, rates and times. No I/O."""
+"""Formats values for people: counts, bytes, rates, times, and faulty values. No I/O."""
 
 import difflib
+import json
 from collections.abc import Iterable, Mapping
 
+_SHOWN_MAX_CHARACTERS = 120
 _MINUTE_SECONDS = 60
 _HOUR_SECONDS = 3600
 _DAY_SECONDS = 86_400
 DASH = "\N{EN DASH}"
+
+
+def shown(value: object) -> str:
+    """A value for a message: as JSON if possible, truncated to 120 characters."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= _SHOWN_MAX_CHARACTERS else text[: _SHOWN_MAX_CHARACTERS - 3] + "..."
 
 
 def count(number: int, thing: str, things: str = "") -> str:

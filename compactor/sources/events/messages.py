@@ -4,21 +4,20 @@ Shapes: S3's own notification with any number of records, the same wrapped by SN
 event that S3 sends when a notification is set up [S3 user guide, "Event message structure"].
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import unquote_plus
 
 import orjson
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.manifest_parsing import is_etag
+from compactor.core.documents.manifest_parsing import is_etag, moment
 from compactor.core.errors import InputError
+from compactor.core.text.formatting import shown
 
-_SHOWN_MAX_CHARACTERS = 120
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]; a claim's key has to fit into DynamoDB's 2,048
 _ETAG_MAX_CHARACTERS = 256
 _SNS_LEVELS = 3  # a topic may be subscribed to another topic's queue; deeper nesting is not expected
@@ -54,12 +53,12 @@ def parse_body(body: str | bytes) -> Announcement:
     if "Records" in document:
         records = document["Records"]
         if not isinstance(records, list):
-            raise EventError(f"Records is {_shown(records)}, expected a list")
+            raise EventError(f"Records is {shown(records)}, expected a list")
         return _announcement(_notified(record, f"Records[{index}]") for index, record in enumerate(records))
     if "detail-type" in document:
         return _announcement(iter([_bridged(document)]))
     raise EventError(
-        f"neither Records nor detail-type in it, expected an S3 event; its keys are {_shown(list(document))}"
+        f"neither Records nor detail-type in it, expected an S3 event; its keys are {shown(list(document))}"
     )
 
 
@@ -75,13 +74,14 @@ def _unwrapped(body: str | bytes) -> dict[str, Any]:
 
 def _document(text: object, where: str) -> dict[str, Any]:
     if not isinstance(text, str | bytes):
-        raise EventError(f"{where} is {_shown(text)}, expected a JSON object as text")
+        raise EventError(f"{where} is {shown(text)}, expected a JSON object as text")
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError as exc:
-        raise EventError(f"{where}: {exc}, expected one JSON object; it begins with {_shown(text[:60])}") from exc
+        start = text[:60] if isinstance(text, str) else text[:60].decode(errors="replace")
+        raise EventError(f"{where}: {exc}, expected one JSON object; it begins with {shown(start)}") from exc
     if not isinstance(document, dict):
-        raise EventError(f"{where} is {_shown(document)}, expected a JSON object")
+        raise EventError(f"{where} is {shown(document)}, expected a JSON object")
     return document
 
 
@@ -101,10 +101,10 @@ def _notified(record: object, where: str) -> ManifestFile | None:
     record = _table(record, where)
     source, version = record.get("eventSource"), record.get("eventVersion")
     if source != "aws:s3":
-        raise EventError(f'{where}.eventSource is {_shown(source)}, expected "aws:s3"')
+        raise EventError(f'{where}.eventSource is {shown(source)}, expected "aws:s3"')
     # A minor version adds fields; a new major version may redefine existing names [S3 user guide].
     if not isinstance(version, str) or version.partition(".")[0] != "2":
-        raise EventError(f'{where}.eventVersion is {_shown(version)}, expected "2" with any minor version')
+        raise EventError(f'{where}.eventVersion is {shown(version)}, expected "2" with any minor version')
     name = _text(record, "eventName", where)
     if not name.removeprefix("s3:").startswith("ObjectCreated:"):
         return None
@@ -125,7 +125,7 @@ def _bridged(document: dict[str, Any]) -> ManifestFile | None:
     """The object in an EventBridge event, whose key is not encoded; None if it announces nothing new."""
     source = document.get("source")
     if source != "aws.s3":
-        raise EventError(f'source is {_shown(source)}, expected "aws.s3"')
+        raise EventError(f'source is {shown(source)}, expected "aws.s3"')
     if document["detail-type"] != "Object Created":
         return None
     detail = _table(document.get("detail"), "detail")
@@ -145,13 +145,13 @@ def _file(
 ) -> ManifestFile:
     size_bytes = found.get("size")
     if not isinstance(size_bytes, int) or isinstance(size_bytes, bool) or size_bytes < 0:
-        raise EventError(f"{where}.size is {_shown(size_bytes)}, expected a whole number from 0")
+        raise EventError(f"{where}.size is {shown(size_bytes)}, expected a whole number from 0")
     version = etag[1].strip('"')
     if len(key.encode()) > _KEY_MAX_BYTES:
-        raise EventError(f"{where}.key is {_shown(key)}, expected at most {_KEY_MAX_BYTES} bytes")
+        raise EventError(f"{where}.key is {shown(key)}, expected at most {_KEY_MAX_BYTES} bytes")
     # Otherwise intake would refuse the whole manifest because of this file.
     if not version or len(version) > _ETAG_MAX_CHARACTERS or not is_etag(version):
-        raise EventError(f"{where}.{etag[0]} is {_shown(etag[1])}, expected the object's version")
+        raise EventError(f"{where}.{etag[0]} is {shown(etag[1])}, expected the object's version")
     return ManifestFile(uri=f"s3://{bucket}/{key}", size_bytes=size_bytes, etag=version, event_time=event_time)
 
 
@@ -160,34 +160,24 @@ def _decoded(key: str, where: str) -> str:
     try:
         return unquote_plus(key, errors="strict")
     except UnicodeDecodeError as exc:
-        raise EventError(f"{where} is {_shown(key)}, expected UTF-8 after decoding") from exc
+        raise EventError(f"{where} is {shown(key)}, expected UTF-8 after decoding") from exc
 
 
 def _table(value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise EventError(f"{where} is {_shown(value)}, expected an object")
+        raise EventError(f"{where} is {shown(value)}, expected an object")
     return value
 
 
 def _text(table: Mapping[str, Any], key: str, where: str) -> str:
     value = table.get(key)
     if not isinstance(value, str) or not value:
-        raise EventError(f"{where}.{key} is {_shown(value)}, expected a string")
+        raise EventError(f"{where}.{key} is {shown(value)}, expected a string")
     return value
 
 
 def _time(value: object, where: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as exc:
-        raise EventError(f"{where} is {_shown(value)}, expected a time in ISO 8601") from exc
-
-
-def _shown(value: object) -> str:
-    text = value.decode(errors="replace") if isinstance(value, bytes) else value
-    try:
-        shown = json.dumps(text)
-    except (TypeError, ValueError, RecursionError):
-        shown = f"a {type(value).__name__} nested too deep to show"
-    return shown if len(shown) <= _SHOWN_MAX_CHARACTERS else shown[: _SHOWN_MAX_CHARACTERS - 3] + "..."
+        return moment(value)
+    except ValueError as exc:
+        raise EventError(f"{where} is {shown(value)}, expected a time in ISO 8601") from exc
