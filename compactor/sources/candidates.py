@@ -67,12 +67,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Candidates for one manifest.
-
-    Attributes:
-        candidates: At most one version of each object.
-        is_full: Whether they suffice for a manifest.
-    """
+    """Candidates for one manifest; `is_full` if they suffice for it."""
 
     date: str
     candidates: Sequence[Candidate]

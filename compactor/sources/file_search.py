@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import Literal
 
 from compactor.core.documents.manifest import FileRange, ManifestFile
@@ -158,7 +159,10 @@ class FileSearch:
         named_at: datetime,
     ) -> list[Naming]:
         wanted = (file for file in files if canonical(file.uri) in uris or self._is_wanted(file))
-        return [_naming(key, file, state, named_at) for file in wanted]
+        versions: Iterator[ManifestFile | FileReport] = chain.from_iterable(
+            file.versions if isinstance(file, ManifestFile) else (file,) for file in wanted
+        )
+        return [_naming(key, each, state, named_at) for each in versions]
 
     def _is_wanted(self, file: ManifestFile | FileReport) -> bool:
         is_version = bool(file.etag) and file.etag in self.versions

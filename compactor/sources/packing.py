@@ -1,8 +1,9 @@
 """Cuts candidates into groups of manifest size. Decisions, no I/O."""
 
 import secrets
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar
 
 from compactor.core.documents.manifest import ManifestFile
@@ -33,40 +34,52 @@ class Packing:
 
     def add(self, candidates: Iterable[Candidate]) -> list[Group]:
         """The groups completed by new candidates. The rest waits for more."""
-        groups = self._grouped([*self._rest, *candidates])
-        self._rest = [each for group in groups if not group.is_full for each in group.candidates]
-        return [group for group in groups if group.is_full]
+        by_files: dict[tuple[str, ...], list[Candidate]] = {}
+        for each in (*self._rest, *candidates):  # the versions of an object together: only one of them will be read
+            by_files.setdefault(tuple(canonical(file.uri) for file in each.files), []).append(each)
+        full, rest = cut(by_files.values(), self.target_bytes, self._weight)
+        self._rest = [*chain(*rest)]
+        return [Group(self.date, [*chain(*each)], is_full=True) for each in full]
 
     def end(self) -> list[Group]:
-        """The groups of the rest."""
-        groups, self._rest = self._grouped(self._rest), []
-        return groups
+        """The group of the rest, if there is one."""
+        rest, self._rest = self._rest, []
+        return [Group(self.date, rest, is_full=False)] if rest else []
 
-    def _grouped(self, candidates: Iterable[Candidate]) -> list[Group]:
-        groups: list[Group] = []
-        # guard: no manifest names two versions of one object
-        for layer in layered(candidates, lambda each: {canonical(file.uri) for file in each.files}):
-            full, rest = cut(layer, self.target_bytes, self._weight)
-            groups += [Group(self.date, each, is_full=True) for each in full]
-            groups += [Group(self.date, rest, is_full=False)] if rest else []
-        return groups
+    def _weight(self, candidates: Sequence[Candidate]) -> float:
+        return weight((file for each in candidates for file in each.files), self.target_bytes)
 
-    def _weight(self, candidate: Candidate) -> float:
-        return weight(candidate.files, self.target_bytes)
+
+def one_entry_each(files: Iterable[ManifestFile]) -> list[ManifestFile]:
+    """The files with one entry for each object: its version announced last, and the ETags of the others."""
+    found: dict[str, dict[str | None, ManifestFile]] = {}
+    for file in files:
+        found.setdefault(canonical(file.uri), {}).update({each.etag: each for each in file.versions})
+    return [_one_entry(list(versions.values())) for versions in found.values()]
+
+
+def _one_entry(versions: Sequence[ManifestFile]) -> ManifestFile:
+    if len(versions) == 1:
+        return versions[0]
+    last = max(versions, key=lambda each: each.event_time.timestamp() if each.event_time else 0.0)
+    others = tuple(each.etag for each in versions if each.etag not in {None, last.etag})
+    return last.model_copy(update={"other_etags": others})
 
 
 def weight(files: Iterable[ManifestFile], target_bytes: float) -> float:
-    """Files' share of the target: their stored bytes, or more if they are many or have long names."""
+    """Files' share of the target: their stored bytes, or more if they are many or have long names or many versions."""
     # `cut` fills a manifest up to twice its target, so a file takes its share of half of a manifest's capacity.
     least = target_bytes / MAX_FILES
     return sum(
-        max(file.size_bytes or 0, least, target_bytes * _json_bytes(file) * 2 / MAX_MANIFEST_BYTES) for file in files
+        max(file.size_bytes or 0, least, target_bytes * _json_bytes(file) * 2 / MAX_MANIFEST_BYTES)
+        for file in one_entry_each(files)
     )
 
 
 def _json_bytes(file: ManifestFile) -> int:
     of_path = sum(len(key) + len(text) for key, text in (file.path_columns or {}).items())
-    return _JSON_CHARACTER_MAX_BYTES * (len(file.uri) + of_path) + _JSON_FILE_MAX_BYTES
+    of_versions = sum(len(etag) + 3 for etag in file.other_etags or ())
+    return _JSON_CHARACTER_MAX_BYTES * (len(file.uri) + of_path) + of_versions + _JSON_FILE_MAX_BYTES
 
 
 def new_manifest_id(date: str) -> str:
@@ -97,17 +110,3 @@ def cut(items: Iterable[T], target_weight: float, weight: Callable[[T], float]) 
             runs.append(current)
             current, total = [], 0.0
     return runs, current
-
-
-def layered(items: Iterable[T], names: Callable[[T], Collection[str]]) -> list[list[T]]:
-    """Divide items greedily into few layers, with no name twice in one layer. The order is kept."""
-    layers: list[tuple[set[str], list[T]]] = []
-    for item in items:
-        own = set(names(item))
-        layer = next((each for each in layers if own.isdisjoint(each[0])), None)
-        if layer is None:
-            layer = (set(), [])
-            layers.append(layer)
-        layer[0].update(own)
-        layer[1].append(item)
-    return [items_of_layer for _, items_of_layer in layers]

@@ -19,7 +19,7 @@ from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.ledger.state import State
 from compactor.sources.candidates import Candidate, Group
 from compactor.sources.claiming import Claimer, Kind
-from compactor.sources.packing import Packing, new_manifest_id, weight
+from compactor.sources.packing import Packing, new_manifest_id, one_entry_each, weight
 from compactor.sources.plan import Plan, PlannedManifest, Written
 from compactor.telemetry.logs import log_event
 
@@ -211,7 +211,8 @@ class Planner:
             manifest_id=manifest_id,
             date=group.date,
             created_at=now,
-            files=tuple(won.files),
+            # guard: no manifest names two versions of one object
+            files=tuple(one_entry_each(won.files)),
             listed_at=now if source.is_listing else None,
         )
         uri = layout.manifest(manifest_id) if kind == "manifest" else layout.pending_part(manifest_id)

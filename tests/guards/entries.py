@@ -196,7 +196,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "what a dead planner has claimed is planned later": "pass",
     },
     "tests/unit/sources/test_building.py": {
-        "no manifest names two versions of one object": "[list(candidates)]",
+        "no manifest names two versions of one object": "-one_entry_each",
     },
     "tests/unit/sources/test_building.py tests/unit/sources/test_building_races.py": {
         "what a planner could not claim is left to its holder": "group",

@@ -124,6 +124,7 @@ class Oracle:
             raise Broken(f"{commit.manifest_id}: its rows had to be made again, and no one had damaged them")
         self.counts["commits" if commit.generation == 1 else "rebuilds"] += 1
         self.commits.setdefault(commit.manifest_id, []).append(commit)
+        self.counts["superseded versions"] += sum(file.superseded for file in commit.files)
         for file in (*commit.outputs, *commit.rejects):
             staged = self.read(file.staged)
             if staged is None:

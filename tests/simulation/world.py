@@ -331,7 +331,7 @@ class World:
         ending = chance.choice(("ndjson", "ndjson", "ndjson.gz"))
         uri = f"{ROOT}/raw/{day:%Y-%m-%d}/{number:06d}.{ending}"
         if number > 3 and chance.random() < 0.05:  # a new version of a file
-            again = chance.choice([*self.oracle.produced])
+            again = chance.choice([*self.oracle.produced][chance.choice((0, -2)) :])  # often of one just announced
             uri = uri if again in self.kept else again
         lines = [self._line_of_data() for _ in range(chance.randrange(1, 6))]
         data = b"\n".join(lines) + b"\n" * chance.randrange(3)

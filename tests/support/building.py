@@ -55,7 +55,8 @@ def in_effect(harness: Harness) -> list[Manifest]:
 
 def places(harness: Harness) -> Counter[str]:
     """How often each file version is in a manifest that can take effect."""
-    return Counter(claim_key(file) for manifest in in_effect(harness) for file in manifest.files)
+    named = (file for manifest in in_effect(harness) for file in manifest.files)
+    return Counter(claim_key(each) for file in named for each in file.versions)
 
 
 def pending(harness: Harness) -> list[str]:

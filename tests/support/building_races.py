@@ -89,7 +89,7 @@ class Race:
             record = self.harness.ledger.accepted(base_name(info.uri).removesuffix(".json"))
             assert record is None or record.kind != "revoked", f"{info.uri} would become a false dead letter"
             manifest = Manifest.model_validate_json(self.harness.store.read(info.uri))
-            named.update(claim_key(file) for file in manifest.files)
+            named.update(claim_key(each) for file in manifest.files for each in file.versions)
         expected = {f"{info.uri}#{info.etag}": 1 for info in self.harness.store.list("s3://lake/raw/")}
         assert named == expected
 

@@ -85,7 +85,8 @@ class StreamsInMemory:
 
     def places(self, stream: str) -> Counter[str]:
         """How often each file version is in a manifest of a stream that can take effect."""
-        return Counter(claim_key(file) for manifest in self.in_effect(stream) for file in manifest.files)
+        named = (file for manifest in self.in_effect(stream) for file in manifest.files)
+        return Counter(claim_key(each) for file in named for each in file.versions)
 
     def pending(self) -> list[str]:
         """The pending parts of all streams."""

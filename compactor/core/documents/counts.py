@@ -128,6 +128,7 @@ def file_counts(files: Iterable[FileReport], *, with_source: bool) -> Counts:
         else:
             sums["lines"] += file.lines
             statuses[file.status] += 1
+            statuses.update([FileStatus.CHANGED] * file.superseded)
             if file.status is FileStatus.COMPACTED:
                 sums["input_bytes"] += file.size_bytes
                 sums["decoded_bytes"] += file.decoded_bytes
@@ -153,4 +154,4 @@ def are_few_rows(rows: int, rejected_lines: int) -> bool:
 
 def without_zeros(counts: Counter[str]) -> Counter[str]:
     """The counts without zeros."""
-    return Counter({reason: lines for reason, lines in counts.items() if lines})
+    return Counter({each: number for each, number in counts.items() if number})

@@ -69,6 +69,7 @@ class ManifestFile(Document):
         uri: Taken literally. A gap of a topic or stream has only one spelling.
         size_bytes: Its length, if known; for a grown file that of the range, for a gap 0.
         etag: Its version, if known; the id of the log for a gap.
+        other_etags: Its other announced versions. The job reads the one that exists.
         event_time: When it was created.
         source_uri: For redriven lines, the file that they come from. They keep their line numbers: blank lines replace
             all others.
@@ -81,6 +82,7 @@ class ManifestFile(Document):
     uri: str
     size_bytes: int | None = None
     etag: str | None = None
+    other_etags: tuple[str, ...] | None = None
     event_time: datetime | None = None
     source_uri: str | None = None
     rejected_as: str | None = None
@@ -92,6 +94,12 @@ class ManifestFile(Document):
     def grown(self) -> FileRange | None:
         """The range of a grown file; None for a file that is read from its start."""
         return self.range if self.range is not None and self.range.from_byte else None
+
+    @property
+    def versions(self) -> "list[ManifestFile]":
+        """Each announced version as an entry of its own."""
+        others = self.other_etags or ()
+        return [self, *(self.model_copy(update={"etag": etag, "other_etags": None}) for etag in others)]
 
     @property
     def origin_uri(self) -> str:

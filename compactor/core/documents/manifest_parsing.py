@@ -178,6 +178,7 @@ class _File(BaseModel):
     size_bytes: NonNegativeInt | None = None
     # S3 quotes its ETags, and some writers keep the quotes.
     etag: Annotated[str, _checked(is_etag), AfterValidator(lambda text: text.strip('"') or None)] | None = None
+    other_etags: Annotated[list[Annotated[str, _checked(is_etag)]] | None, WrapValidator(_or_none)] = None
     event_time: _Time | None = None
     source_uri: _OurText = None
     rejected_as: _OurText = None

@@ -44,6 +44,7 @@ class FileReport(Document):
         detail: What was found, and what was expected; empty if compacted.
         size_bytes: The stored size.
         etag: The version that was read.
+        superseded: How many other announced versions no longer existed.
         digest: Digest of the stored bytes if it was compacted from a local disk; else empty.
         codec: One of `CODECS`; `none` if it was not compressed.
         format: How it was read. In a JSON file, elements count as lines everywhere.
@@ -70,6 +71,7 @@ class FileReport(Document):
     detail: str = ""
     size_bytes: int = 0
     etag: str = ""
+    superseded: int = 0
     digest: str = ""
     codec: str = "none"
     format: FileFormat = "ndjson"

@@ -253,6 +253,7 @@ def _report(file: ManifestFile, status: FileStatus, **found: Any) -> FileReport:
         rejected_as=file.rejected_as or "",
         path_columns=file.path_columns or {},
         range=file.grown,
+        superseded=len(file.other_etags or ()),
         **found,
     )
 

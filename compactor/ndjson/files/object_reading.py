@@ -240,7 +240,8 @@ def _stat(store: InputStore, uri: str) -> ObjectInfo:
 
 def _check_version(file: ManifestFile, found: ObjectInfo) -> None:
     if file.etag is not None:
-        if found.etag != file.etag:  # guard: a file whose ETag is another one is not read in its place
+        # guard: a file whose ETag is another one is not read in its place
+        if found.etag not in {file.etag, *(file.other_etags or ())}:
             now, listed = (described_version(file.uri, etag) for etag in (found.etag, file.etag))
             raise FileError(FileStatus.CHANGED, f"found {now}, expected {listed}")
     # guard: a file whose size is another one is not read in its place

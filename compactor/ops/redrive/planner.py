@@ -25,8 +25,8 @@ from compactor.sources.file_search import FileSearch, Naming
 
 
 def _keys(files: Sequence[ManifestFile]) -> dict[str, str]:
-    """The URI of each file by the key of its claim."""
-    return {claim_key(file): file.uri for file in files if file.etag is not None}
+    """The URI of each file by the keys of its claims."""
+    return {claim_key(each): each.uri for file in files if file.etag is not None for each in file.versions}
 
 
 @dataclass(slots=True)
@@ -76,7 +76,9 @@ class Draft:
         """Leave out the given files that another manifest has; `found` has the namings by canonical URI."""
         refused: dict[str, str] = {}
         for file in files:
-            naming = next((each for each in found.get(canonical(file.uri), ()) if each.may_have(file.etag)), None)
+            etags = [each.etag for each in file.versions]
+            namings = found.get(canonical(file.uri), ())
+            naming = next((each for each in namings if any(map(each.may_have, etags))), None)
             if naming is not None:
                 has = "has compacted it" if naming.state == "compacted" else "names it, and is not done"
                 refused[file.uri] = f"manifest {naming.manifest_id} {has}"
@@ -257,7 +259,7 @@ class RedrivePlanner:
 
     def remember(self, files: Sequence[ManifestFile], manifest_id: str) -> None:
         """Remember the files of a new manifest, which the last search could not find."""
-        for file in files:
+        for file in (version for each in files for version in each.versions):
             naming = Naming(manifest_id, canonical(file.uri), file.etag, "waiting")
             self._named_here.setdefault(naming.uri, []).append(naming)
 

@@ -339,7 +339,8 @@ class Tracer:
                 next_moves=[] if is_quarantined else [move_to_plan(report.uri)],
             )
         trace = self._with_lines(trace, account, commit, report, gone)
-        message, is_replaced = trace.message, False
+        others = f"{count(report.superseded, 'other announced version')} of it no longer existed"
+        message, is_replaced = others if report.superseded else trace.message, False
         if (part := report.range) is not None:
             message = f"it has grown: the figures are of its lines from {part.lines_before + 1:,} on"
         if info is not None and report.etag and info.etag != report.etag:

@@ -155,7 +155,7 @@ class PendingParts(Source):
         """Call a function on a part; return whether it found no damaged record."""
         found = _or_fault(call)
         if isinstance(found, Exception):
-            self.unreadable[self.uri(key)] = _fault_words(self.uri(key), found)
+            _note_unreadable(self.unreadable, self.uri(key), found)
         return not isinstance(found, Exception)
 
     def uri(self, key: str) -> str:
@@ -181,12 +181,19 @@ class Sealer:
         Raises:
             AccessError: The store denies access, and no part could be read.
         """
-        sealed, now, waiting = SealedParts(), self.planner.state.clock.now(), dict[str, datetime]()
-        not_due = dict[str, Manifest]()
+        planner, sealed = self.planner, SealedParts()
+        now, waiting, not_due = planner.state.clock.now(), dict[str, datetime](), dict[str, Manifest]()
         for parts in self._at_once(self._pending(sealed.unreadable)):
             waiting |= {key: part.created_at for key, part in parts.items()}
-            source = self._source(not_due | parts, now, sealed)
-            self.planner.plan(source, plan=sealed)
+            source = PendingParts(
+                state=planner.state,
+                claimer=planner.claimer,
+                on_crash_point=planner.on_crash_point,
+                parts=not_due | parts,
+                old_until=now - timedelta(seconds=self.max_wait_seconds - SEAL_INTERVAL_SECONDS),
+                unreadable=sealed.unreadable,
+            )
+            planner.plan(source, plan=sealed)
             sealed.sealed_parts += len(source.sealed)
             sealed.discarded += len(source.revoked & source.settled)
             not_due = {key: part for key, part in source.parts.items() if key not in source.tried}
@@ -196,23 +203,12 @@ class Sealer:
         sealed.oldest_seconds = max([0.0, *((now - since).total_seconds() for since in waiting.values())])
         return sealed
 
-    def _source(self, parts: Mapping[str, Manifest], now: datetime, sealed: SealedParts) -> PendingParts:
-        planner = self.planner
-        return PendingParts(
-            state=planner.state,
-            claimer=planner.claimer,
-            on_crash_point=planner.on_crash_point,
-            parts=parts,
-            old_until=now - timedelta(seconds=self.max_wait_seconds - SEAL_INTERVAL_SECONDS),
-            unreadable=sealed.unreadable,
-        )
-
     def _at_once(self, parts: Iterable[Manifest]) -> Iterator[dict[str, Manifest]]:
         """Divide parts, by claim key, to fit the memory and time of a call."""
         gathered, files = dict[str, Manifest](), 0
         for part in parts:
             gathered[part_key(part.manifest_id)] = part
-            files += len(part.files)
+            files += sum(len(file.versions) for file in part.files)
             if files >= self.files_at_once or len(gathered) >= self.parts_at_once:
                 yield gathered
                 gathered, files = {}, 0
@@ -228,7 +224,7 @@ class Sealer:
                 yield part
             elif part is not None:
                 refused = part if isinstance(part, AccessError) else refused
-                unreadable[info.uri] = _fault_words(info.uri, part)
+                _note_unreadable(unreadable, info.uri, part)
         if refused is not None and not is_any_read:
             raise refused
 
@@ -257,7 +253,6 @@ def _or_fault(call: Callable[[], T]) -> T | StuckError | AccessError:
         return exc
 
 
-def _fault_words(uri: str, error: Exception) -> str:
-    """Log that a part is unreadable; return the fault."""
+def _note_unreadable(unreadable: dict[str, str], uri: str, error: Exception) -> None:
     log_event("part.unreadable", uri=uri, error=error)
-    return str(error)
+    unreadable[uri] = str(error)

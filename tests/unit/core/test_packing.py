@@ -1,13 +1,16 @@
 """Dividing and grouping: nothing is lost, nothing is doubled, the order stays."""
 
 import itertools
+from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.rules.packing import spread
-from compactor.sources.packing import cut, layered
+from compactor.sources.packing import cut, one_entry_each, weight
 
+MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
 ITEMS = st.lists(st.integers(0, 1000), max_size=60)
 
 
@@ -47,12 +50,25 @@ def test_cut_by_example() -> None:
     assert cut([1, 12, 1], 10, lambda item: item) == ([[1], [12]], [1])
 
 
-@given(items=st.lists(st.sets(st.sampled_from("abcd"), min_size=1), max_size=20))
-def test_layered(items: list[set[str]]) -> None:
-    """Every item is in one layer, in order, and no name comes twice in a layer."""
-    layers = layered(list(enumerate(items)), lambda item: item[1])
-    assert sorted(number for layer in layers for number, _ in layer) == list(range(len(items)))
-    for layer in layers:
-        assert layer == sorted(layer, key=lambda item: item[0])
-        names = [name for _, own in layer for name in own]
-        assert len(names) == len(set(names))
+@given(named=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["1", "2", "3"]), st.booleans())))
+def test_one_entry_each(named: list[tuple[str, str, bool]]) -> None:
+    """Each object has one entry, with all of its versions, in whatever steps the entries are joined."""
+    files = [
+        ManifestFile(uri=f"s3://b/{name}", etag=etag, event_time=MOMENT if is_late else None)
+        for name, etag, is_late in named
+    ]
+    half = len(files) // 2
+    joined = one_entry_each([*one_entry_each(files[:half]), *one_entry_each(files[half:])])
+    assert [file.uri for file in joined] == list(dict.fromkeys(file.uri for file in files))
+    versions = [(each.uri, each.etag) for file in joined for each in file.versions]
+    assert sorted(versions) == sorted({(file.uri, file.etag) for file in files})
+    late = {file.uri for file in files if file.event_time}
+    assert {file.uri for file in joined if file.event_time} <= late
+
+
+def test_many_versions_weigh() -> None:
+    """A manifest has room for many versions of an object, and not for any number."""
+    many = tuple(f"{number:032x}" for number in range(50_000))
+    few, full = (ManifestFile(uri="s3://b/a", etag="e", size_bytes=1, other_etags=each) for each in (many[:9], many))
+    assert weight([few], 1e9) < 1e6
+    assert weight([full], 1e9) > 50_000_000

@@ -106,6 +106,7 @@ def test_a_clean_file_is_read_where_it_is(store):
         "detail": "",
         "size_bytes": len(GOOD),
         "etag": store.stat(uri).etag,
+        "superseded": 0,
         "digest": "",  # of local files only
         "codec": "none",
         "format": "ndjson",

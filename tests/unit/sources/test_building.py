@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name
 from compactor.ledger.accounts.reading import Scope
@@ -12,8 +13,9 @@ from compactor.ops.trace.trace import TraceState
 from compactor.wiring import finding, operating
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
 from tests.support.fakes import FaultyStore
-from tests.support.harness import Harness
+from tests.support.harness import GOOD, Harness
 from tests.support.recent_commits import recent_commit
+from tests.support.redriving import exhaust, redrive
 from tests.support.s3_messages import SHAPES, notification, record, wrapped
 
 
@@ -76,12 +78,75 @@ def test_repeated_events(harness: Harness) -> None:
     assert places(harness) == {"s3://lake/raw/a.ndjson#e1": 1, "s3://lake/raw/a.ndjson#e2": 1}
 
 
-def test_two_versions_of_one_object_are_never_in_one_manifest(harness: Harness) -> None:
-    """A manifest that names a place twice would be refused whole."""
-    report = build(harness, put("a.ndjson", etag="e1"), put("a.ndjson", etag="e2"))
-    assert len(report.plans[""].parts) == 2
-    assert len(seal(harness, after_seconds=60).manifests) == 2
-    assert all(len({file.uri for file in manifest.files}) == len(manifest.files) for manifest in in_effect(harness))
+A = "s3://lake/raw/a.ndjson"
+
+
+def version(etag: str, second: int, *, key: str = "a.ndjson", size: int = 9) -> str:
+    return notification("lake", f"raw/{key}", size, etag, time=f"2026-01-02T03:04:{second:02d}.000Z")
+
+
+def test_versions_of_one_object_are_one_entry(harness: Harness) -> None:
+    """A producer that overwrites one object makes one manifest, by whatever calls its versions are announced.
+
+    The entry is that of the version announced last, and every version stays claimed.
+    """
+    for call in range(3):
+        build(harness, *(version(f"e{call}-{number}", 50 - call) for number in range(10)), put(f"{call}.ndjson"))
+    [planned] = seal(harness, after_seconds=60).manifests
+    [manifest] = in_effect(harness)
+    entries = {base_name(file.uri): file for file in manifest.files}
+    assert entries.keys() == {"a.ndjson", *(f"{call}.ndjson" for call in range(3))}
+    assert (planned.files, entries["0.ndjson"].other_etags, entries["a.ndjson"].etag[:2]) == (4, None, "e0")
+    assert set(places(harness).values()) == {1}
+    assert len(places(harness)) == 33
+    assert build(harness, version("e2-9", 1)).plans[""].planned_before == 1
+
+
+def test_versions_of_one_object_count_once_for_the_size_of_a_manifest(harness: Harness) -> None:
+    """Only one of them is read, so a manifest is not full because of the others."""
+    versions = [version(f"e{number}", number, size=4 * MIB) for number in range(9)]
+    plan = build(harness, *versions, put("b.ndjson", 6 * MIB)).plans[""]
+    assert ([each.files for each in plan.manifests], plan.parts) == ([2], [])
+
+
+@pytest.mark.parametrize("announced", [("e1", "HERE"), ("HERE", "e2"), ("e1", "e2")], ids=["last", "earlier", "none"])
+def test_the_version_that_exists_is_read(harness: Harness, announced: tuple[str, str]) -> None:
+    """Of the announced versions of an object, the job reads the one in the store, and counts the others as changed.
+
+    So the event of a version that was never written, or that came late, cannot keep out the lines of another one.
+    """
+    harness.store.put(A, GOOD)
+    there = harness.named(A).etag or ""
+    earlier, last = (there if each == "HERE" else each for each in announced)
+    build(harness, version(earlier, 1), version(last, 2), version("e0", 0))
+    [planned] = seal(harness, after_seconds=60).manifests
+    harness.run_once()
+    [report] = harness.commit(planned.manifest_id).files
+    found = (report.status, report.etag, report.superseded, report.records)
+    sums = operating.verifier(harness.app()).verify_all().files_by_status
+    if "HERE" not in announced:
+        assert (found, sums) == (("changed", "", 2, 0), {"changed": 3})
+        return
+    assert (found, sums) == (("compacted", there, 2, 2), {"compacted": 1, "changed": 2})
+    harness.check_exact([A])
+    trace = operating.tracer(harness.app()).trace(A)
+    assert (trace.state, trace.message) == (TraceState.DONE, "2 other announced versions of it no longer existed")
+
+
+def test_every_version_is_known_without_claims() -> None:
+    """An object is not planned again in any of its versions while its manifest waits, or is redriven."""
+    harness = Harness(root="s3://lake", builder={}, stream={"max_attempts": 2})
+    harness.store.put(A, GOOD)
+    build(harness, version(harness.named(A).etag or "", 1), version("e2", 2))
+    seal(harness, after_seconds=60)
+    harness.claims = MemoryClaims()
+    assert finding.plan(harness.app(), "s3://lake/raw").planned_before == 1
+    exhaust(harness)
+    harness.claims = MemoryClaims()
+    assert len(redrive(harness, "manifests").redriven) == 1
+    assert build(harness, version(harness.named(A).etag or "", 1), version("e2", 2)).plans[""].planned_before == 2
+    harness.run_once()
+    harness.check_exact([A])
 
 
 NOT_DATA = {
