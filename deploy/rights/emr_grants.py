@@ -15,7 +15,7 @@ EMR_PLACES = {
 }
 """All resources by the name that these grants use."""
 
-_OF_GLUE = {"environments", "spark ui"}
+_OF_GLUE = {"spark ui"}
 _REPLACED = {"Log", "PutMetrics"}
 _OF_THE_NAMESPACE = '{ StringEquals: { "cloudwatch:namespace": !Ref MetricNamespace } }'
 _TO_EMR = '{ StringEquals: { "iam:PassedToService": emr-serverless.amazonaws.com } }'

@@ -190,14 +190,14 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         Grant(
             "Read",
             ("s3:GetObject",),
-            ("input", "manifests", "state", "rows", "schema file", "environments", "spark ui"),
+            ("input", "manifests", "state", "rows", "schema file", "spark ui"),
         ),
         Grant(
             "Write",
             ("s3:PutObject", "s3:AbortMultipartUpload"),
-            ("manifests", "state", "environments", "spark ui", "rows"),
+            ("manifests", "state", "spark ui", "rows"),
         ),
-        Grant("Delete", ("s3:DeleteObject",), ("manifests", "state", "environments", "spark ui")),
+        Grant("Delete", ("s3:DeleteObject",), ("manifests", "state", "spark ui")),
         Grant("MaintainTheTable", ("s3:DeleteObject",), ("metadata of the table",)),
         Grant("AddColumns", ("glue:GetTable", "glue:UpdateTable"), ("catalog", "database", "table")),
         *_READ_ICEBERG,

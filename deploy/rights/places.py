@@ -40,7 +40,6 @@ PLACES = {
     "progress of landing": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/landing/*",
     "control": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/control/*",
     "runs": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/runs/*",
-    "environments": f"{_BUCKET % 'WorkBucketName'}/python-environments/*",
     "spark ui": f"{_BUCKET % 'WorkBucketName'}/spark-ui/*",
     "metadata of the table": f"{_BUCKET % 'LakeBucketName'}/${{OutputPrefix}}/_table/*",
     "rows": f"{_BUCKET % 'LakeBucketName'}/${{OutputPrefix}}/*",

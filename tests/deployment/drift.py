@@ -25,7 +25,7 @@ from tests.deployment.permissions import (
 from tests.deployment.resolving import ROOT, Document
 
 DIMENSIONS = ("Job", "Environment")
-OF_GLUE = ("spark-ui", "python-environments")
+OF_GLUE = ("spark-ui",)
 """Folders of the work bucket that Glue itself fills."""
 
 _HIVE_TYPES = {"string": "string", "int64": "bigint", "binary": "binary"}

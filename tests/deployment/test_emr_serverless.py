@@ -63,7 +63,7 @@ def test_the_control_plane_may_do_what_it_does() -> None:
 
 def test_the_job_may_do_what_it_may_on_glue() -> None:
     """It has the rights of the job's role, without what Glue alone keeps in buckets."""
-    of_glue = {"environments", "spark ui", "output of the job", "errors of the job"}
+    of_glue = {"spark ui", "output of the job", "errors of the job"}
     granted = [grant for grant in GRANTS["JobRole"] if not grant.only_if]  # topics need a network, which Glue has
     on_glue = {(action, place) for grant in granted for action in grant.actions for place in grant.places}
     here = {(action, place) for grant in EMR_GRANTS["EmrJobRole"] for action in grant.actions for place in grant.places}

@@ -66,8 +66,8 @@ def test_one_run_and_one_restarter(found: dict[str, Document]) -> None:
 @pytest.mark.parametrize(
     ("version", "there", "absent"),
     [
-        ("6.0", {"--python-virtual-env-storage-prefix", "--python-modules-installer-option"}, {"--extra-py-files"}),
-        ("5.1", {"--extra-py-files"}, {"--python-virtual-env-storage-prefix", "--python-modules-installer-option"}),
+        ("6.0", {"--python-modules-installer-option"}, {"--extra-py-files"}),
+        ("5.1", {"--extra-py-files"}, {"--python-modules-installer-option"}),
     ],
 )
 def test_how_each_glue_version_gets_the_package(version: str, there: set[str], absent: set[str]) -> None:
@@ -79,16 +79,31 @@ def test_how_each_glue_version_gets_the_package(version: str, there: set[str], a
 
 
 def test_glue_keeps_its_own_files(found: dict[str, Document]) -> None:
-    """The job's role may do in the folders that Glue fills what any way of filling them needs, and nowhere else more.
+    """The job's role may do in the folder that Glue fills what any way of filling it needs.
 
     The documents do not list the rights for the logs of the Spark UI, so none of them is left out.
     """
-    arguments = properties(found, "Job")["DefaultArguments"]
-    for place in (arguments["--spark-event-logs-path"], arguments["--python-virtual-env-storage-prefix"]):
-        arn = f"arn:aws:s3:::{place.removeprefix('s3://')}x"
-        for action in ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"):
-            assert allows(found["JobRole"], action, arn), (action, place)
-        assert allows(found["JobRole"], "s3:ListBucket", arn.partition("/")[0])
+    place = properties(found, "Job")["DefaultArguments"]["--spark-event-logs-path"]
+    arn = f"arn:aws:s3:::{place.removeprefix('s3://')}x"
+    for action in ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"):
+        assert allows(found["JobRole"], action, arn), action
+    assert allows(found["JobRole"], "s3:ListBucket", arn.partition("/")[0])
+
+
+@pytest.mark.parametrize("version", ["6.0", "5.1"])
+def test_no_process_may_write_what_later_runs_start_with(version: str) -> None:
+    """A process that is taken over cannot leave code or settings for the next run: all lie where no role can write."""
+    found = resources(template(), parameters_of("prod") | {"GlueVersion": version})
+    job = properties(found, "Job")
+    arguments = {name: text for name, text in job["DefaultArguments"].items() if name != "--spark-event-logs-path"}
+    places = [each for text in (job["Command"]["ScriptLocation"], *arguments.values()) for each in str(text).split(",")]
+    starts_with = [each.removeprefix("s3://") for each in places if each.startswith("s3://")]
+    assert len(starts_with) > 2
+    roles = {name: each for name, each in found.items() if each["Type"] == "AWS::IAM::Role"}
+    assert "JobRole" in roles
+    for name, role in roles.items():
+        for action in ("s3:PutObject", "s3:DeleteObject"):
+            assert not [each for each in starts_with if allows(role, action, f"arn:aws:s3:::{each}")], (name, action)
 
 
 @pytest.mark.parametrize(
