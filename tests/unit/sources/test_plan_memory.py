@@ -29,7 +29,7 @@ def _peak_bytes(files: int) -> int:
     harness = Harness()
     harness.claims = EverythingClaimed()
     planner = folder_planner(harness)
-    planner.planner.claimer._settled_fates["m"] = "exists"
+    planner.planner.claimer._settled_states["m"] = "exists"
     planner = replace(
         planner,
         planner=replace(planner.planner, page_files=250),
